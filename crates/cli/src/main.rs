@@ -1,0 +1,2 @@
+//! The `ffclock` command.
+fn main() {}

@@ -1,0 +1,36 @@
+//! The measures of feed-forward timekeeping, as types that cannot be mixed up.
+//!
+//! A raw counter reading is not a time, a tick is not a second, UTC is not TAI, and a bound never shrinks by accident.
+//! Each of these statements is a type here, and each forbidden mixture has a `compile_fail` example. Nothing in this crate
+//! reads a clock, allocates, panics or uses floating point where an exact integer is at hand: times are multiples of 2^-64 s
+//! in 128 bits, periods are a 64-bit mantissa with a shift.
+//!
+//! The records that the rooms hand to each other ([`Stamp`], [`Exchange`], [`Estimate`], [`Reading`]) live here too, so that
+//! the rooms need not know one another.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod bound;
+mod counter;
+mod leap;
+mod moment;
+mod options;
+mod period;
+mod rate;
+mod records;
+mod span;
+mod text;
+
+pub use bound::{Bound, ClockError, Correction};
+pub use counter::{Counter, CounterEpoch, Ticks};
+pub use leap::{LeapAnnouncement, LeapStep, LeapTable};
+pub use moment::{Moment, Mono, Server, Tai, Timescale, Utc};
+pub use options::{OptionDoc, OptionError, OptionValue};
+pub use period::Period;
+pub use rate::Rate;
+pub use records::{
+    Estimate, Exchange, GrowthRate, Leap, Reading, ServerIdentity, ServerQuality, Stamp, StampLocation, Status,
+};
+pub use span::Span;
+pub use text::ParseError;

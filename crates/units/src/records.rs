@@ -1,0 +1,197 @@
+//! The records that one room hands to the next.
+
+use crate::{Bound, Counter, Moment, Period, Rate, Span, Tai, Ticks, Utc};
+
+/// Where in the host a packet was stamped; the closer to the wire, the less the host's own delays enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StampLocation {
+    /// In user space, around the system call.
+    User,
+    /// In the kernel, at the boundary to the driver.
+    Kernel,
+    /// Not known: a trace that does not say, or a simulation.
+    Unknown,
+}
+
+/// When a packet passed a point of this host, by the raw counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The middle of the range in which the packet passed.
+    pub counter: Counter,
+    /// The whole width of that range: the packet passed within `counter` +- `width` / 2.
+    pub width: Ticks,
+    /// Where it was taken.
+    pub location: StampLocation,
+}
+
+/// The leap indicator of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Leap {
+    /// No leap second at the end of this month.
+    #[default]
+    None,
+    /// The last minute of the month has 61 seconds.
+    Insert,
+    /// The last minute of the month has 59 seconds.
+    Delete,
+}
+
+/// Who the server says it is following: when this changes, it is in effect another server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct ServerIdentity {
+    /// Distance from a primary source, 1..15.
+    pub stratum: u8,
+    /// The reference identifier as it stands in the packet.
+    pub reference_id: u32,
+}
+
+/// What a server claims about its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ServerQuality {
+    /// Who it follows.
+    pub identity: ServerIdentity,
+    /// Whether it announces a leap second.
+    pub leap: Leap,
+    /// Half its root delay + its root dispersion + its precision: its own claim of its largest error.
+    pub root_distance: Bound,
+}
+
+/// One request and its reply. `sent` and `received` are ours (Ta, Tf of the papers), the rest is the server's claim (Tb, Te) on the
+/// leap-free scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Ta: our request leaves.
+    pub sent: Stamp,
+    /// Tb: the request reaches the server.
+    pub server_in: Moment<Tai>,
+    /// Te: the reply leaves the server.
+    pub server_out: Moment<Tai>,
+    /// Tf: the reply reaches us.
+    pub received: Stamp,
+    /// The server's claim about itself at the time of the reply.
+    pub server: ServerQuality,
+}
+
+/// How far an estimate, or a reading made of it, may be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// There is no estimate: nothing was heard, or the counter's epoch ended.
+    Unsynchronised,
+    /// Right within its bound, but the rate rests on little data.
+    WarmingUp,
+    /// The server is lost or unusable; the bound grows on the counter alone.
+    FreeRunning,
+    /// In regular work.
+    Synchronised,
+}
+
+/// What the estimator knows after an exchange: everything needed to turn a counter reading N into a time,
+/// `time + period * (N - counter)`, and an interval into seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// The counter reading at which the rest holds.
+    pub counter: Counter,
+    /// The absolute clock at `counter`.
+    pub time: Moment<Tai>,
+    /// The rate of the absolute clock away from `counter`.
+    pub period: Period,
+    /// The likely error at `counter`, leaving out the unknown constant asymmetry of the path.
+    pub uncertainty: Bound,
+    /// How fast `uncertainty` grows away from `counter`.
+    pub uncertainty_growth: GrowthRate,
+    /// The largest possible error at `counter`, as long as the server's own claim is true.
+    pub bound: Bound,
+    /// How fast `bound` grows away from `counter`.
+    pub bound_growth: GrowthRate,
+    /// The long-term period: the difference clock measures intervals with it.
+    pub difference_period: Period,
+    /// The largest relative error of `difference_period` over an interval.
+    pub difference_bound: GrowthRate,
+    /// How far this may be trusted.
+    pub status: Status,
+}
+
+/// A non-negative rate in whole units of 2^-64 s per s, rounded up when made: exact in a page and comparable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct GrowthRate(u64);
+
+impl GrowthRate {
+    /// From a rate, rounded up; the sign is dropped. Anything at or above 1 s/s, and NaN, saturates.
+    pub fn of(rate: Rate) -> Self {
+        let units = rate.abs().as_fraction() * 18_446_744_073_709_551_616.0;
+        if units.is_nan() { GrowthRate(u64::MAX) } else { GrowthRate((units as u64).saturating_add(1)) }
+    }
+
+    /// From units of 2^-64 s/s.
+    pub const fn from_units(units: u64) -> Self {
+        GrowthRate(units)
+    }
+
+    /// In units of 2^-64 s/s.
+    pub const fn units(self) -> u64 {
+        self.0
+    }
+
+    /// As a rate, rounded to the nearest float.
+    pub fn as_rate(self) -> Rate {
+        Rate::from_fraction(self.0 as f64 / 18_446_744_073_709_551_616.0)
+    }
+
+    /// How much grows over `age` (in either direction), rounded up.
+    pub fn over(self, age: Span) -> Bound {
+        let age = age.abs().units() as u128;
+        let (seconds, fraction) = ((age >> 64) as u64, age as u64);
+        let whole = seconds as u128 * self.0 as u128;
+        let part = (fraction as u128 * self.0 as u128) >> 64;
+        let units = whole.saturating_add(part).saturating_add(1).min(i128::MAX as u128);
+        Bound::of(Span::from_units(units as i128))
+    }
+}
+
+/// A time with its error figures and status, all from one snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The time.
+    pub time: Moment<Utc>,
+    /// The likely error, leaving out the unknown constant asymmetry of the path.
+    pub uncertainty: Bound,
+    /// The largest possible error, as long as the server's own claim is true.
+    pub bound: Bound,
+    /// How far this may be trusted.
+    pub status: Status,
+}
+
+impl Reading {
+    /// The earliest time it can be.
+    pub fn earliest(&self) -> Moment<Utc> {
+        self.time - self.bound.as_span()
+    }
+
+    /// The latest time it can be.
+    pub fn latest(&self) -> Moment<Utc> {
+        self.time + self.bound.as_span()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_rounds_up_and_has_no_sign() {
+        let growth = GrowthRate::of(Rate::from_ppm(-0.5));
+        assert!(growth.as_rate() >= Rate::from_ppm(0.5));
+        let over = growth.over(Span::from_secs(-1000));
+        assert!(over >= Bound::of(Span::from_micros(500)));
+        assert!(over < Bound::of(Span::from_micros(500) + Span::from_nanos(1)));
+        assert_eq!(GrowthRate::of(Rate::from_fraction(f64::NAN)).units(), u64::MAX);
+    }
+
+    #[test]
+    fn the_interval_of_a_reading_surrounds_it() {
+        let time = Moment::from_origin(Span::from_secs(5));
+        let bound = Bound::of(Span::from_millis(2));
+        let reading = Reading { time, uncertainty: Bound::ZERO, bound, status: Status::Synchronised };
+        assert_eq!(reading.latest() - reading.earliest(), Span::from_millis(4));
+    }
+}
