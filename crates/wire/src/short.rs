@@ -1,0 +1,51 @@
+//! The short format: 16 bits of seconds, 16 bits of fraction, unsigned (RFC 5905, section 6).
+
+use ffclock_units::{Bound, Span};
+
+/// A short value counts 2^-16 s, a span 2^-64 s.
+const SHIFT: u32 = 48;
+
+/// Exact.
+pub(crate) const fn to_span(short: u32) -> Span {
+    Span::from_units((short as i128) << SHIFT)
+}
+
+/// Exact.
+pub(crate) const fn to_bound(short: u32) -> Bound {
+    Bound::of(to_span(short))
+}
+
+/// Rounded up, because what is announced limits an error; a negative span becomes zero and a long one the largest value.
+pub(crate) const fn from_span(span: Span) -> u32 {
+    let units = span.units();
+    if units <= 0 {
+        return 0;
+    }
+    let steps = ((units - 1) >> SHIFT) + 1;
+    if steps > u32::MAX as i128 { u32::MAX } else { steps as u32 }
+}
+
+/// Rounded up.
+pub(crate) const fn from_bound(bound: Bound) -> u32 {
+    from_span(bound.as_span())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_second_is_65536_steps() {
+        assert_eq!(to_span(0x0001_8000), Span::from_millis(1500));
+        assert_eq!(from_span(Span::from_millis(1500)), 0x0001_8000);
+    }
+
+    #[test]
+    fn what_does_not_fit_rounds_up() {
+        assert_eq!(from_bound(Bound::of(Span::from_units(1))), 1);
+        assert_eq!(from_span(to_span(7) + Span::from_units(1)), 8);
+        assert_eq!(from_bound(Bound::UNKNOWN), u32::MAX);
+        assert_eq!(from_span(Span::from_secs(-1)), 0);
+        assert_eq!(from_span(Span::ZERO), 0);
+    }
+}
