@@ -1,0 +1,61 @@
+//! The options of the classic algorithm, and its presets.
+
+use ffclock_units::{Bound, Rate, Span};
+
+ffclock_units::options! {
+    /// The classic algorithm. Everything but the timestamp limit, the oscillator and the path can stay as it is.
+    pub struct ClassicConfig {
+        /// The noise of one stamp in ordinary conditions. Most thresholds are multiples of it.
+        timestamp_limit: Bound = Bound::of(Span::from_micros(15)),
+            Bound::of(Span::from_nanos(10)) => Bound::of(Span::from_millis(10));
+        /// How far the counter's rate moves within a quarter of an hour.
+        rate_error_bound: Rate = Rate::from_ppm(0.5), Rate::from_ppb(1.0) => Rate::from_ppm(100.0);
+        /// How fast an offset loses worth with its age.
+        best_rate_accuracy: Rate = Rate::from_ppm(0.2), Rate::from_ppb(0.1) => Rate::from_ppm(100.0);
+        /// The largest error of a local rate that is used.
+        local_rate_quality: Rate = Rate::from_ppm(0.8), Rate::from_ppb(1.0) => Rate::from_ppm(100.0);
+        /// How far back exchanges have a say in the present offset. The local rate looks back five times as far.
+        offset_window: Span = Span::from_secs(1024), Span::from_secs(64) => Span::from_secs(86_400);
+        /// How long the smallest round trip is remembered, and the long-term rate averaged.
+        floor_window: Span = Span::from_secs(604_800), Span::from_secs(3_600) => Span::from_secs(2_592_000);
+        /// How long a longer path must last before it is believed; at least 100 polls are waited for in any case.
+        shift_window: Span = Span::from_secs(1_500), Span::from_secs(60) => Span::from_secs(86_400);
+        /// The smallest delay to the server minus the smallest delay back, where it was measured by other means.
+        asymmetry: Span = Span::ZERO, Span::from_secs(-1) => Span::from_secs(1);
+        /// How far the stated asymmetry can be off, with all queueing of the fastest exchange. Unknown: it narrows no bound.
+        asymmetry_error: Bound = Bound::UNKNOWN;
+        /// The largest deviation of the counter's rate from its mean over the last day. The bound rests on it.
+        wander: Rate = Rate::from_ppm(0.5), Rate::from_ppb(1.0) => Rate::from_ppm(1000.0);
+        /// The largest deviation of the counter's rate from its nominal one.
+        nominal_error: Rate = Rate::from_ppm(500.0), Rate::from_ppm(1.0) => Rate::from_ppm(50_000.0);
+        /// How much a rate can have changed since it was remembered.
+        memory_margin: Rate = Rate::from_ppm(1.0), Rate::ZERO => Rate::from_ppm(1000.0);
+        /// How long a server must contradict before its new time is believed.
+        step_patience: Span = Span::from_secs(900), Span::from_secs(1) => Span::from_secs(86_400);
+    }
+}
+
+impl ClassicConfig {
+    /// The preset of the original for a host in a steady room; the default.
+    pub fn good() -> Self {
+        Self::default()
+    }
+
+    /// The preset of the original for a temperature-controlled host.
+    pub fn excellent() -> Self {
+        let (bound, best) = (Rate::from_ppm(0.1), Rate::from_ppm(0.05));
+        ClassicConfig { rate_error_bound: bound, best_rate_accuracy: best, wander: bound, ..Self::default() }
+    }
+
+    /// The preset of the original for a host whose temperature varies.
+    pub fn poor() -> Self {
+        ClassicConfig {
+            rate_error_bound: Rate::from_ppm(1.0),
+            best_rate_accuracy: Rate::from_ppm(1.0),
+            local_rate_quality: Rate::from_ppm(2.0),
+            wander: Rate::from_ppm(1.0),
+            offset_window: Span::from_secs(512),
+            ..Self::default()
+        }
+    }
+}

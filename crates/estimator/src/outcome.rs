@@ -1,0 +1,231 @@
+//! What an estimator says about one exchange, and about itself.
+
+use ffclock_units::{Bound, ClockError, Period, Rate, Span};
+
+/// What became of one exchange.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// How far the exchange was used.
+    pub verdict: Verdict,
+    /// What happened on the way.
+    pub events: Events,
+    pub(crate) measure: Measure,
+}
+
+/// The figures of one exchange, in seconds; NaN where there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measure {
+    pub round_trip: f64,
+    pub point_error: f64,
+    pub offset: f64,
+}
+
+impl Measure {
+    pub const NONE: Measure = Measure { round_trip: f64::NAN, point_error: f64::NAN, offset: f64::NAN };
+}
+
+impl Outcome {
+    pub(crate) const fn rejected(why: Rejection) -> Self {
+        Outcome { verdict: Verdict::Rejected(why), events: Events::NONE, measure: Measure::NONE }
+    }
+
+    /// The round trip net of the server's residence; `None` for a rejected exchange.
+    pub fn round_trip(&self) -> Option<Span> {
+        finite(self.measure.round_trip).map(Span::from_seconds)
+    }
+
+    /// The point error: how far the round trip exceeds the floor, with the stamps' widths; `None` for a rejected exchange.
+    pub fn point_error(&self) -> Option<Bound> {
+        finite(self.measure.point_error).map(|error| Bound::of(Span::from_seconds(error)))
+    }
+
+    /// The error that this exchange alone, taking its two ways as equally long but for the configured asymmetry, ascribes to
+    /// the clock as it was predicted before the exchange; `None` for a rejected exchange and for the first one.
+    pub fn naive_error(&self) -> Option<ClockError> {
+        finite(self.measure.offset).map(|offset| ClockError::new(Span::from_seconds(offset)))
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// How far an exchange was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// By all stages.
+    Used,
+    /// For the round-trip floor only: the server has just become another one.
+    FloorOnly,
+    /// For nothing yet: it contradicts what earlier exchanges and the counter prove. If its successors insist, the server's new
+    /// time is accepted ([`Event::ServerStepAccepted`]).
+    Contradiction,
+    /// Not at all.
+    Rejected(Rejection),
+}
+
+/// Why an exchange was not used at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rejection {
+    /// Sent or received no later than an earlier one: a reply out of order, or twice.
+    OutOfOrder,
+    /// Received no later than sent, or the server kept the request longer than the whole round trip took.
+    NegativeRoundTrip,
+    /// The round trip lasted more than 16 s, or its stamps are as wide as that.
+    RoundTripTooLong,
+    /// The server sent the reply before it received the request.
+    ServerBackwards,
+}
+
+/// Something that happened while an exchange was taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Event {
+    /// The round-trip floor was raised: the path became longer some time ago.
+    FloorShiftUp,
+    /// The round-trip floor fell by more than noise: the path became shorter.
+    FloorShiftDown,
+    /// The long-term period was measured anew.
+    RateUpdated,
+    /// A measurement of the long-term period was too far off to be believed, and was dropped.
+    RateInsane,
+    /// The local rate was measured anew.
+    LocalRateUpdated,
+    /// The local rate became unknown; the long-term period serves instead.
+    LocalRateLost,
+    /// The absolute clock was corrected.
+    OffsetUpdated,
+    /// No exchange in the window was good enough: the absolute clock runs on.
+    OffsetHeld,
+    /// A correction was too large to be believed, and was dropped.
+    OffsetInsane,
+    /// A server that had contradicted for long enough was believed: the time stepped.
+    ServerStepAccepted,
+    /// The server named another reference or stratum.
+    IdentityChanged,
+    /// The counter's rate moved by more than the configured wander, or the server's by as little: the bound was widened.
+    WanderExceeded,
+    /// The remembered rate proved wrong and was dropped.
+    MemoryDropped,
+    /// The stated error of the asymmetry contradicts the exchanges; it was left out.
+    AsymmetryContradicted,
+    /// The published time lies outside what is proven; the bound covers both.
+    OutsideProof,
+    /// The counter left the range that was assumed about its nominal frequency, or its readings went back for good: a new start.
+    Restarted,
+    /// The warm-up is over.
+    WarmupEnded,
+}
+
+impl Event {
+    const ALL: [Event; 17] = [
+        Event::FloorShiftUp,
+        Event::FloorShiftDown,
+        Event::RateUpdated,
+        Event::RateInsane,
+        Event::LocalRateUpdated,
+        Event::LocalRateLost,
+        Event::OffsetUpdated,
+        Event::OffsetHeld,
+        Event::OffsetInsane,
+        Event::ServerStepAccepted,
+        Event::IdentityChanged,
+        Event::WanderExceeded,
+        Event::MemoryDropped,
+        Event::AsymmetryContradicted,
+        Event::OutsideProof,
+        Event::Restarted,
+        Event::WarmupEnded,
+    ];
+}
+
+/// A set of [`Event`]s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Events(u32);
+
+impl Events {
+    /// Nothing happened.
+    pub const NONE: Events = Events(0);
+
+    /// Whether `event` happened.
+    pub const fn contains(self, event: Event) -> bool {
+        self.0 & (1 << event as u8) != 0
+    }
+
+    /// Whether nothing happened.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// All that happened, in the order of declaration.
+    pub fn iter(self) -> impl Iterator<Item = Event> {
+        Event::ALL.into_iter().filter(move |event| self.contains(*event))
+    }
+
+    pub(crate) fn add(&mut self, event: Event) {
+        self.0 |= 1 << event as u8;
+    }
+}
+
+/// The figures of an estimator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Exchanges taken in, with the rejected ones.
+    pub exchanges: u64,
+    /// Exchanges that all stages used.
+    pub used: u64,
+    /// Exchanges that were rejected.
+    pub rejected: u64,
+    /// Exchanges that contradicted the proof.
+    pub contradictions: u64,
+    /// Steps of the server that were accepted.
+    pub server_steps: u64,
+    /// The smallest round trip of the present path, net of the server's residence.
+    pub floor: Span,
+    /// How often the floor was raised because the path became longer.
+    pub shifts_up: u64,
+    /// How often the floor fell by more than noise.
+    pub shifts_down: u64,
+    /// The long-term period.
+    pub period: Period,
+    /// The largest relative error of `period` as a mean over the history, as the point errors of its two exchanges suggest.
+    pub period_error: Rate,
+    /// The local period relative to `period`; `None` while it is unknown.
+    pub local_rate: Option<Rate>,
+    /// Uncorrected clock minus absolute clock at the last exchange. The uncorrected clock is continuous and runs at `period`.
+    pub offset: ClockError,
+    /// The time between exchanges, smoothed; zero before the second one.
+    pub poll: Span,
+    /// Whether the estimator is still warming up.
+    pub warming_up: bool,
+}
+
+/// What is worth keeping about a counter across a restart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateMemory {
+    /// The long-term period.
+    pub period: Period,
+    /// The largest relative error of `period` that was not excluded when it was kept.
+    pub bound: Rate,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_events_holds_each_of_them_on_its_own() {
+        for event in Event::ALL {
+            let mut events = Events::NONE;
+            events.add(event);
+            assert!(events.contains(event) && !events.is_empty());
+            assert!(events.iter().eq([event]));
+        }
+    }
+
+    #[test]
+    fn a_rejected_exchange_has_no_figures() {
+        let outcome = Outcome::rejected(Rejection::OutOfOrder);
+        assert_eq!((outcome.round_trip(), outcome.point_error(), outcome.naive_error()), (None, None, None));
+    }
+}
