@@ -1,0 +1,56 @@
+//! Texts that no tracked file may hold: paths of somebody's machine, host names of registries, promises to do it later.
+
+use super::{Finding, House};
+use crate::rules::{self, BannedText};
+
+/// Finds the banned texts in every file, whatever its language.
+pub fn check(house: &House<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in house.tree.files().filter(|(path, _)| *path != rules::PATH) {
+        for rule in house.rules.texts.iter().filter(|rule| !house.rules.covers(&rule.except, path)) {
+            for (index, line) in text.lines().enumerate() {
+                let banned = rule.texts.iter().find(|banned| holds(line, banned, rule));
+                findings.extend(
+                    banned.map(|banned| Finding::new(path, index + 1, format!("\"{banned}\": {}", rule.instead))),
+                );
+            }
+        }
+    }
+    findings
+}
+
+fn holds(line: &str, banned: &str, rule: &BannedText) -> bool {
+    let is_word = |character: Option<char>| character.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    line.match_indices(banned).any(|(at, _)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let after = line.get(at + banned.len()..).and_then(|text| text.chars().next());
+        !rule.whole_word || !(is_word(before) || is_word(after))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::complaints;
+
+    const RULES: &str = "
+        [[texts]]
+        texts = ['LATER']
+        instead = 'do it now'
+        whole_word = true
+        [[texts]]
+        texts = ['/somebody/']
+        instead = 'use a relative path'
+        except = ['docs/']";
+
+    #[test]
+    fn a_banned_text_is_found_in_any_language() {
+        let found = complaints(check, RULES, [("tools/a", "x\n# LATER: do it"), ("a.py", "open('/somebody/x')")]);
+        assert_eq!(found, ["a.py:1: \"/somebody/\": use a relative path", "tools/a:2: \"LATER\": do it now"]);
+    }
+
+    #[test]
+    fn parts_of_words_and_exceptions_are_free() {
+        assert_eq!(complaints(check, RULES, [("a.sh", "mktemp a.LATERLATER"), ("docs/a.md", "/somebody/")]), [""; 0]);
+    }
+}

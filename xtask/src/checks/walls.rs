@@ -1,0 +1,166 @@
+//! The walls between the rooms: who may know whom, and what a crate declares at its top.
+
+use super::{Finding, House};
+use crate::rules::{self, Package};
+use toml::Table;
+
+/// Compares every package's manifest and its top file with its entry in the rules.
+pub fn check(house: &House<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for directory in house.tree.packages() {
+        let manifest_path = format!("{directory}/Cargo.toml");
+        let Some(package) = house.rules.packages.get(directory) else {
+            let message = format!("no rules for this package: say in {} whom it may know", rules::PATH);
+            findings.push(Finding::new(&manifest_path, 1, message));
+            continue;
+        };
+        let text = house.tree.text(&manifest_path).unwrap_or_default();
+        match text.parse::<Table>() {
+            Ok(manifest) => {
+                for (name, is_for_tests) in dependencies(&manifest) {
+                    let complaint = complaint(house, package, (&name, is_for_tests));
+                    let line = line_of(text, &name);
+                    findings.extend(complaint.map(|message| Finding::new(&manifest_path, line, message)));
+                }
+            }
+            Err(error) => findings.push(Finding::new(&manifest_path, 1, error.to_string())),
+        }
+        findings.extend(declarations(house, directory, package));
+    }
+    for directory in house.rules.packages.keys().filter(|directory| !house.tree.contains(directory)) {
+        findings.push(Finding::new(
+            rules::PATH,
+            1,
+            format!("rules for {directory}, which does not exist: take them out"),
+        ));
+    }
+    findings
+}
+
+/// Names of all dependencies, and whether only tests have them.
+fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
+    let mut tables = vec![manifest];
+    if let Some(targets) = manifest.get("target").and_then(|target| target.as_table()) {
+        tables.extend(targets.values().filter_map(|target| target.as_table()));
+    }
+    let mut found = Vec::new();
+    for table in tables {
+        for (section, is_for_tests) in
+            [("dependencies", false), ("build-dependencies", false), ("dev-dependencies", true)]
+        {
+            let Some(list) = table.get(section).and_then(|list| list.as_table()) else { continue };
+            found.extend(list.iter().map(|(key, value)| {
+                let renamed = value.get("package").and_then(|name| name.as_str());
+                (renamed.unwrap_or(key).to_owned(), is_for_tests)
+            }));
+        }
+    }
+    found
+}
+
+fn complaint(house: &House<'_>, package: &Package, (name, is_for_tests): (&str, bool)) -> Option<String> {
+    if let Some(room) = name.strip_prefix("ffclock-") {
+        let is_known = package.knows.iter().any(|known| known == room);
+        let is_known_to_tests = is_for_tests && package.tests_know.iter().any(|known| known == room);
+        let message =
+            || format!("may not know {room}: rooms meet in units::records, and the daemon puts them together");
+        return (!is_known && !is_known_to_tests).then(message);
+    }
+    let is_listed = package.outside.as_ref().is_none_or(|list| list.iter().any(|allowed| allowed == name));
+    if !is_listed && !is_for_tests {
+        return Some(format!(
+            "may not use {name}: the core stays small, find another place or allow it in {}",
+            rules::PATH
+        ));
+    }
+    let reasons = house.tree.text(&house.rules.dependency_reasons).unwrap_or_default();
+    let is_explained = reasons.contains(&format!("`{name}`"));
+    (!is_explained).then(|| format!("{name} has no paragraph in {}", house.rules.dependency_reasons))
+}
+
+fn line_of(text: &str, name: &str) -> usize {
+    text.lines().position(|line| line.trim_start().starts_with(name)).map_or(1, |index| index + 1)
+}
+
+/// What must stand at the top of a library.
+fn declarations(house: &House<'_>, directory: &str, package: &Package) -> Vec<Finding> {
+    let path = format!("{directory}/src/lib.rs");
+    let Some(scan) = house.scans.get(path.as_str()) else { return Vec::new() };
+    let declares = |words: &[&str]| scan.find(words).next().is_some();
+    let mut missing = Vec::new();
+    if package.no_std && !declares(&["#", "!", "[", "no_std", "]"]) && !declares(&[",", "no_std", ")"]) {
+        missing.push("#![no_std]".to_owned());
+    }
+    if !package.unsafe_code.is_empty() && !declares(&[&package.unsafe_code, "(", "unsafe_code", ")"]) {
+        missing.push(format!("#![{}(unsafe_code)]", package.unsafe_code));
+    }
+    if directory.starts_with("crates/") && !declares(&["deny", "(", "missing_docs", ")"]) {
+        missing.push("#![deny(missing_docs)]".to_owned());
+    }
+    missing.iter().map(|line| Finding::new(&path, 1, format!("the crate's top must say {line}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::complaints;
+
+    const RULES: &str = "
+        dependency_reasons = 'docs/why.md'
+        [packages.'crates/page']
+        no_std = true
+        unsafe_code = 'forbid'
+        knows = ['units']
+        tests_know = ['trace']
+        outside = []";
+    const TOP: (&str, &str) = ("crates/page/src/lib.rs", "#![no_std]\n#![forbid(unsafe_code)]\n#![deny(missing_docs)]");
+    const WHY: (&str, &str) = ("docs/why.md", "`libc` `loom`");
+
+    fn of(manifest: &str) -> Vec<String> {
+        complaints(check, RULES, [TOP, WHY, ("crates/page/Cargo.toml", &format!("[package]\n{manifest}"))])
+    }
+
+    #[test]
+    fn what_is_allowed_passes() {
+        let manifest =
+            "[dependencies]\nffclock-units.workspace = true\n[dev-dependencies]\nffclock-trace = {}\nloom = '0'";
+        assert_eq!(of(manifest), [""; 0]);
+    }
+
+    #[test]
+    fn a_room_may_not_know_another_not_even_under_another_name_or_for_one_target() {
+        for manifest in [
+            "[dependencies]\nffclock-source.workspace = true",
+            "[dependencies]\nffclock-trace.workspace = true",
+            "[dependencies]\nx = { package = 'ffclock-source' }",
+            "[target.'cfg(loom)'.dependencies]\nffclock-source = {}",
+        ] {
+            assert_eq!(of(manifest).len(), 1, "{manifest}");
+        }
+        assert!(
+            of("[dependencies]\nffclock-source = {}")[0].starts_with("crates/page/Cargo.toml:3: may not know source")
+        );
+    }
+
+    #[test]
+    fn dependencies_from_outside_are_listed_and_explained() {
+        assert!(of("[dependencies]\nlibc = '0'")[0].contains("may not use libc"));
+        assert!(of("[dev-dependencies]\nproptest = '1'")[0].contains("no paragraph in docs/why.md"));
+    }
+
+    #[test]
+    fn a_missing_declaration_is_found() {
+        let manifest = ("crates/page/Cargo.toml", "[package]");
+        let found = complaints(check, RULES, [("crates/page/src/lib.rs", "//! no_std"), manifest]);
+        assert_eq!(found.len(), 3, "{found:?}");
+        let conditional = "#![cfg_attr(not(loom), no_std)]\n#![forbid(unsafe_code)]\n#![deny(missing_docs)]";
+        assert_eq!(complaints(check, RULES, [("crates/page/src/lib.rs", conditional), manifest]), [""; 0]);
+    }
+
+    #[test]
+    fn packages_and_rules_must_match() {
+        let stranger = ("crates/stranger/Cargo.toml", "[package]");
+        let found = complaints(check, RULES, [stranger]);
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+}
