@@ -1,0 +1,59 @@
+"""Time with an error bound, read from the page that ``ffclockd`` publishes on this machine, without asking the daemon.
+
+>>> import ffclock
+>>> clock = ffclock.Clock.open()              # doctest: +SKIP
+>>> reading = clock.now()                     # doctest: +SKIP
+>>> reading.earliest_ns <= reading.utc_ns     # doctest: +SKIP
+True
+
+The clock itself is compiled. Reports (``ffclock.report``) are not, and can be imported and used where the compiled part is missing; the
+names below are therefore fetched at their first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._ffclock import (
+        Clock,
+        EpochError,
+        FfclockError,
+        Interval,
+        PageError,
+        Reading,
+        Stamp,
+        UnsynchronisedError,
+        WaitTimeoutError,
+        __version__,
+    )
+
+__all__ = [
+    "Clock",
+    "EpochError",
+    "FfclockError",
+    "Interval",
+    "PageError",
+    "Reading",
+    "Stamp",
+    "UnsynchronisedError",
+    "WaitTimeoutError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'ffclock' has no attribute {name!r}")
+    try:
+        from . import _ffclock  # noqa: PLC0415  the point of this function
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "the compiled part of ffclock is not installed; in a checkout, run: pip install ./python",
+            name="ffclock._ffclock",
+        ) from error
+    return getattr(_ffclock, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

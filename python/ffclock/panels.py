@@ -1,0 +1,225 @@
+"""The panels of a report, each a function that draws one view of a run on the axes it is given.
+
+The claim and the error get a panel each, because a bound is often fifty times the error that it bounds and one scale would hide one of
+the two. An uncertainty leaves out the constant asymmetry of the path, so it is drawn around the median error, which is what a constant
+asymmetry shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from .figures import Containment, Spread, containment, spread, table
+from .marks import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    NOTE,
+    ORANGE,
+    PURPLE,
+    SKY,
+    STATUS_COLOURS,
+    VERMILLION,
+    Look,
+    View,
+    band,
+    blank,
+    dots,
+    finish,
+    line,
+    mark_broken,
+    missing_notice,
+    where,
+)
+from .runs import Floats, Texts
+from .scales import Scale, rate_scale, share_text, time_scale
+
+
+def status_strip(axes: Axes, view: View) -> None:
+    """One thin bar that says what the clock said about itself."""
+    axes.set_ylim(0, 1)
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(axis="x", bottom=False, labelbottom=False)
+    statuses, times = view.run.samples.status, view.run.samples.t_s
+    if statuses is None:
+        return
+    length = max(float(times[-1] - times[0]), 1e-12)
+    for word, begin, end in _stretches(statuses, times):
+        axes.axvspan(begin, end, color=STATUS_COLOURS.get(word, GREY), alpha=0.75, linewidth=0)
+        if (end - begin) / length > 0.010 * len(word):
+            axes.text((begin + end) / 2, 0.44, word, ha="center", va="center", fontsize=7.5, clip_on=True)
+
+
+def _stretches(statuses: Texts, times: Floats) -> Iterator[tuple[str, float, float]]:
+    """Runs of equal status as (status, begin, end); a stretch ends where the next one begins."""
+    starts = np.concatenate(([0], np.flatnonzero(statuses[1:] != statuses[:-1]) + 1))
+    ends = np.append(times[starts[1:]], times[-1])
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield str(statuses[start]), float(times[start]), float(end)
+
+
+def claim_panel(axes: Axes, view: View) -> None:
+    """Error, uncertainty and bound on one scale: does the truth stay inside?"""
+    samples = view.run.samples
+    limit = max(view.largest(samples.bound_s), view.largest(samples.error_s), view.largest(samples.uncertainty_s))
+    scale = time_scale(limit)
+    band(axes, view, samples.bound_s, scale, Look(SKY, "± bound"))
+    band(axes, view, samples.uncertainty_s, scale, Look(ORANGE, "± uncertainty", view.median))
+    line(axes, view, samples.error_s, scale, Look(BLUE, "error"))
+    mark_broken(axes, view, scale)
+    inside = containment(samples.error_s, samples.bound_s)
+    axes.set_title("Error inside its bound" + _containment_text(inside))
+    finish(axes, f"error [{scale.name}]", _around_zero(limit * scale.factor))
+    missing_notice(axes, samples.error_s, "no reference: the error is not known")
+
+
+def _around_zero(limit: float) -> tuple[float, float] | None:
+    return (-1.12 * limit, 1.12 * limit) if limit else None
+
+
+def _containment_text(inside: Containment | None) -> str:
+    if inside is None or not inside.count:
+        return ""
+    if not inside.outside:
+        return f": all {inside.count:,} samples".replace(",", "\u202f")
+    return f": broken in {inside.outside:,} of {inside.count:,} samples ({share_text(inside.share)} inside)".replace(",", "\u202f")
+
+
+def error_panel(axes: Axes, view: View) -> None:
+    """The error on its own scale, with the uncertainty behind it as far as it fits."""
+    samples = view.run.samples
+    low, high = _enlarged_range(view)
+    scale = time_scale(max(abs(low), abs(high)))
+    band(axes, view, samples.uncertainty_s, scale, Look(ORANGE, "± uncertainty around the median", view.median))
+    line(axes, view, samples.error_s, scale, Look(BLUE, "error"))
+    axes.axhline(view.median * scale.factor, color=BLACK, linewidth=0.8, linestyle=(0, (4, 3)), label="median, connected")
+    axes.set_title("Error enlarged")
+    finish(axes, f"error [{scale.name}]", (low * scale.factor, high * scale.factor) if high > low else None)
+    missing_notice(axes, samples.error_s, "no reference: the error is not known")
+
+
+def _enlarged_range(view: View) -> tuple[float, float]:
+    """All shown errors, and the uncertainty as long as it leaves the errors a third of the height [s]."""
+    samples = view.run.samples
+    errors = where(samples.error_s, view.shown)
+    known = errors is not None and bool(np.isfinite(errors).any())
+    low, high = (float(np.nanmin(errors)), float(np.nanmax(errors))) if errors is not None and known else (0.0, 0.0)
+    likely = view.largest(samples.uncertainty_s, 90.0)
+    if known and high > low:
+        likely = min(likely, 1.5 * (high - low))
+    low, high = min(low, view.median - likely), max(high, view.median + likely)
+    return low - 0.08 * (high - low), high + 0.08 * (high - low)
+
+
+def exchange_panel(axes: Axes, view: View) -> None:
+    axes.set_title("Round trips and their floor")
+    exchanges = view.run.exchanges
+    if exchanges is None or (exchanges.round_trip_s is None and exchanges.floor_s is None):
+        blank(axes, "round trips were not recorded")
+        return
+    series = [s[np.isfinite(s)] for s in (exchanges.round_trip_s, exchanges.floor_s) if s is not None]
+    finite = np.concatenate(series)
+    if not finite.size:
+        blank(axes, "no exchange was completed")
+        return
+    typical = float(np.median(finite))
+    scale = time_scale(typical)
+    dots(axes, exchanges.t_s, exchanges.forward_s, scale, Look(SKY, "to the server"))
+    dots(axes, exchanges.t_s, exchanges.backward_s, scale, Look(PURPLE, "from the server"))
+    used = exchanges.used if exchanges.used is not None else np.ones(exchanges.t_s.size, dtype=np.bool_)
+    dots(axes, exchanges.t_s, where(exchanges.round_trip_s, used), scale, Look(GREEN, "round trip"))
+    dots(
+        axes,
+        exchanges.t_s,
+        where(exchanges.round_trip_s, ~used),
+        scale,
+        Look(VERMILLION, "round trip, not used", marker="x"),
+    )
+    if exchanges.floor_s is not None:
+        axes.step(exchanges.t_s, exchanges.floor_s * scale.factor, where="post", color=BLACK, linewidth=1.2, label="floor")
+    # A few stalls of the host would press everything else onto the axis.
+    if float(finite.max()) > 12.0 * typical and float(finite.min()) > 0.0:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, float(finite.max()) * 1.08 * scale.factor)
+    finish(axes, f"delay [{scale.name}]")
+
+
+def rate_panel(axes: Axes, view: View) -> None:
+    rates, meaning = _rates(view)
+    axes.set_title(meaning)
+    if rates is None or not np.isfinite(rates).any():
+        blank(axes, "the rate was not recorded")
+        return
+    limit = view.largest(rates, 99.9) or view.largest(rates)
+    scale = rate_scale(limit)
+    line(axes, view, rates, scale, Look(BLUE, "rate error"))
+    axes.axhline(0.0, color=BLACK, linewidth=0.6)
+    finish(axes, f"rate error [{scale.name}]", _around_zero((limit or 1.0) * scale.factor))
+
+
+def _rates(view: View) -> tuple[Floats | None, str]:
+    """The rate error [ppm]: as recorded, or else of the period against the run's own median."""
+    samples = view.run.samples
+    if samples.rate_error_ppm is not None:
+        return samples.rate_error_ppm, "Rate error"
+    if samples.period_s is None or not np.isfinite(samples.period_s).any():
+        return None, "Rate error"
+    chosen = where(samples.period_s, view.connected)
+    basis = chosen if chosen is not None and np.isfinite(chosen).any() else samples.period_s
+    # A longer period means a faster clock.
+    return (samples.period_s / np.nanmedian(basis) - 1.0) * 1e6, "Rate against the run's own median"
+
+
+def histogram(axes: Axes, view: View) -> None:
+    axes.set_title("Error while connected")
+    errors = where(view.run.samples.error_s, view.connected)
+    found = spread(errors)
+    if errors is None or found is None:
+        blank(axes, "no connected sample\nwith a known error")
+        return
+    finite = errors[np.isfinite(errors)]
+    low, high = (float(edge) for edge in np.percentile(finite, [0.2, 99.8]))
+    margin = 0.15 * (high - low) or max(abs(high), 1e-9) * 0.1
+    low, high = low - margin, high + margin
+    scale = time_scale(max(abs(low), abs(high)))
+    bins = int(np.clip(np.sqrt(finite.size), 12, 50))
+    axes.hist(finite * scale.factor, bins=bins, range=(low * scale.factor, high * scale.factor), color=BLUE, alpha=0.85)
+    axes.set_xlim(low * scale.factor, high * scale.factor)
+    axes.set_xlabel(f"error [{scale.name}]")
+    axes.set_ylabel("samples")
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    _percentile_box(axes, found, scale)
+    outside = int(np.count_nonzero((finite < low) | (finite > high)))
+    if outside:
+        axes.text(0.995, 0.83, f"{outside} beyond the edges", transform=axes.transAxes, ha="right", **NOTE)
+
+
+def _percentile_box(axes: Axes, found: Spread, scale: Scale) -> None:
+    """The percentiles in a strip above the bars."""
+    axes.set_ylim(top=axes.get_ylim()[1] * 1.24)
+    place = axes.get_xaxis_transform()
+    at = {percent: value * scale.factor for percent, value in found.percentiles.items()}
+    axes.plot([at[1], at[99]], [0.93, 0.93], transform=place, color=BLACK, linewidth=1.0, marker="|", markersize=6)
+    box = Rectangle((at[25], 0.905), at[75] - at[25], 0.05, transform=place, facecolor=ORANGE, edgecolor=BLACK, zorder=3)
+    axes.add_patch(box)
+    axes.plot([at[50], at[50]], [0.905, 0.955], transform=place, color=BLACK, linewidth=1.6, zorder=4)
+    axes.text(0.5, 0.87, "1 %  |  25 %  median  75 %  |  99 %", transform=axes.transAxes, ha="center", **NOTE)
+
+
+def figures_panel(axes: Axes, view: View) -> None:
+    axes.set_axis_off()
+    axes.set_title("Figures")
+    rows = table(view.run)
+    for row, (name, value) in enumerate(rows):
+        height = 1.0 - (row + 0.6) / max(len(rows), 14)
+        axes.text(0.0, height, name, transform=axes.transAxes, va="center")
+        axes.text(1.0, height, value, transform=axes.transAxes, va="center", ha="right", fontweight="bold")
