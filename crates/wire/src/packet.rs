@@ -147,7 +147,7 @@ impl Packet {
     }
 
     /// What a server that describes itself by `self` answers to `request`, which it received at `receive` and answers at `transmit`
-    /// (RFC 5905, section 9.2, with the fields of figure 18).
+    /// (RFC 5905, section 14).
     #[must_use]
     pub const fn reply_to(&self, request: &Packet, receive: NtpTimestamp, transmit: NtpTimestamp) -> Self {
         Packet {
@@ -166,8 +166,8 @@ impl Packet {
         if self.stratum == 0 { Some(KissCode::from_bytes(self.reference_id.to_be_bytes())) } else { None }
     }
 
-    /// The sender's own claim of its largest error: half the root delay, the root dispersion and its precision, rounded up
-    /// (RFC 5905, section 11.1, without the terms that grow on our side).
+    /// The sender's own claim of its largest error: half the root delay, the root dispersion and its precision, rounded up.
+    /// Source: RFC 5905, appendix A, root_dist(), without the terms that grow on our side.
     pub fn root_distance(&self) -> Bound {
         Bound::of(self.root_delay).halved() + self.root_dispersion + self.precision.as_bound()
     }

@@ -1,0 +1,185 @@
+//! Requests: what they are recognised by, and the last few of them.
+
+use crate::Rejection;
+use crate::reply::Claim;
+use alloc::collections::VecDeque;
+use ffclock_units::{Moment, Mono, Stamp};
+use ffclock_wire::{HEADER_BYTES, NtpTimestamp, Packet, Version};
+
+/// The random number by which the reply to a request is recognised. It must come from a generator that an attacker cannot predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nonce(NtpTimestamp);
+
+impl Nonce {
+    /// From 64 random bits. Zero becomes one, because a transmit field of zero means that there is none.
+    pub const fn from_random(bits: u64) -> Self {
+        Nonce(NtpTimestamp::from_raw(if bits == 0 { 1 } else { bits }))
+    }
+}
+
+/// The right to say, once, when a request left. It can be neither copied nor made:
+/// ```compile_fail
+/// fn twice(ticket: ffclock_source::Ticket) -> (ffclock_source::Ticket, ffclock_source::Ticket) {
+///     (ticket.clone(), ticket)
+/// }
+/// ```
+#[must_use = "without its ticket the request's stamp cannot be returned, and the exchange will not complete"]
+#[derive(Debug)]
+pub struct Ticket {
+    number: u64,
+    nonce: Nonce,
+}
+
+/// A request to send now.
+#[derive(Debug)]
+pub struct Transmit {
+    /// The whole datagram.
+    pub bytes: [u8; HEADER_BYTES],
+    /// To be returned with the stamp of its sending; dropped if there is none.
+    pub ticket: Ticket,
+}
+
+/// A reply that was found good, and when it came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) claim: Claim,
+    pub(crate) received: Stamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// For the reply.
+    Waiting,
+    /// For its own sent stamp; the reply is here.
+    Answered(Answer),
+    /// Nothing more is to come: an exchange was made, or the reply could not be used.
+    Settled,
+    /// Given up.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    number: u64,
+    nonce: Nonce,
+    deadline: Moment<Mono>,
+    sent: Option<Stamp>,
+    phase: Phase,
+}
+
+/// How a request ended that was still open at its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expired {
+    Unanswered,
+    WithoutStamp,
+}
+
+/// The last few requests, the newest at the back. Only the newest can be open; the others are kept to tell what a packet is that
+/// comes too late.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    ring: VecDeque<Request>,
+    next_number: u64,
+}
+
+impl Requests {
+    const KEPT: usize = 4;
+
+    pub(crate) fn new() -> Self {
+        Requests { ring: VecDeque::with_capacity(Self::KEPT), next_number: 0 }
+    }
+
+    /// Forgets all requests. Numbers go on, so that tickets handed out before match nothing.
+    pub(crate) fn clear(&mut self) {
+        self.ring.clear();
+    }
+
+    /// Makes the next request, to be answered by `deadline`.
+    pub(crate) fn open(&mut self, nonce: Nonce, deadline: Moment<Mono>, version: Version) -> Transmit {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        if self.ring.len() >= Self::KEPT {
+            self.ring.pop_front();
+        }
+        self.ring.push_back(Request { number, nonce, deadline, sent: None, phase: Phase::Waiting });
+        Transmit { bytes: Packet::request(version, nonce.0).encode(), ticket: Ticket { number, nonce } }
+    }
+
+    /// When the open request will be given up; `None` when none is open.
+    pub(crate) fn deadline(&self) -> Option<Moment<Mono>> {
+        let newest = self.ring.back()?;
+        matches!(newest.phase, Phase::Waiting | Phase::Answered(_)).then_some(newest.deadline)
+    }
+
+    /// Gives up the open request if its time is over.
+    pub(crate) fn expire(&mut self, now: Moment<Mono>) -> Option<Expired> {
+        let newest = self.ring.back_mut().filter(|newest| newest.deadline <= now)?;
+        let (phase, expired) = match newest.phase {
+            Phase::Waiting => (Phase::Lost, Expired::Unanswered),
+            Phase::Answered(_) => (Phase::Settled, Expired::WithoutStamp),
+            Phase::Settled | Phase::Lost => return None,
+        };
+        newest.phase = phase;
+        Some(expired)
+    }
+
+    /// Whether a reply with this origin answers the open request.
+    ///
+    /// # Errors
+    /// What the reply is instead.
+    pub(crate) fn recognise(&self, origin: NtpTimestamp) -> Result<(), Rejection> {
+        let mut overtaken = false;
+        for request in self.ring.iter().rev() {
+            if request.nonce.0 == origin {
+                return request.phase.judge_reply(overtaken);
+            }
+            overtaken |= matches!(request.phase, Phase::Answered(_) | Phase::Settled);
+        }
+        Err(Rejection::WrongOrigin)
+    }
+
+    /// The reply to the open request is here.
+    pub(crate) fn answer(&mut self, answer: Answer) {
+        self.set_newest(Phase::Answered(answer));
+    }
+
+    /// Nothing more is to come for the open request.
+    pub(crate) fn settle(&mut self) {
+        self.set_newest(Phase::Settled);
+    }
+
+    fn set_newest(&mut self, phase: Phase) {
+        if let Some(newest) = self.ring.back_mut() {
+            newest.phase = phase;
+        }
+    }
+
+    /// Takes in when a request left. A request that is no longer remembered needs no stamp.
+    pub(crate) fn redeem(&mut self, ticket: Ticket, sent: Stamp) {
+        let of_ticket = |request: &&mut Request| request.number == ticket.number && request.nonce == ticket.nonce;
+        if let Some(request) = self.ring.iter_mut().rev().find(of_ticket) {
+            request.sent = Some(sent);
+        }
+    }
+
+    /// Takes the open request out as a sent stamp and an answer, if it has both.
+    pub(crate) fn complete(&mut self) -> Option<(Stamp, Answer)> {
+        let newest = self.ring.back_mut()?;
+        let (Phase::Answered(answer), Some(sent)) = (newest.phase, newest.sent) else { return None };
+        newest.phase = Phase::Settled;
+        Some((sent, answer))
+    }
+}
+
+impl Phase {
+    /// What a reply to a request in this phase is; `overtaken` when a later request was answered already.
+    const fn judge_reply(&self, overtaken: bool) -> Result<(), Rejection> {
+        Err(match (self, overtaken) {
+            (Phase::Waiting, _) => return Ok(()),
+            (Phase::Answered(_) | Phase::Settled, false) => Rejection::Duplicate,
+            (Phase::Answered(_) | Phase::Settled, true) => Rejection::Replayed,
+            (Phase::Lost, false) => Rejection::Late,
+            (Phase::Lost, true) => Rejection::OutOfOrder,
+        })
+    }
+}

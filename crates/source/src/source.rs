@@ -1,0 +1,292 @@
+//! The conversation itself: inputs, what they change, outputs.
+
+use crate::event::EventQueue;
+use crate::leap::{LeapWatch, is_doubtful};
+use crate::reach::Reach;
+use crate::reply::{Claim, Unusable, examine};
+use crate::request::{Answer, Expired, Requests};
+use crate::schedule::Schedule;
+use crate::statistics::increase;
+use crate::{Event, Nonce, Reachability, Rejection, SourceConfig, Statistics, Ticket, Transmit};
+use ffclock_units::{Exchange, LeapTable, Moment, Mono, Server, Span, Stamp};
+use ffclock_wire::{KissCode, Mode, Packet};
+
+/// The conversation with one NTP server.
+///
+/// After each call of a `handle_` function, fetch all of [`poll_transmit`](Source::poll_transmit) and
+/// [`poll_event`](Source::poll_event), then call [`handle_timeout`](Source::handle_timeout) when
+/// [`poll_timeout`](Source::poll_timeout) has come. All `now` must come from one clock that does not step back.
+/// ```
+/// use ffclock_source::{Nonce, Source, SourceConfig};
+/// use ffclock_units::{LeapTable, Moment, Span};
+///
+/// let now = Moment::from_origin(Span::from_secs(100));
+/// let pivot = Moment::from_origin(Span::from_secs(1_800_000_000));
+/// let mut source = Source::new(SourceConfig::default(), LeapTable::built_in(), pivot, now);
+/// assert_eq!(source.poll_timeout(), now);
+/// source.handle_timeout(now, Nonce::from_random(0x5eed));
+/// let request = source.poll_transmit().expect("the first request leaves at once");
+/// assert_eq!(request.bytes.len(), 48);
+/// assert!(source.poll_timeout() > now);
+/// ```
+#[derive(Debug)]
+pub struct Source {
+    config: SourceConfig,
+    leaps: LeapTable,
+    begin: Moment<Mono>,
+    pivot_at_begin: Moment<Server>,
+    requests: Requests,
+    schedule: Schedule,
+    reach: Reach,
+    leap_watch: LeapWatch,
+    outbox: Option<Transmit>,
+    events: EventQueue,
+    statistics: Statistics,
+}
+
+impl Source {
+    /// A conversation that begins at `now`. `pivot` is the server's time at `now`, right within 68 years: it names the era of the
+    /// packets' times. The later of the system clock and the program's date of building will do.
+    pub fn new(config: SourceConfig, leaps: LeapTable, pivot: Moment<Server>, now: Moment<Mono>) -> Self {
+        let config = config.within_ranges();
+        Source {
+            schedule: Schedule::new(&config, now),
+            config,
+            leaps,
+            begin: now,
+            pivot_at_begin: pivot,
+            requests: Requests::new(),
+            reach: Reach::default(),
+            leap_watch: LeapWatch::default(),
+            outbox: None,
+            events: EventQueue::new(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Time has passed. `nonce` is used if a request is due; a call too early does nothing. Afterwards
+    /// [`poll_timeout`](Source::poll_timeout) is later than `now`.
+    pub fn handle_timeout(&mut self, now: Moment<Mono>, nonce: Nonce) {
+        self.expire(now);
+        if self.poll_timeout() > now {
+            return;
+        }
+        if self.schedule.denied_until().is_some() {
+            self.schedule.deny(now);
+            self.reach.wish_resolve();
+            return;
+        }
+        let deadline = now + self.config.reply_timeout;
+        self.outbox = Some(self.requests.open(nonce, deadline, self.config.wire_version()));
+        self.schedule.note_request(now);
+        increase(&mut self.statistics.sent);
+    }
+
+    /// The next datagram to send to the server, if one is due.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.outbox.take()
+    }
+
+    /// The request of `ticket` left at `sent`. This may be said before or after its reply is handed in, but within the reply timeout.
+    pub fn handle_sent(&mut self, ticket: Ticket, sent: Stamp) {
+        self.requests.redeem(ticket, sent);
+        self.complete();
+    }
+
+    /// A datagram came from the server's address at `received`.
+    ///
+    /// A reply counts until [`handle_timeout`](Source::handle_timeout) has given its request up, so a caller that was held up should
+    /// hand in packets first.
+    pub fn handle_packet(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) {
+        increase(&mut self.statistics.received);
+        if let Err(reason) = self.take_in(bytes, received, now) {
+            self.reject(reason);
+        }
+    }
+
+    /// What has happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// When to call [`handle_timeout`](Source::handle_timeout) next; it may be past already.
+    pub fn poll_timeout(&self) -> Moment<Mono> {
+        let denied = self.schedule.denied_until();
+        denied.or_else(|| self.requests.deadline()).unwrap_or_else(|| self.schedule.next_request(&self.config))
+    }
+
+    /// The leap seconds by which the server's UTC is turned into TAI from now on.
+    pub fn set_leaps(&mut self, leaps: LeapTable) {
+        self.leaps = leaps;
+    }
+
+    /// The server has another address, or is to be tried again after it refused: a new conversation with a burst begins. Counts, and
+    /// a poll that was slowed down on a server's wish, stay.
+    pub fn retarget(&mut self, now: Moment<Mono>) {
+        self.requests.clear();
+        self.outbox = None;
+        self.reach = Reach::default();
+        self.schedule.restart(&self.config, now);
+    }
+
+    /// Goes on with another configuration; a new poll counts from the last request. A poll other than before also lifts a slowdown
+    /// that the server had asked for.
+    pub fn reconfigure(&mut self, config: SourceConfig) {
+        let config = config.within_ranges();
+        if config.poll != self.config.poll {
+            self.schedule.forget_slowdown();
+        }
+        self.config = config;
+    }
+
+    /// Whether the server's name should be resolved again: true once when the server becomes unreachable, and once again each time
+    /// that as many requests more have failed, or an hour has passed since it refused. After a refusal only
+    /// [`retarget`](Source::retarget) makes it ask again.
+    pub fn take_resolve_wish(&mut self) -> bool {
+        self.reach.take_resolve_wish()
+    }
+
+    /// Whether the server gives usable answers.
+    pub fn reachability(&self) -> Reachability {
+        self.reach.standing()
+    }
+
+    /// The time between two requests outside bursts: as configured, or longer if the server asked for that.
+    pub fn poll_interval(&self) -> Span {
+        self.schedule.poll(&self.config)
+    }
+
+    /// The configuration in use, every value within its range.
+    pub fn config(&self) -> &SourceConfig {
+        &self.config
+    }
+
+    /// Counts of what has happened.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    fn take_in(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) -> Result<(), Rejection> {
+        let packet = Packet::decode(bytes)?;
+        if packet.mode != Mode::Server {
+            return Err(Rejection::Mode);
+        }
+        // Before anything that the packet says is believed, a refusal in particular.
+        self.requests.recognise(packet.origin)?;
+        match examine(&packet, self.pivot(now), self.config.root_distance_max) {
+            Ok(claim) => self.take_in_claim(claim, received),
+            Err(Unusable::Kiss(code)) => {
+                self.take_in_refusal(code, now);
+                Ok(())
+            }
+            Err(Unusable::Rejected(reason)) => {
+                self.requests.settle();
+                self.note_failure();
+                Err(reason)
+            }
+        }
+    }
+
+    /// The server's time by our own counting. It does not follow what the server says: one wild reply, believed, would put every reply
+    /// after it into the wrong era.
+    fn pivot(&self, now: Moment<Mono>) -> Moment<Server> {
+        self.pivot_at_begin + (now - self.begin)
+    }
+
+    fn take_in_claim(&mut self, claim: Claim, received: Stamp) -> Result<(), Rejection> {
+        self.note_success();
+        if let Some(news) = self.leap_watch.observe(claim.quality.leap, claim.server_out) {
+            self.tell(news);
+        }
+        if self.is_near_leap(&claim) {
+            self.requests.settle();
+            return Err(Rejection::NearLeap);
+        }
+        self.requests.answer(Answer { claim, received });
+        self.complete();
+        Ok(())
+    }
+
+    /// While an inserted second repeats a label, an exchange could be off by a whole second, and nothing in it would show that.
+    fn is_near_leap(&self, claim: &Claim) -> bool {
+        let leaps = [self.leap_watch.announced(), self.leaps.announced()];
+        leaps
+            .into_iter()
+            .flatten()
+            .any(|leap| is_doubtful(claim.server_in, leap) || is_doubtful(claim.server_out, leap))
+    }
+
+    fn take_in_refusal(&mut self, code: KissCode, now: Moment<Mono>) {
+        self.requests.settle();
+        increase(&mut self.statistics.kissed);
+        self.tell(Event::Kissed(code));
+        match code {
+            KissCode::DENY | KissCode::RSTR => {
+                self.schedule.deny(now);
+                if let Some(news) = self.reach.deny() {
+                    self.tell(news);
+                }
+            }
+            KissCode::RATE => {
+                self.schedule.slow_down(&self.config);
+                self.note_failure();
+            }
+            _ => self.note_failure(),
+        }
+    }
+
+    /// Makes an exchange of the open request if both its stamp and its reply are here.
+    fn complete(&mut self) {
+        let Some((sent, Answer { claim, received })) = self.requests.complete() else { return };
+        if !received.counter.is_after(sent.counter) {
+            self.reject(Rejection::StampsReversed);
+            return;
+        }
+        increase(&mut self.statistics.accepted);
+        self.tell(Event::Exchange(Exchange {
+            sent,
+            server_in: self.leaps.tai_from_server(claim.server_in),
+            server_out: self.leaps.tai_from_server(claim.server_out),
+            received,
+            server: claim.quality,
+        }));
+    }
+
+    fn expire(&mut self, now: Moment<Mono>) {
+        match self.requests.expire(now) {
+            Some(Expired::Unanswered) => {
+                increase(&mut self.statistics.lost);
+                self.tell(Event::Lost);
+                self.note_failure();
+            }
+            Some(Expired::WithoutStamp) => self.reject(Rejection::StampMissing),
+            None => {}
+        }
+    }
+
+    fn note_success(&mut self) {
+        match self.reach.succeed() {
+            Reachability::Reachable => return,
+            Reachability::Unreachable => self.schedule.begin_burst(self.config.recovery_burst_count),
+            Reachability::Untried | Reachability::Denied => {}
+        }
+        self.tell(Event::Reachable);
+    }
+
+    fn note_failure(&mut self) {
+        if let Some(news) = self.reach.fail(self.config.unreachable_after) {
+            self.tell(news);
+        }
+    }
+
+    fn reject(&mut self, reason: Rejection) {
+        self.statistics.count_rejected(reason);
+        self.tell(Event::Rejected(reason));
+    }
+
+    fn tell(&mut self, event: Event) {
+        if self.events.push(event).is_some() {
+            increase(&mut self.statistics.events_dropped);
+        }
+    }
+}
