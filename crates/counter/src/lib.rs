@@ -1,1 +1,35 @@
-//! To be built.
+//! The counters that this host offers, how they are read, and whether they can be trusted.
+//!
+//! A feed-forward clock rests on a counter that nobody adjusts. Two qualify: the CPU's own (the TSC on x86-64, the virtual counter on
+//! aarch64), read in about 17 ns with one instruction, and the kernel's `CLOCK_MONOTONIC_RAW`, read through libc so that a tool that
+//! stands between a program and its libc sees every reading. This crate reads them ([`read_ordered`], [`read_bracketed`]), says how
+//! long a tick nominally lasts ([`nominal`]), chooses between them and gives the reason ([`choose`]), and notices when the run of a
+//! counter was interrupted ([`Continuity`]): readings from before and after a break belong to different epochs.
+//!
+//! It never sets or steers anything.
+#![deny(missing_docs)]
+
+#[cfg(not(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("the counters of this platform are not known: 64-bit Linux on x86-64 or aarch64 is needed");
+
+mod affinity;
+mod agreement;
+mod bracket;
+mod choice;
+mod clocks;
+mod continuity;
+mod cpu;
+mod kind;
+mod nominal;
+
+pub use agreement::{Agreement, AgreementError};
+pub use bracket::{Bracketed, read_bracketed, read_narrowest, read_pair_raw};
+pub use choice::{Check, Choice, Chosen, choose};
+pub use clocks::{ClockReading, HostClock, raw_clock};
+pub use continuity::{Break, Continuity, HostReadings, Observation, Readings};
+pub use kind::{CounterKind, UnknownCounter, read_ordered};
+pub use nominal::{Nominal, NominalError, NominalSource, nominal};

@@ -1,0 +1,46 @@
+//! Which CPUs a thread may run on. One of the files that may hold unsafe code.
+
+use std::io;
+
+/// The CPUs that this thread may run on.
+pub(crate) fn allowed_cpus() -> io::Result<Vec<usize>> {
+    // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
+    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    // SAFETY: `set` is as large as the call is told and outlives it.
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: every index lies within the set.
+    Ok((0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+}
+
+/// Keeps the calling thread on `cpu` from now on.
+pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
+    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    // SAFETY: the index was found to lie within the set.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: `set` is as large as the call is told and outlives it.
+    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_may_run_on_its_cpu_only() {
+        let cpu = *allowed_cpus().unwrap().last().unwrap();
+        let seen = std::thread::spawn(move || {
+            pin_to(cpu).unwrap();
+            allowed_cpus().unwrap()
+        });
+        assert_eq!(seen.join().unwrap(), [cpu]);
+        assert!(pin_to(usize::MAX).is_err());
+    }
+}

@@ -1,0 +1,223 @@
+//! Which counter to use, and why.
+
+use crate::agreement::{Agreement, compare_cpus};
+use crate::{AgreementError, CounterKind, UnknownCounter};
+use core::fmt;
+use core::str::FromStr;
+use std::fs;
+
+/// What the user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The CPU counter if every check passes, otherwise the kernel's raw clock.
+    #[default]
+    Auto,
+    /// This one, whatever the checks say.
+    Fixed(CounterKind),
+}
+
+impl FromStr for Choice {
+    type Err = UnknownCounter;
+    fn from_str(text: &str) -> Result<Self, UnknownCounter> {
+        if text == "auto" { Ok(Choice::Auto) } else { text.parse().map(Choice::Fixed) }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Auto => f.write_str("auto"),
+            Choice::Fixed(kind) => kind.fmt(f),
+        }
+    }
+}
+
+/// One property that the CPU counter needs, and whether it has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What was asked.
+    pub name: &'static str,
+    /// Whether the counter may be used as far as this goes.
+    pub ok: bool,
+    /// What was found, for people; begins with "warning: " where `ok` deserves a second look.
+    pub detail: String,
+}
+
+/// The counter to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// Which.
+    pub kind: CounterKind,
+    /// Why, as a sentence for the status.
+    pub reason: String,
+    /// What was found out about the CPU counter; empty when the raw clock was asked for.
+    pub checks: Vec<Check>,
+}
+
+/// Chooses a counter. The checks of the CPU counter take a few milliseconds, with very many CPUs up to 300.
+pub fn choose(choice: Choice) -> Chosen {
+    let checks = match choice {
+        Choice::Fixed(CounterKind::MonotonicRaw) => Vec::new(),
+        _ => vec![check_invariant(), check_kernel(), check_agreement(compare_cpus(CounterKind::Tsc))],
+    };
+    decide(choice, checks)
+}
+
+fn decide(choice: Choice, checks: Vec<Check>) -> Chosen {
+    let failed: Vec<String> =
+        checks.iter().filter(|check| !check.ok).map(|check| format!("{}: {}", check.name, check.detail)).collect();
+    let failed = failed.join("; ");
+    let (kind, reason) = match (choice, failed.is_empty()) {
+        (Choice::Auto, true) => (CounterKind::Tsc, "the CPU counter passed every check".to_owned()),
+        (Choice::Auto, false) => (CounterKind::MonotonicRaw, format!("the CPU counter cannot be trusted: {failed}")),
+        (Choice::Fixed(kind), true) => (kind, "set in the configuration".to_owned()),
+        (Choice::Fixed(kind), false) => (kind, format!("set in the configuration, although {failed}")),
+    };
+    Chosen { kind, reason, checks }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn check_invariant() -> Check {
+    // Intel SDM volume 2 and AMD APM volume 3: CPUID 0x80000007, EDX bit 8: the TSC runs at one rate in all states of the CPU.
+    let announced = crate::cpu::cpuid(0x8000_0000, 0x8000_0007).is_some_and(|leaf| leaf.edx & (1 << 8) != 0);
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    judge_invariance(announced, &flags)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn check_invariant() -> Check {
+    let detail = "the architecture guarantees it".to_owned();
+    Check { name: "invariant", ok: true, detail }
+}
+
+/// The kernel sets the two flags also for older CPUs that it knows to be good without the CPUID bit.
+#[cfg(target_arch = "x86_64")]
+fn judge_invariance(announced: bool, cpuinfo: &str) -> Check {
+    let has = |wanted: &str| cpuinfo.split_ascii_whitespace().any(|flag| flag == wanted);
+    let known = has("constant_tsc") && has("nonstop_tsc");
+    let detail = match (announced, known) {
+        (true, _) => "the CPU announces it",
+        (false, true) => "the kernel knows this CPU's counter to be constant and never to stop",
+        (false, false) => "the counter may change its rate or stop in idle states",
+    };
+    Check { name: "invariant", ok: announced || known, detail: detail.to_owned() }
+}
+
+const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const AVAILABLE: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+#[cfg(target_arch = "x86_64")]
+const CLOCKSOURCE: &str = "tsc";
+#[cfg(target_arch = "aarch64")]
+const CLOCKSOURCE: &str = "arch_sys_counter";
+
+/// The clocksource that the kernel runs on now; `None` where it does not say (no sysfs).
+pub(crate) fn current_clocksource() -> Option<String> {
+    Some(fs::read_to_string(CURRENT).ok()?.trim().to_owned())
+}
+
+fn check_kernel() -> Check {
+    judge_clocksources(current_clocksource().as_deref(), fs::read_to_string(AVAILABLE).ok().as_deref())
+}
+
+/// The kernel watches the counters and withdraws one that it found unsteady from the list of those available. A guest's kernel may
+/// prefer the clock of its hypervisor; that says nothing against the counter but deserves a warning.
+fn judge_clocksources(current: Option<&str>, available: Option<&str>) -> Check {
+    let offered = available.unwrap_or_default().split_ascii_whitespace().any(|source| source == CLOCKSOURCE);
+    let (ok, detail) = match current {
+        None => (false, "the kernel does not tell its clocksource".to_owned()),
+        Some(CLOCKSOURCE) => (true, format!("it is the kernel's clocksource ({CLOCKSOURCE})")),
+        Some(current) if offered => {
+            (true, format!("warning: the kernel could use {CLOCKSOURCE} as its clocksource but uses {current}"))
+        }
+        Some(current) => {
+            (false, format!("the kernel does not offer {CLOCKSOURCE} as a clocksource; it uses {current}"))
+        }
+    };
+    Check { name: "trusted by the kernel", ok, detail }
+}
+
+fn check_agreement(found: Result<Agreement, AgreementError>) -> Check {
+    let (ok, detail) = match found {
+        Err(error) => (false, error.to_string()),
+        Ok(seen) if seen.violations > 0 => {
+            let Agreement { violations, handovers, worst, .. } = seen;
+            (
+                false,
+                format!("{violations} of {handovers} readings lay after a later one of another CPU, by up to {worst}"),
+            )
+        }
+        Ok(Agreement { cpus: 1, .. }) => (true, "there is one CPU".to_owned()),
+        Ok(Agreement { handovers: 0, cpus, .. }) => (true, format!("warning: {cpus} CPUs were too busy to compare")),
+        Ok(Agreement { handovers, cpus, .. }) => {
+            (true, format!("{handovers} readings passed between {cpus} CPUs in order"))
+        }
+    };
+    Check { name: "synchronised between CPUs", ok, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::Ticks;
+
+    fn check(ok: bool) -> Check {
+        Check { name: "invariant", ok, detail: "as told".to_owned() }
+    }
+
+    #[test]
+    fn choices_parse_back() {
+        for text in ["auto", "tsc", "monotonic-raw"] {
+            assert_eq!(text.parse::<Choice>().unwrap().to_string(), text);
+        }
+        assert!("TSC".parse::<Choice>().is_err());
+    }
+
+    #[test]
+    fn one_failed_check_rules_the_cpu_counter_out() {
+        let chosen = decide(Choice::Auto, vec![check(true), check(false)]);
+        assert_eq!(chosen.kind, CounterKind::MonotonicRaw);
+        assert!(chosen.reason.contains("invariant: as told"), "{}", chosen.reason);
+        assert_eq!(decide(Choice::Auto, vec![check(true)]).kind, CounterKind::Tsc);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_given_with_its_faults_named() {
+        let chosen = decide(Choice::Fixed(CounterKind::Tsc), vec![check(false)]);
+        assert_eq!(chosen.kind, CounterKind::Tsc);
+        assert!(chosen.reason.contains("although invariant"), "{}", chosen.reason);
+        let raw = choose(Choice::Fixed(CounterKind::MonotonicRaw));
+        assert_eq!((raw.kind, raw.checks.len()), (CounterKind::MonotonicRaw, 0));
+    }
+
+    #[test]
+    fn a_clocksource_that_the_kernel_withdrew_is_not_trusted() {
+        assert!(judge_clocksources(Some(CLOCKSOURCE), Some("x")).ok);
+        assert!(!judge_clocksources(Some("hpet"), Some("hpet acpi_pm")).ok);
+        assert!(!judge_clocksources(None, None).ok);
+        let guest = judge_clocksources(Some("kvm-clock"), Some(&format!("kvm-clock {CLOCKSOURCE} acpi_pm\n")));
+        assert!(guest.ok && guest.detail.starts_with("warning: "), "{guest:?}");
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn both_flags_or_the_bit_are_needed() {
+        assert!(judge_invariance(true, "").ok);
+        assert!(judge_invariance(false, "flags : fpu constant_tsc rep_good nonstop_tsc").ok);
+        assert!(!judge_invariance(false, "flags : fpu constant_tsc").ok);
+    }
+
+    #[test]
+    fn disagreement_is_told_with_its_size() {
+        let seen = Agreement { cpus: 2, handovers: 100, violations: 3, worst: Ticks::from_raw(700) };
+        let check = check_agreement(Ok(seen));
+        assert!(!check.ok && check.detail.contains("700 ticks"), "{check:?}");
+        assert!(check_agreement(Ok(Agreement { violations: 0, ..seen })).ok);
+    }
+
+    #[test]
+    fn this_host_gets_a_counter_and_a_reason() {
+        let chosen = choose(Choice::Auto);
+        assert_eq!(chosen.checks.len(), 3);
+        assert_eq!(chosen.kind == CounterKind::Tsc, chosen.checks.iter().all(|check| check.ok), "{chosen:?}");
+    }
+}

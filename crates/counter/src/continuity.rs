@@ -1,0 +1,388 @@
+//! Notices that the run of a counter was interrupted, so that an epoch ends and nothing is computed across the gap.
+//!
+//! Three witnesses are compared between one observation and the next: the counter, another clock of the kernel that nobody steps
+//! (`CLOCK_MONOTONIC_RAW` beside the CPU counter; `CLOCK_MONOTONIC`, which is slewed and so a coarse witness, beside the raw clock
+//! itself), and how far `CLOCK_BOOTTIME` ran ahead of `CLOCK_MONOTONIC`, which is the time spent in suspend. The name of the
+//! kernel's clocksource is watched too, since the raw clock changes its rate with it.
+//!
+//! A pause of a virtual machine in which all witnesses ran on, or all stood, cannot be seen from inside and does no harm to intervals.
+
+use crate::choice::current_clocksource;
+use crate::{ClockReading, CounterKind, HostClock, Nominal, read_narrowest};
+use core::fmt;
+use ffclock_units::{Counter, Period, Rate, Span, Ticks};
+
+/// What the witnesses showed at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// The counter.
+    pub counter: Counter,
+    /// The whole width of the range in which `counter` and `witness` were read.
+    pub width: Ticks,
+    /// The other clock, since its origin.
+    pub witness: Span,
+    /// The time spent in suspend so far (and an arbitrary constant): at least the first, at most the second; `None` where it cannot be
+    /// told.
+    pub suspended: Option<(Span, Span)>,
+}
+
+/// Where the readings come from: the host, or a test.
+pub trait Readings {
+    /// Reads the witnesses.
+    fn observe(&mut self) -> Observation;
+    /// The kernel's clocksource, where it can be told.
+    fn clocksource(&mut self) -> Option<String>;
+}
+
+/// The readings of this host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostReadings {
+    kind: CounterKind,
+}
+
+/// Why the run of a counter ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// The host was suspended.
+    Suspended {
+        /// For at least so long.
+        by: Span,
+    },
+    /// The counter disagrees with the other clock.
+    CounterJumped {
+        /// How far it went too far (negative: not far enough, or backwards).
+        by: Span,
+    },
+    /// The counter did not move.
+    CounterStalled {
+        /// While the other clock went so far.
+        over: Span,
+    },
+    /// The kernel counts time by another clocksource.
+    ClocksourceChanged {
+        /// What it used before.
+        from: String,
+        /// What it uses now.
+        to: String,
+    },
+}
+
+impl fmt::Display for Break {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Break::Suspended { by } => write!(f, "the host was suspended for {by}"),
+            Break::CounterJumped { by } => write!(f, "the counter jumped by {by}"),
+            Break::CounterStalled { over } => write!(f, "the counter stood still for {over}"),
+            Break::ClocksourceChanged { from, to } => write!(f, "the kernel's clocksource changed from {from} to {to}"),
+        }
+    }
+}
+
+impl std::error::Error for Break {}
+
+/// How far the witness may stray from the counter: a part of the interval, and a constant.
+#[derive(Clone, Copy, Debug)]
+struct Tolerance {
+    rate: Rate,
+    constant: Span,
+}
+
+/// The witness is slewed with the system clock: by 500 ppm through the frequency and 10 % through the length of the tick.
+const SLEWED: Tolerance = Tolerance { rate: Rate::from_ppm(101_000.0), constant: Span::from_millis(1) };
+/// Before the ratio of the two is known; the error of the nominal period comes on top.
+const UNKNOWN_RATIO: Tolerance = Tolerance { rate: Rate::from_ppm(1000.0), constant: Span::from_millis(1) };
+/// Once the ratio is known: two crystals wander apart by a few ppm, one crystal not at all.
+const KNOWN_RATIO: Tolerance = Tolerance { rate: Rate::from_ppm(50.0), constant: Span::from_micros(200) };
+/// The ratio counts as known from this length of an epoch on.
+const RATIO_AFTER: Span = Span::from_secs(10);
+/// Less time in suspend than this cannot be told from the reading of the clocks.
+const SHORTEST_SUSPEND: Span = Span::from_millis(1);
+/// How often the clocksource is asked for: the file costs a few microseconds.
+const CLOCKSOURCE_EVERY: Span = Span::from_secs(1);
+
+/// Watches one counter.
+#[derive(Debug)]
+pub struct Continuity<R = HostReadings> {
+    readings: R,
+    nominal: Nominal,
+    witness_is_slewed: bool,
+    first: Observation,
+    last: Observation,
+    clocksource: Option<String>,
+    clocksource_read: Span,
+}
+
+impl Continuity {
+    /// Begins to watch a counter of this host.
+    pub fn start(kind: CounterKind, nominal: Nominal) -> Self {
+        Self::with_readings(HostReadings { kind }, kind, nominal)
+    }
+}
+
+impl<R: Readings> Continuity<R> {
+    /// Begins to watch through other readings.
+    pub fn with_readings(mut readings: R, kind: CounterKind, nominal: Nominal) -> Self {
+        let clocksource = readings.clocksource();
+        let first = readings.observe();
+        let witness_is_slewed = kind == CounterKind::MonotonicRaw;
+        let clocksource_read = first.witness;
+        Continuity { readings, nominal, witness_is_slewed, first, last: first, clocksource, clocksource_read }
+    }
+
+    /// Looks whether the counter ran on undisturbed since the last call. After a break a new run begins with this call.
+    ///
+    /// # Errors
+    /// The break, where there was one; the likeliest cause where several explain it.
+    pub fn observe(&mut self) -> Result<(), Break> {
+        let now = self.readings.observe();
+        let found = self.judge(&now);
+        if found.is_err() {
+            self.first = now;
+        }
+        self.last = now;
+        found
+    }
+
+    fn judge(&mut self, now: &Observation) -> Result<(), Break> {
+        let by = self.suspended_for(now);
+        if by > SHORTEST_SUSPEND {
+            return Err(Break::Suspended { by });
+        }
+        let moved = self.compare(now);
+        // A changed clocksource explains a disagreement, so it is asked for at once when there is one.
+        if moved.is_err() || (now.witness - self.clocksource_read).abs() >= CLOCKSOURCE_EVERY {
+            self.check_clocksource(now)?;
+        }
+        moved
+    }
+
+    fn suspended_for(&self, now: &Observation) -> Span {
+        match (self.last.suspended, now.suspended) {
+            (Some((_, before_at_most)), Some((now_at_least, _))) => now_at_least - before_at_most,
+            _ => Span::ZERO,
+        }
+    }
+
+    fn check_clocksource(&mut self, now: &Observation) -> Result<(), Break> {
+        self.clocksource_read = now.witness;
+        let current = self.readings.clocksource();
+        let before = self.clocksource.take();
+        self.clocksource.clone_from(&current);
+        match (before, current) {
+            (Some(from), Some(to)) if from != to => Err(Break::ClocksourceChanged { from, to }),
+            _ => Ok(()),
+        }
+    }
+
+    fn compare(&self, now: &Observation) -> Result<(), Break> {
+        let ticks = now.counter - self.last.counter;
+        let passed = now.witness - self.last.witness;
+        let (period, tolerance) = self.expectation();
+        let widths = period * (now.width + self.last.width);
+        let counted = period * ticks;
+        let longer = passed.abs().max(counted.abs());
+        let share = Span::from_seconds(longer.as_seconds() * tolerance.rate.as_fraction());
+        let allowed = tolerance.constant + widths + share;
+        let by = counted - passed;
+        if by.abs() <= allowed {
+            Ok(())
+        } else if ticks == Ticks::ZERO {
+            Err(Break::CounterStalled { over: passed })
+        } else {
+            Err(Break::CounterJumped { by })
+        }
+    }
+
+    /// The length of a tick as the witness sees it, and how well it is known.
+    fn expectation(&self) -> (Period, Tolerance) {
+        let nominal = self.nominal.period;
+        if self.witness_is_slewed {
+            return (nominal, SLEWED);
+        }
+        let (ticks, passed) = (self.last.counter - self.first.counter, self.last.witness - self.first.witness);
+        match Period::from_seconds(passed.as_seconds() / ticks.as_f64()) {
+            Some(seen) if passed >= RATIO_AFTER => (seen, KNOWN_RATIO),
+            _ => (nominal, Tolerance { rate: UNKNOWN_RATIO.rate + self.nominal.error, ..UNKNOWN_RATIO }),
+        }
+    }
+}
+
+impl Readings for HostReadings {
+    fn observe(&mut self) -> Observation {
+        let witness = match self.kind {
+            CounterKind::Tsc => HostClock::MonotonicRaw,
+            CounterKind::MonotonicRaw => HostClock::Monotonic,
+        };
+        let pair = read_narrowest(self.kind, 5, || witness.read());
+        let shown = pair.value.map_or(Span::ZERO, ClockReading::since_origin);
+        let narrow = (0..5).filter_map(|_| read_suspended()).min_by_key(|(at_least, at_most)| *at_most - *at_least);
+        Observation { counter: pair.middle(), width: pair.width(), witness: shown, suspended: narrow }
+    }
+
+    fn clocksource(&mut self) -> Option<String> {
+        current_clocksource()
+    }
+}
+
+/// `CLOCK_BOOTTIME` between two readings of `CLOCK_MONOTONIC`: the difference as a range.
+fn read_suspended() -> Option<(Span, Span)> {
+    let readings = [HostClock::Monotonic.read()?, HostClock::Boottime.read()?, HostClock::Monotonic.read()?];
+    let [before, boottime, after] = readings.map(ClockReading::since_origin);
+    Some((boottime - after, boottime - before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NominalSource, nominal};
+    use core::cell::RefCell;
+    use std::rc::Rc;
+
+    /// A host whose witnesses a test moves at will; the counter has a period of 1 ns and the witness runs `off` slow against it.
+    #[derive(Clone, Debug)]
+    struct Host {
+        counter: Counter,
+        witness: Span,
+        suspended: Option<Span>,
+        clocksource: Option<String>,
+        off: Rate,
+    }
+
+    #[derive(Clone, Debug)]
+    struct Told(Rc<RefCell<Host>>);
+
+    impl Readings for Told {
+        fn observe(&mut self) -> Observation {
+            let host = self.0.borrow();
+            let jitter = Span::from_nanos(200);
+            let suspended = host.suspended.map(|by| (by - jitter, by + jitter));
+            Observation { counter: host.counter, width: Ticks::from_raw(60), witness: host.witness, suspended }
+        }
+        fn clocksource(&mut self) -> Option<String> {
+            self.0.borrow().clocksource.clone()
+        }
+    }
+
+    impl Host {
+        fn run(&mut self, span: Span) {
+            self.counter = self.counter + Ticks::from_raw(span.as_nanos() as i64);
+            self.witness += Span::from_seconds(span.as_seconds() * (1.0 - self.off.as_fraction()));
+        }
+
+        fn jump(&mut self, ticks: Ticks) {
+            self.counter = self.counter + ticks;
+        }
+    }
+
+    fn watched(kind: CounterKind, off: Rate) -> (Rc<RefCell<Host>>, Continuity<Told>) {
+        let counter = Counter::from_raw(u64::MAX - 1_000_000_000);
+        let clocksource = Some("tsc".to_owned());
+        let host = Host { counter, witness: Span::from_secs(100), suspended: Some(Span::ZERO), clocksource, off };
+        let host = Rc::new(RefCell::new(host));
+        let period = Period::from_seconds(1e-9).unwrap();
+        let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
+        let watcher = Continuity::with_readings(Told(host.clone()), kind, nominal);
+        (host, watcher)
+    }
+
+    #[test]
+    fn a_counter_that_is_off_by_hundreds_of_ppm_runs_on() {
+        for off in [-900.0, 0.0, 900.0] {
+            let (host, mut watcher) = watched(CounterKind::Tsc, Rate::from_ppm(off));
+            for seconds in [0, 1, 16, 1, 1024, 0, 86_400, 3] {
+                host.borrow_mut().run(Span::from_secs(seconds));
+                assert_eq!(watcher.observe(), Ok(()), "{off} ppm, {seconds} s");
+            }
+        }
+    }
+
+    #[test]
+    fn suspend_is_told_by_its_length() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        host.borrow_mut().run(Span::from_secs(5));
+        host.borrow_mut().suspended = Some(Span::from_secs(3600));
+        let Err(Break::Suspended { by }) = watcher.observe() else { panic!("not seen") };
+        assert!((Span::from_secs(3600) - by).abs() < Span::from_micros(1));
+        host.borrow_mut().run(Span::from_secs(5));
+        assert_eq!(watcher.observe(), Ok(()));
+    }
+
+    #[test]
+    fn jumps_are_told_with_their_sign() {
+        for jump in [Span::from_millis(30), -Span::from_millis(30), Span::from_secs(3600), -Span::from_secs(3600)] {
+            let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+            host.borrow_mut().run(Span::from_secs(16));
+            host.borrow_mut().jump(Ticks::from_raw(jump.as_nanos() as i64));
+            let Err(Break::CounterJumped { by }) = watcher.observe() else { panic!("{jump} not seen") };
+            assert!((by - jump).abs() < Span::from_micros(1), "{jump}: {by}");
+            assert_eq!(watcher.observe(), Ok(()), "a new run begins after the break");
+        }
+    }
+
+    #[test]
+    fn a_known_ratio_shows_smaller_jumps() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::from_ppm(300.0));
+        host.borrow_mut().run(Span::from_secs(16));
+        assert_eq!(watcher.observe(), Ok(()));
+        host.borrow_mut().run(Span::from_secs(1));
+        host.borrow_mut().jump(Ticks::from_raw(400_000));
+        assert!(matches!(watcher.observe(), Err(Break::CounterJumped { .. })));
+    }
+
+    #[test]
+    fn a_counter_that_stands_still_is_stalled() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        host.borrow_mut().witness += Span::from_secs(2);
+        assert_eq!(watcher.observe(), Err(Break::CounterStalled { over: Span::from_secs(2) }));
+    }
+
+    #[test]
+    fn a_changed_clocksource_explains_a_disagreement() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        host.borrow_mut().witness += Span::from_millis(20);
+        host.borrow_mut().clocksource = Some("hpet".to_owned());
+        let (from, to) = ("tsc".to_owned(), "hpet".to_owned());
+        assert_eq!(watcher.observe(), Err(Break::ClocksourceChanged { from, to }));
+        host.borrow_mut().run(Span::from_secs(2));
+        assert_eq!(watcher.observe(), Ok(()));
+    }
+
+    #[test]
+    fn a_changed_clocksource_ends_the_epoch_of_the_raw_clock_too() {
+        let (host, mut watcher) = watched(CounterKind::MonotonicRaw, Rate::ZERO);
+        host.borrow_mut().clocksource = Some("hpet".to_owned());
+        host.borrow_mut().run(Span::from_millis(500));
+        assert_eq!(watcher.observe(), Ok(()), "the file is not read at every observation");
+        host.borrow_mut().run(Span::from_millis(500));
+        assert!(matches!(watcher.observe(), Err(Break::ClocksourceChanged { .. })));
+    }
+
+    #[test]
+    fn the_raw_clock_is_not_blamed_for_a_slewed_witness() {
+        let (host, mut watcher) = watched(CounterKind::MonotonicRaw, Rate::from_ppm(100_500.0));
+        host.borrow_mut().run(Span::from_secs(16));
+        assert_eq!(watcher.observe(), Ok(()));
+        host.borrow_mut().witness += Span::from_secs(10);
+        assert!(matches!(watcher.observe(), Err(Break::CounterStalled { .. })));
+    }
+
+    #[test]
+    fn a_host_that_cannot_tell_suspend_or_clocksource_is_watched_all_the_same() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        host.borrow_mut().suspended = None;
+        host.borrow_mut().clocksource = None;
+        host.borrow_mut().run(Span::from_secs(16));
+        assert_eq!(watcher.observe(), Ok(()));
+    }
+
+    #[test]
+    fn this_host_runs_on() {
+        for kind in [CounterKind::Tsc, CounterKind::MonotonicRaw] {
+            let mut watcher = Continuity::start(kind, nominal(kind).unwrap());
+            for _ in 0..20 {
+                std::thread::sleep(core::time::Duration::from_millis(5));
+                assert_eq!(watcher.observe(), Ok(()));
+            }
+        }
+    }
+}
