@@ -12,6 +12,7 @@ names below are therefore fetched at their first use.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,13 +47,13 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'ffclock' has no attribute {name!r}")
     try:
-        from . import _ffclock  # noqa: PLC0415  the point of this function
+        compiled = import_module("._ffclock", __name__)
     except ModuleNotFoundError as error:
         raise ImportError(
             "the compiled part of ffclock is not installed; in a checkout, run: pip install ./python",
             name="ffclock._ffclock",
         ) from error
-    return getattr(_ffclock, name)
+    return getattr(compiled, name)
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from .runs import SYNCHRONISED, Flags, Floats, Run
-from .scales import number_text, share_text, time_text
+from .scales import count_text, number_text, share_text, time_text
 
 PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
 
@@ -104,7 +104,7 @@ def containment(errors: Floats | None, limits: Floats | None) -> Containment | N
 def table(run: Run) -> list[tuple[str, str]]:
     """The figures computed from the samples, as (name, text with unit)."""
     samples = run.samples
-    rows = [("samples", number_text(float(samples.t_s.size)))]
+    rows = [("samples", count_text(samples.t_s.size))]
     found = spread(samples.error_s, connected(run))
     if found is not None:
         rows += _spread_rows(found)
@@ -120,7 +120,7 @@ def table(run: Run) -> list[tuple[str, str]]:
 
 
 def _spread_rows(found: Spread) -> list[tuple[str, str]]:
-    rows = [("connected", number_text(float(found.count)))]
+    rows = [("connected", count_text(found.count))]
     rows += [(f"error, {percent} %", time_text(value)) for percent, value in found.percentiles.items()]
     return [
         *rows,

@@ -35,6 +35,9 @@ STATUS_COLOURS: Final = {
 
 NOTE: Final[dict[str, Any]] = {"fontsize": 7.5, "color": "#444444"}
 
+DASHED: Final = (0, (4, 3))
+_BEHIND_TEXT: Final[dict[str, Any]] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2.0}
+
 # More points than a panel has pixels show nothing more, and a week of samples would take minutes to draw.
 BINS: Final = 2400
 
@@ -166,11 +169,11 @@ def finish(axes: Axes, label: str, limits: tuple[float, float] | None = None) ->
 
 
 def blank(axes: Axes, text: str) -> None:
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=10)
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=10, bbox=_BEHIND_TEXT)
     axes.set_yticks([])
     axes.grid(visible=False)
 
 
 def missing_notice(axes: Axes, values: Floats | None, text: str) -> None:
     if values is None or not np.isfinite(values).any():
-        axes.text(0.5, 0.9, text, transform=axes.transAxes, ha="center", va="center", color="#444444", fontsize=9)
+        axes.text(0.5, 0.86, text, transform=axes.transAxes, ha="center", va="center", color="#444444", fontsize=9, bbox=_BEHIND_TEXT)

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from .figures import Containment, Spread, containment, spread, table
 from .marks import (
     BLACK,
     BLUE,
+    DASHED,
     GREEN,
     GREY,
     NOTE,
@@ -38,7 +39,7 @@ from .marks import (
     where,
 )
 from .runs import Floats, Texts
-from .scales import Scale, rate_scale, share_text, time_scale
+from .scales import Scale, count_text, number_text, rate_scale, time_scale
 
 
 def status_strip(axes: Axes, view: View) -> None:
@@ -76,7 +77,7 @@ def claim_panel(axes: Axes, view: View) -> None:
     line(axes, view, samples.error_s, scale, Look(BLUE, "error"))
     mark_broken(axes, view, scale)
     inside = containment(samples.error_s, samples.bound_s)
-    axes.set_title("Error inside its bound" + _containment_text(inside))
+    axes.set_title(_claim_title(inside))
     finish(axes, f"error [{scale.name}]", _around_zero(limit * scale.factor))
     missing_notice(axes, samples.error_s, "no reference: the error is not known")
 
@@ -85,12 +86,12 @@ def _around_zero(limit: float) -> tuple[float, float] | None:
     return (-1.12 * limit, 1.12 * limit) if limit else None
 
 
-def _containment_text(inside: Containment | None) -> str:
+def _claim_title(inside: Containment | None) -> str:
     if inside is None or not inside.count:
-        return ""
-    if not inside.outside:
-        return f": all {inside.count:,} samples".replace(",", "\u202f")
-    return f": broken in {inside.outside:,} of {inside.count:,} samples ({share_text(inside.share)} inside)".replace(",", "\u202f")
+        return "Claimed bound and uncertainty"
+    if inside.outside:
+        return f"Bound broken in {count_text(inside.outside)} of {count_text(inside.count)} samples"
+    return f"Error inside its bound: all {count_text(inside.count)} samples"
 
 
 def error_panel(axes: Axes, view: View) -> None:
@@ -98,23 +99,37 @@ def error_panel(axes: Axes, view: View) -> None:
     samples = view.run.samples
     low, high = _enlarged_range(view)
     scale = time_scale(max(abs(low), abs(high)))
-    band(axes, view, samples.uncertainty_s, scale, Look(ORANGE, "± uncertainty around the median", view.median))
+    known = samples.error_s is not None and bool(np.isfinite(samples.error_s).any())
+    around = "± uncertainty around the median" if known else "± uncertainty"
+    band(axes, view, samples.uncertainty_s, scale, Look(ORANGE, around, view.median))
     line(axes, view, samples.error_s, scale, Look(BLUE, "error"))
-    axes.axhline(view.median * scale.factor, color=BLACK, linewidth=0.8, linestyle=(0, (4, 3)), label="median, connected")
-    axes.set_title("Error enlarged")
+    if known:
+        axes.axhline(view.median * scale.factor, color=BLACK, linewidth=0.8, linestyle=DASHED, label="median, connected")
+    axes.set_title("Error enlarged" + (_beyond(samples.error_s[view.shown], (low, high)) if samples.error_s is not None else ""))
     finish(axes, f"error [{scale.name}]", (low * scale.factor, high * scale.factor) if high > low else None)
     missing_notice(axes, samples.error_s, "no reference: the error is not known")
 
 
+def _beyond(errors: Floats, edges: tuple[float, float]) -> str:
+    outside = int(np.count_nonzero((errors < edges[0]) | (errors > edges[1])))
+    return f" ({count_text(outside)} beyond the edges)" if outside else ""
+
+
 def _enlarged_range(view: View) -> tuple[float, float]:
-    """All shown errors, and the uncertainty as long as it leaves the errors a third of the height [s]."""
+    """The shown errors without rare excursions, and the uncertainty as long as it leaves the errors a third of the height [s]."""
     samples = view.run.samples
-    errors = where(samples.error_s, view.shown)
-    known = errors is not None and bool(np.isfinite(errors).any())
-    low, high = (float(np.nanmin(errors)), float(np.nanmax(errors))) if errors is not None and known else (0.0, 0.0)
+    errors = samples.error_s[view.shown] if samples.error_s is not None else np.empty(0)
+    errors = errors[np.isfinite(errors)]
     likely = view.largest(samples.uncertainty_s, 90.0)
-    if known and high > low:
-        likely = min(likely, 1.5 * (high - low))
+    low = high = 0.0
+    if errors.size:
+        least, low, high, most = (float(edge) for edge in np.percentile(errors, [0.0, 0.5, 99.5, 100.0]))
+        # Half a percent lies beyond either edge by construction; only what lies far beyond is an excursion.
+        low, high = low - 0.5 * (high - low), high + 0.5 * (high - low)
+        if most - least <= 2.0 * (high - low):
+            low, high = least, most
+        if high > low:
+            likely = min(likely, 1.5 * (high - low))
     low, high = min(low, view.median - likely), max(high, view.median + likely)
     return low - 0.08 * (high - low), high + 0.08 * (high - low)
 
@@ -147,10 +162,18 @@ def exchange_panel(axes: Axes, view: View) -> None:
         axes.step(exchanges.t_s, exchanges.floor_s * scale.factor, where="post", color=BLACK, linewidth=1.2, label="floor")
     # A few stalls of the host would press everything else onto the axis.
     if float(finite.max()) > 12.0 * typical and float(finite.min()) > 0.0:
-        axes.set_yscale("log")
+        _plain_logarithmic(axes)
     else:
-        axes.set_ylim(0, float(finite.max()) * 1.08 * scale.factor)
+        axes.set_ylim(0, float(finite.max()) * 1.08 * scale.factor or 1.0)
     finish(axes, f"delay [{scale.name}]")
+
+
+def _plain_logarithmic(axes: Axes) -> None:
+    """A logarithmic axis that is labelled with the numbers themselves."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
+    axes.yaxis.set_major_formatter(lambda value, _: number_text(value))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def rate_panel(axes: Axes, view: View) -> None:
@@ -185,6 +208,7 @@ def histogram(axes: Axes, view: View) -> None:
     found = spread(errors)
     if errors is None or found is None:
         blank(axes, "no connected sample\nwith a known error")
+        axes.set_xticks([])
         return
     finite = errors[np.isfinite(errors)]
     low, high = (float(edge) for edge in np.percentile(finite, [0.2, 99.8]))
@@ -200,7 +224,7 @@ def histogram(axes: Axes, view: View) -> None:
     _percentile_box(axes, found, scale)
     outside = int(np.count_nonzero((finite < low) | (finite > high)))
     if outside:
-        axes.text(0.995, 0.83, f"{outside} beyond the edges", transform=axes.transAxes, ha="right", **NOTE)
+        axes.text(0.995, 0.83, f"{count_text(outside)} beyond the edges", transform=axes.transAxes, ha="right", **NOTE)
 
 
 def _percentile_box(axes: Axes, found: Spread, scale: Scale) -> None:

@@ -260,7 +260,7 @@ def _replay(table: _Table) -> Run:
     round_trips, floors = table.floats("round_trip_s"), table.floats("floor_s")
     seen = round_trips is not None or floors is not None
     exchanges = Exchanges(t_s=t_s, round_trip_s=round_trips, floor_s=floors) if seen else None
-    return Run(samples, Summary(title=f"Replay {table.path.stem}"), exchanges, source=table.path)
+    return Run(samples, Summary(title=f"Replay of {table.path.name}"), exchanges, source=table.path)
 
 
 def read_summary(path: Path) -> Summary:

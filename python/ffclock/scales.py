@@ -51,6 +51,11 @@ def number_text(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def count_text(count: int) -> str:
+    """A count with its thousands set apart: ``37 800``."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
 def time_text(seconds: float) -> str:
     """A time with its unit: ``1.23 µs``."""
     if math.isnan(seconds):
