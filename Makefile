@@ -1,0 +1,36 @@
+# What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
+
+.PHONY: help setup build test lint loom fuzz-smoke bench demo demo-chrony clean
+
+help: ## show this help
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+
+setup: ## install what is missing (Debian packages, peers unpacked below target, Python environment)
+	@tools/setup
+
+build: ## build the daemon and the command line
+	cargo build --release --locked --package ffclock-daemon --package ffclock-cli
+
+test: setup ## run every check and test; the last line is the count
+	@tools/test
+
+lint: ## format, rules of the house, licences, clippy
+	@tools/test format tidy licences clippy
+
+loom: ## prove the page's lock on every order of memory accesses
+	@tools/test loom
+
+fuzz-smoke: ## run each fuzz target for 10 s
+	@tools/fuzz-smoke
+
+bench: setup ## measure against peers; table on the terminal, out/bench.json
+	@tools/bench
+
+demo: setup build ## two minutes: embedded server, daemon and reader against the truth
+	@tools/demo
+
+demo-chrony: setup build ## the same with Debian's chronyd as server
+	@tools/demo chrony
+
+clean: ## remove what was built, measured and unpacked
+	rm -rf target out .venv fuzz/target fuzz/corpus fuzz/artifacts
