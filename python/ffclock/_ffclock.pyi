@@ -1,0 +1,114 @@
+"""The compiled part: a reader of the page that ``ffclockd`` publishes. Described in docs/python.md."""
+
+from os import PathLike
+from typing import final
+
+__version__: str
+
+class FfclockError(Exception):
+    """Base of all errors of this package."""
+
+class PageError(FfclockError):
+    """The page is missing, unreadable, damaged, of another version, or from before the last start of the machine."""
+
+class UnsynchronisedError(FfclockError):
+    """There is no estimate now: no server has answered yet, or the counter's epoch ended."""
+
+class EpochError(FfclockError):
+    """A stamp belongs to another epoch of the counter, or to another counter."""
+
+class WaitTimeoutError(FfclockError, TimeoutError):
+    """The clock did not become good enough in the time given."""
+
+@final
+class Clock:
+    """An open page. May be shared between threads."""
+
+    @staticmethod
+    def open(path: str | PathLike[str] | None = None) -> Clock:
+        """Opens the page at ``path``, by default that of this machine's daemon; raises PageError."""
+
+    def now(self) -> Reading:
+        """The time now with its bound; raises UnsynchronisedError or PageError."""
+
+    def stamp(self) -> Stamp:
+        """The raw counter now; raises PageError."""
+
+    def at(self, stamp: Stamp) -> Reading:
+        """The time of ``stamp`` by the newest estimate; raises EpochError, UnsynchronisedError or PageError."""
+
+    def elapsed(self, begin: Stamp, end: Stamp) -> Interval:
+        """From ``begin`` to ``end`` by the difference clock, negative if ``end`` was taken first; raises as ``at`` does."""
+
+    def wait_until(self, bound: float, timeout: float | None = None) -> Reading:
+        """Waits until the bound is at most ``bound`` seconds, for at most ``timeout`` seconds (for ever if None).
+
+        Returns that reading, or raises WaitTimeoutError. ValueError if an argument is negative or not finite.
+        """
+
+    @property
+    def status(self) -> str:
+        """The clock's status now: ``"unsynchronised"`` instead of an error where there is no estimate; raises PageError."""
+
+@final
+class Reading:
+    """A time with its error figures and status, all from one snapshot. An error figure that is not known is 2**63 - 1 ns."""
+
+    @property
+    def utc_ns(self) -> int:
+        """UTC as POSIX counts it [ns since 1970]."""
+
+    @property
+    def tai_ns(self) -> int:
+        """TAI [ns since 1970-01-01 00:00:00 TAI]."""
+
+    @property
+    def bound_ns(self) -> int:
+        """Largest possible error [ns, rounded up]."""
+
+    @property
+    def uncertainty_ns(self) -> int:
+        """Likely error without the constant asymmetry of the path [ns, rounded up]."""
+
+    @property
+    def earliest_ns(self) -> int:
+        """The earliest that UTC can be [ns since 1970]."""
+
+    @property
+    def latest_ns(self) -> int:
+        """The latest that UTC can be [ns since 1970]."""
+
+    @property
+    def status(self) -> str:
+        """``"synchronised"``, ``"warming-up"``, ``"free-running"`` or ``"unsynchronised"``."""
+
+@final
+class Stamp:
+    """A raw counter reading and the epoch of the counter that it belongs to."""
+
+    @property
+    def raw(self) -> int:
+        """Ticks since the counter's arbitrary origin."""
+
+    @property
+    def epoch(self) -> int:
+        """The number of the counter's epoch."""
+
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Interval:
+    """A length of time by the difference clock."""
+
+    @property
+    def ns(self) -> int:
+        """The length [ns], the nearest."""
+
+    @property
+    def seconds(self) -> float:
+        """The length [s]."""
+
+    @property
+    def bound_ns(self) -> int:
+        """Largest possible error of the length [ns, rounded up]."""
