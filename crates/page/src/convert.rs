@@ -1,0 +1,263 @@
+//! Ticks to time: the only place where a counter reading becomes a moment or an interval.
+//!
+//! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the reference of
+//! the estimate is converted by it, and the error figures grow with the distance. Error figures are rounded up at every step.
+
+use crate::layout::{HOT, MISSING, SLOT_WORDS, UNKNOWN, slot, state};
+use crate::{CounterId, PageError, ReadError, layout};
+use ffclock_units::{
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
+    Status, Tai, Ticks,
+};
+
+/// How long something lasted, by the difference clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// From the first stamp to the second; negative when the second was taken earlier.
+    pub span: Span,
+    /// The largest error that the rate can have put into `span`. How well the stamps themselves were taken is not in it.
+    pub bound: Bound,
+    /// How far the rate may be trusted; [`Status::Unsynchronised`] where nobody watched the counter until the later stamp.
+    pub status: Status,
+}
+
+/// One publication, read whole: all that a page said at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    sequence: u64,
+    state: State,
+    words: [u64; SLOT_WORDS - 1],
+}
+
+/// The word `STATE` taken apart, and the two periods that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    status: Status,
+    counter_id: CounterId,
+    period: Period,
+    difference_period: Period,
+}
+
+/// The words of an ordinary reading.
+pub(crate) type HotWords = [u64; HOT.len()];
+
+/// The word at `place` of a slot, out of words that begin after the sequence.
+macro_rules! word {
+    ($words:expr, $place:ident) => {
+        $words[slot::$place - 1]
+    };
+}
+
+/// Eight bits of the word `STATE`.
+const fn field(state: u64, lowest: u32) -> u8 {
+    (state >> lowest) as u8
+}
+
+const fn status_of(code: u8) -> Option<Status> {
+    match code {
+        1 => Some(Status::Unsynchronised),
+        2 => Some(Status::WarmingUp),
+        3 => Some(Status::FreeRunning),
+        4 => Some(Status::Synchronised),
+        _ => None,
+    }
+}
+
+/// An error figure of a page; the word of an unknown one is never mistaken for a number.
+const fn error_of(word: u64) -> Bound {
+    if word == UNKNOWN { Bound::UNKNOWN } else { Bound::of(Span::from_units((word as i128) << 32)) }
+}
+
+/// The upper half of a product.
+const fn high(a: u64, b: u64) -> u64 {
+    ((a as u128 * b as u128) >> 64) as u64
+}
+
+/// The code of the counter that a slot is about.
+#[inline]
+pub(crate) const fn counter_code(state: u64) -> u8 {
+    field(state, state::COUNTER_ID)
+}
+
+/// The reading at `counter` where nothing special is to be considered: within the window of a slot that checks. `None` says nothing
+/// else than that: ask [`Snapshot::reading_at`].
+#[inline(always)]
+pub(crate) fn plain_reading(sequence: u64, words: &HotWords, counter: Counter) -> Option<Reading> {
+    let [covered @ .., check] = words;
+    let ticks = counter.raw().wrapping_sub(word!(words, COUNTER));
+    if layout::sum(sequence, covered) != *check || ticks >= word!(words, WINDOW) {
+        return None;
+    }
+    let state = word!(words, STATE);
+    let shift = u32::from(field(state, state::PERIOD_SHIFT)) & 63;
+    let elapsed = (u128::from(ticks) * u128::from(word!(words, PERIOD))) >> shift;
+    let reference = u128::from(word!(words, UTC_SECONDS)) << 64 | u128::from(word!(words, FRACTION));
+    let grown = |error: u64, per_tick: u64| error.wrapping_add(high(ticks, per_tick)).wrapping_add(1);
+    let bound = grown(word!(words, BOUND), word!(words, BOUND_PER_TICK));
+    let uncertainty = grown(word!(words, UNCERTAINTY), word!(words, UNCERTAINTY_PER_TICK));
+    Some(Reading {
+        time: Moment::from_origin(Span::from_units(reference.wrapping_add(elapsed) as i128)),
+        uncertainty: Bound::of(Span::from_units((uncertainty as i128) << 32)),
+        bound: Bound::of(Span::from_units((bound as i128) << 32)),
+        status: status_of(field(state, state::STATUS))?,
+    })
+}
+
+impl Snapshot {
+    /// Checks the words of a slot and takes them apart.
+    #[inline]
+    pub(crate) fn new(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Result<Self, PageError> {
+        let [covered @ .., check] = &words;
+        if layout::sum(sequence, covered) != *check {
+            return Err(PageError::Corrupt);
+        }
+        let state = State::of(&words).ok_or(PageError::Corrupt)?;
+        Ok(Snapshot { sequence, state, words })
+    }
+
+    /// How many publications the page had seen with this one.
+    pub const fn count(&self) -> u64 {
+        self.sequence >> 1
+    }
+
+    /// The counter that it is about.
+    pub const fn counter_id(&self) -> CounterId {
+        self.state.counter_id
+    }
+
+    /// The epoch of that counter.
+    pub const fn epoch(&self) -> CounterEpoch {
+        CounterEpoch::from_raw(word!(self.words, EPOCH))
+    }
+
+    /// A counter reading at or after the beginning of the epoch.
+    pub const fn epoch_begin(&self) -> Counter {
+        Counter::from_raw(word!(self.words, EPOCH_BEGIN))
+    }
+
+    /// The last counter reading at which the status holds.
+    pub const fn valid_until(&self) -> Counter {
+        Counter::from_raw(word!(self.words, VALID_UNTIL))
+    }
+
+    /// The status as it was published, whatever the time is now.
+    pub const fn published_status(&self) -> Status {
+        self.state.status
+    }
+
+    /// The leap step around the time of the publication.
+    pub const fn leap(&self) -> LeapStep {
+        let offsets = word!(self.words, LEAP_OFFSETS);
+        LeapStep { before: offsets as i32, after: (offsets >> 32) as i32, at: word!(self.words, LEAP_AT) as i64 }
+    }
+
+    /// The server that the estimate comes from.
+    pub const fn server(&self) -> Option<ServerIdentity> {
+        match word!(self.words, SERVER) {
+            MISSING => None,
+            word => Some(ServerIdentity { stratum: (word >> 32) as u8, reference_id: word as u32 }),
+        }
+    }
+
+    /// The estimate as it was published, but for error figures rounded up to 2^-32 s; `None` when it was withdrawn.
+    pub const fn estimate(&self) -> Option<Estimate> {
+        if matches!(self.state.status, Status::Unsynchronised) {
+            return None;
+        }
+        Some(Estimate {
+            counter: Counter::from_raw(word!(self.words, COUNTER)),
+            time: Moment::from_origin(Span::from_units(
+                ((word!(self.words, TAI_SECONDS) as i128) << 64) | word!(self.words, FRACTION) as i128,
+            )),
+            period: self.state.period,
+            uncertainty: error_of(word!(self.words, UNCERTAINTY)),
+            uncertainty_growth: GrowthRate::from_units(word!(self.words, UNCERTAINTY_GROWTH)),
+            bound: error_of(word!(self.words, BOUND)),
+            bound_growth: GrowthRate::from_units(word!(self.words, BOUND_GROWTH)),
+            difference_period: self.state.difference_period,
+            difference_bound: GrowthRate::from_units(word!(self.words, DIFFERENCE_BOUND)),
+            status: self.state.status,
+        })
+    }
+
+    /// The status at a counter reading: the published one, as long as the writer meant to be heard of again after it.
+    pub fn status_at(&self, counter: Counter) -> Status {
+        if counter.is_after(self.valid_until()) { Status::Unsynchronised } else { self.state.status }
+    }
+
+    /// TAI at a counter reading.
+    ///
+    /// # Errors
+    /// [`ReadError::NoEstimate`], [`ReadError::BeforeEpoch`].
+    pub fn tai_at(&self, counter: Counter) -> Result<Moment<Tai>, ReadError> {
+        let estimate = self.estimate().ok_or(ReadError::NoEstimate)?;
+        self.refuse_before_epoch(counter)?;
+        Ok(estimate.time + estimate.period * (counter - estimate.counter))
+    }
+
+    /// UTC at a counter reading, with error figures and status: `time + period * (counter - reference)`, leap second applied.
+    ///
+    /// After [`valid_until`](Self::valid_until) there is still a reading, with the status [`Status::Unsynchronised`]: its bound has
+    /// grown as it should, on the assumption, which nobody has checked, that the counter ran on as before.
+    ///
+    /// # Errors
+    /// [`ReadError::NoEstimate`], [`ReadError::BeforeEpoch`].
+    pub fn reading_at(&self, counter: Counter) -> Result<Reading, ReadError> {
+        let tai = self.tai_at(counter)?;
+        let leap = self.leap();
+        let offset = if tai.whole_seconds() < leap.at { leap.before } else { leap.after };
+        let age = counter - Counter::from_raw(word!(self.words, COUNTER));
+        Ok(Reading {
+            time: Moment::from_origin(tai.since_origin() - Span::from_secs(i64::from(offset))),
+            uncertainty: grown(word!(self.words, UNCERTAINTY), word!(self.words, UNCERTAINTY_PER_TICK), age),
+            bound: grown(word!(self.words, BOUND), word!(self.words, BOUND_PER_TICK), age),
+            status: self.status_at(counter),
+        })
+    }
+
+    /// From one counter reading to another by the difference clock: `period * (second - first)`.
+    ///
+    /// # Errors
+    /// [`ReadError::NoEstimate`]; [`ReadError::BeforeEpoch`] when either was taken before the epoch.
+    #[inline]
+    pub fn elapsed(&self, first: Counter, second: Counter) -> Result<Interval, ReadError> {
+        if self.state.status == Status::Unsynchronised {
+            return Err(ReadError::NoEstimate);
+        }
+        self.refuse_before_epoch(first)?;
+        self.refuse_before_epoch(second)?;
+        let span = self.state.difference_period * (second - first);
+        let bound = GrowthRate::from_units(word!(self.words, DIFFERENCE_BOUND)).over(span);
+        let status = self.status_at(first).min(self.status_at(second));
+        Ok(Interval { span, bound, status })
+    }
+
+    #[inline]
+    fn refuse_before_epoch(&self, counter: Counter) -> Result<(), ReadError> {
+        if self.epoch_begin().is_after(counter) { Err(ReadError::BeforeEpoch) } else { Ok(()) }
+    }
+}
+
+impl State {
+    /// `None` where a field has a value that no writer gives it.
+    #[inline]
+    fn of(words: &[u64; SLOT_WORDS - 1]) -> Option<Self> {
+        let word = word!(words, STATE);
+        Some(State {
+            status: status_of(field(word, state::STATUS))?,
+            counter_id: CounterId::from_code(counter_code(word))?,
+            period: Period::from_parts(word!(words, PERIOD), field(word, state::PERIOD_SHIFT))?,
+            difference_period: Period::from_parts(
+                word!(words, DIFFERENCE_PERIOD),
+                field(word, state::DIFFERENCE_SHIFT),
+            )?,
+        })
+    }
+}
+
+/// An error figure after `age`, in either direction, rounded up; what is too large is unknown.
+fn grown(error: u64, per_tick: u64, age: Ticks) -> Bound {
+    let growth = high(age.raw().unsigned_abs(), per_tick).saturating_add(1);
+    let unknown = error == UNKNOWN || per_tick == UNKNOWN;
+    error_of(if unknown { UNKNOWN } else { error.saturating_add(growth) })
+}

@@ -1,0 +1,130 @@
+//! Where everything lies in a page, version 1: the only place that knows. The meanings are told in `docs/page.md`.
+//!
+//! All places are counted in words of 64 bits; those of a slot are counted from its beginning.
+
+/// The size of a page in bytes.
+pub const PAGE_BYTES: usize = 4096;
+/// The size of a page in words.
+pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
+/// The version described here.
+pub const VERSION: u64 = 1;
+/// The first word of every page: "ffclock" and a zero byte as they stand in memory.
+pub const MAGIC: u64 = u64::from_ne_bytes(*b"ffclock\0");
+/// What stands in a word that has nothing to say. Zero is a value.
+pub const MISSING: u64 = u64::MAX;
+/// An error figure that is not known, in the units of an error word.
+pub const UNKNOWN: u64 = u64::MAX;
+/// Sums start from here, so that a run of zeros does not check.
+pub const CHECK_SEED: u64 = 0x6666_636c_6f63_6b31;
+
+/// Words of the header.
+pub mod header {
+    /// [`MAGIC`](super::MAGIC); written last.
+    pub const MAGIC: usize = 0;
+    /// [`VERSION`](super::VERSION).
+    pub const VERSION: usize = 1;
+    /// [`PAGE_BYTES`](super::PAGE_BYTES).
+    pub const SIZE: usize = 2;
+    /// The upper half of the boot's identifier.
+    pub const BOOT_HIGH: usize = 3;
+    /// The lower half of the boot's identifier; both halves are missing where it is not stated.
+    pub const BOOT_LOW: usize = 4;
+    /// The sum over the words before it.
+    pub const CHECK: usize = 5;
+    /// The sequence of the latest publication, 0 before the first.
+    pub const LATEST: usize = 7;
+}
+
+/// Where the first slot begins.
+pub const SLOTS: usize = 32;
+/// From the beginning of one slot to the next: two slots never share a pair of cache lines.
+pub const STRIDE: usize = 32;
+/// How many words a slot has: three cache lines.
+pub const SLOT_WORDS: usize = 24;
+
+/// Words of a slot.
+pub mod slot {
+    /// Even when the slot is whole, odd while it is written.
+    pub const SEQUENCE: usize = 0;
+    /// Status, counter id and shifts, packed.
+    pub const STATE: usize = 1;
+    /// The counter reading at which the estimate holds.
+    pub const COUNTER: usize = 2;
+    /// How many ticks from `COUNTER` on the plain conversion holds.
+    pub const WINDOW: usize = 3;
+    /// UTC at `COUNTER`, whole seconds, signed.
+    pub const UTC_SECONDS: usize = 4;
+    /// The fraction of the second at `COUNTER`, 2^-64 s.
+    pub const FRACTION: usize = 5;
+    /// The mantissa of the period of the absolute clock.
+    pub const PERIOD: usize = 6;
+    /// The largest possible error at `COUNTER`, 2^-32 s.
+    pub const BOUND: usize = 7;
+    /// Its growth, 2^-96 s per tick.
+    pub const BOUND_PER_TICK: usize = 8;
+    /// The likely error at `COUNTER`, 2^-32 s.
+    pub const UNCERTAINTY: usize = 9;
+    /// Its growth, 2^-96 s per tick.
+    pub const UNCERTAINTY_PER_TICK: usize = 10;
+    /// The counter's epoch.
+    pub const EPOCH: usize = 11;
+    /// The sum over the words before it.
+    pub const CHECK_HOT: usize = 12;
+    /// The first counter reading of the epoch.
+    pub const EPOCH_BEGIN: usize = 13;
+    /// The last counter reading at which the status holds.
+    pub const VALID_UNTIL: usize = 14;
+    /// TAI at `COUNTER`, whole seconds, signed.
+    pub const TAI_SECONDS: usize = 15;
+    /// The TAI second of the leap step, signed.
+    pub const LEAP_AT: usize = 16;
+    /// TAI - UTC before the step (low half) and after it (high half), signed seconds.
+    pub const LEAP_OFFSETS: usize = 17;
+    /// The mantissa of the period of the difference clock.
+    pub const DIFFERENCE_PERIOD: usize = 18;
+    /// The relative error of that period, 2^-64 s/s.
+    pub const DIFFERENCE_BOUND: usize = 19;
+    /// How fast the bound grows, 2^-64 s/s.
+    pub const BOUND_GROWTH: usize = 20;
+    /// How fast the uncertainty grows, 2^-64 s/s.
+    pub const UNCERTAINTY_GROWTH: usize = 21;
+    /// Stratum and reference identifier of the server, packed.
+    pub const SERVER: usize = 22;
+    /// The sum over all words before it.
+    pub const CHECK_ALL: usize = 23;
+}
+
+/// Bits of the word `STATE`: each field's lowest bit; each is 8 bits wide, and the upper half of the word is 0.
+pub mod state {
+    /// The code of the status.
+    pub const STATUS: u32 = 0;
+    /// The code of the counter.
+    pub const COUNTER_ID: u32 = 8;
+    /// The shift of the absolute clock's period.
+    pub const PERIOD_SHIFT: u32 = 16;
+    /// The shift of the difference clock's period.
+    pub const DIFFERENCE_SHIFT: u32 = 24;
+}
+
+/// The words that an ordinary reading needs, in the order in which they are loaded.
+pub(crate) const HOT: [usize; 12] = run();
+/// All words of a slot after its sequence.
+pub(crate) const ALL: [usize; SLOT_WORDS - 1] = run();
+/// The words that say which counter and which epoch a stamp belongs to.
+pub(crate) const MARK: [usize; 2] = [slot::STATE, slot::EPOCH];
+
+const fn run<const N: usize>() -> [usize; N] {
+    let mut offsets = [0; N];
+    let mut index = 0;
+    while index < N {
+        offsets[index] = index + 1;
+        index += 1;
+    }
+    offsets
+}
+
+/// The sum of a check word over `words`, which follow `sequence`.
+#[inline]
+pub(crate) fn sum(sequence: u64, words: &[u64]) -> u64 {
+    words.iter().fold(CHECK_SEED.wrapping_add(sequence), |sum, word| sum.wrapping_add(*word))
+}

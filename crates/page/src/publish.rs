@@ -1,0 +1,225 @@
+//! Writing a page: an estimate and its circumstances become words.
+//!
+//! Besides the estimate itself a slot holds words derived from it (UTC at the reference counter, growth per tick, the window in
+//! which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere else.
+
+use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state};
+use crate::words::{self, PAGE, PageWords};
+use crate::{BootId, CounterId};
+use ffclock_units::{
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
+};
+
+/// Everything that a page says at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Publication {
+    /// The counter that all counter readings here come from.
+    pub counter_id: CounterId,
+    /// The epoch of that counter.
+    pub epoch: CounterEpoch,
+    /// A counter reading at or after the beginning of the epoch: earlier stamps are refused.
+    pub epoch_begin: Counter,
+    /// What is known about the counter.
+    pub estimate: Estimate,
+    /// The leap step around the present.
+    pub leap: LeapStep,
+    /// The writer means to publish again before this counter reading. Readings after it have the status
+    /// [`Status::Unsynchronised`], for nobody watches the counter any more.
+    pub valid_until: Counter,
+    /// The server that the estimate comes from.
+    pub server: Option<ServerIdentity>,
+}
+
+/// The one writer of a page.
+#[derive(Debug)]
+pub struct Writer<M> {
+    memory: M,
+    sequence: u64,
+}
+
+impl<M: AsRef<PageWords>> Writer<M> {
+    /// Takes over a page, or makes one of any memory.
+    ///
+    /// What a page of the same `boot` says stays readable until the first publication, so that a restarted daemon is not noticed.
+    /// Any other content is dropped; readers then see an empty page. At most one writer may have the page.
+    pub fn open(memory: M, boot: Option<BootId>) -> Self {
+        let page = memory.as_ref();
+        let sequence = words::latest(page, PAGE);
+        let wanted = header_words(boot);
+        if (0..wanted.len()).any(|place| wanted.get(place) != Some(&words::load(page, place))) {
+            format(page, &wanted);
+        }
+        Writer { memory, sequence }
+    }
+
+    /// Makes `publication` what readers see. Never waits.
+    pub fn publish(&mut self, publication: &Publication) {
+        self.send(Slot::of(publication));
+    }
+
+    /// Lowers the status of what was published last, and leaves the rest: the writer is about to stop, or knows no more.
+    ///
+    /// With [`Status::Unsynchronised`] readers get no more readings from it; that is for the end of the counter's epoch.
+    pub fn retire(&mut self, status: Status) {
+        if let Ok((sequence, last)) = words::read(self.memory.as_ref(), PAGE, &layout::ALL)
+            && let Some(slot) = Slot::again(sequence, last)
+        {
+            self.send(slot.lowered(status));
+        }
+    }
+
+    /// The memory that the page lies in.
+    pub const fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    fn send(&mut self, slot: Slot) {
+        self.sequence = words::next(self.sequence);
+        words::publish(self.memory.as_ref(), PAGE, self.sequence, &slot.summed(self.sequence));
+    }
+}
+
+/// The words of a page's header, up to its check word.
+fn header_words(boot: Option<BootId>) -> [u64; header::CHECK + 1] {
+    let boot = boot.map_or(u128::MAX, BootId::bits);
+    let mut words = [layout::MAGIC, layout::VERSION, layout::PAGE_BYTES as u64, (boot >> 64) as u64, boot as u64, 0];
+    let [covered @ .., check] = &mut words;
+    *check = layout::sum(0, covered);
+    words
+}
+
+/// Empties the page. The magic number goes first and comes last: half a header is not a page.
+fn format(page: &PageWords, header: &[u64]) {
+    words::store(page, header::MAGIC, 0);
+    words::order_stores();
+    words::store(page, header::LATEST, 0);
+    for (place, word) in header.iter().enumerate().skip(1) {
+        words::store(page, place, *word);
+    }
+    words::order_stores();
+    words::store(page, header::MAGIC, layout::MAGIC);
+}
+
+/// The words of a slot, at the places that `layout::slot` names.
+struct Slot([u64; SLOT_WORDS]);
+
+impl Slot {
+    fn of(publication: &Publication) -> Self {
+        let mut slot = Slot([0; SLOT_WORDS]);
+        slot.put_circumstances(publication);
+        slot.put_estimate(&publication.estimate);
+        slot.put_errors(&publication.estimate);
+        slot.0[slot::WINDOW] = window(publication, &slot);
+        slot
+    }
+
+    /// The words of a slot as they were read back; `None` where they do not check.
+    fn again(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Option<Self> {
+        let (check, covered) = words.split_last()?;
+        if layout::sum(sequence, covered) != *check {
+            return None;
+        }
+        let mut slot = Slot([0; SLOT_WORDS]);
+        slot.0.iter_mut().skip(1).zip(words).for_each(|(to, from)| *to = from);
+        Some(slot)
+    }
+
+    fn put_circumstances(&mut self, publication: &Publication) {
+        let Publication { counter_id, epoch, epoch_begin, estimate, leap, valid_until, server } = publication;
+        self.0[slot::STATE] = u64::from(status_code(estimate.status)) << state::STATUS
+            | u64::from(counter_id.code()) << state::COUNTER_ID
+            | u64::from(estimate.period.shift()) << state::PERIOD_SHIFT
+            | u64::from(estimate.difference_period.shift()) << state::DIFFERENCE_SHIFT;
+        self.0[slot::EPOCH] = epoch.raw();
+        self.0[slot::EPOCH_BEGIN] = epoch_begin.raw();
+        self.0[slot::VALID_UNTIL] = valid_until.raw();
+        self.0[slot::LEAP_AT] = leap.at as u64;
+        self.0[slot::LEAP_OFFSETS] = u64::from(leap.before as u32) | u64::from(leap.after as u32) << 32;
+        self.0[slot::SERVER] =
+            server.map_or(MISSING, |server| u64::from(server.stratum) << 32 | u64::from(server.reference_id));
+        let tai = estimate.time.whole_seconds();
+        let offset = if tai < leap.at { leap.before } else { leap.after };
+        self.0[slot::UTC_SECONDS] = tai.wrapping_sub(i64::from(offset)) as u64;
+    }
+
+    fn put_estimate(&mut self, estimate: &Estimate) {
+        self.0[slot::COUNTER] = estimate.counter.raw();
+        self.0[slot::TAI_SECONDS] = estimate.time.whole_seconds() as u64;
+        self.0[slot::FRACTION] = estimate.time.since_origin().units() as u64;
+        self.0[slot::PERIOD] = estimate.period.mantissa();
+        self.0[slot::DIFFERENCE_PERIOD] = estimate.difference_period.mantissa();
+        self.0[slot::DIFFERENCE_BOUND] = estimate.difference_bound.units();
+    }
+
+    fn put_errors(&mut self, estimate: &Estimate) {
+        self.0[slot::BOUND_GROWTH] = estimate.bound_growth.units();
+        self.0[slot::UNCERTAINTY_GROWTH] = estimate.uncertainty_growth.units();
+        (self.0[slot::BOUND], self.0[slot::BOUND_PER_TICK]) =
+            error_words(estimate.bound, estimate.bound_growth, estimate.period);
+        (self.0[slot::UNCERTAINTY], self.0[slot::UNCERTAINTY_PER_TICK]) =
+            error_words(estimate.uncertainty, estimate.uncertainty_growth, estimate.period);
+    }
+
+    fn lowered(mut self, status: Status) -> Self {
+        let old = (self.0[slot::STATE] >> state::STATUS) & 0xff;
+        let lower = old.min(u64::from(status_code(status)));
+        self.0[slot::STATE] = (self.0[slot::STATE] & !(0xff << state::STATUS)) | lower << state::STATUS;
+        if status == Status::Unsynchronised {
+            self.0[slot::WINDOW] = 0;
+        }
+        self
+    }
+
+    /// The words after the sequence, with their check words.
+    fn summed(mut self, sequence: u64) -> [u64; SLOT_WORDS - 1] {
+        self.0[slot::SEQUENCE] = sequence;
+        for check in [slot::CHECK_HOT, slot::CHECK_ALL] {
+            let covered = self.0.get(1..check).unwrap_or_default();
+            let sum = layout::sum(sequence, covered);
+            self.0.iter_mut().skip(check).take(1).for_each(|word| *word = sum);
+        }
+        let [_, payload @ ..] = self.0;
+        payload
+    }
+}
+
+/// The number that stands for a status in a page; never 0.
+pub(crate) const fn status_code(status: Status) -> u8 {
+    match status {
+        Status::Unsynchronised => 1,
+        Status::WarmingUp => 2,
+        Status::FreeRunning => 3,
+        Status::Synchronised => 4,
+    }
+}
+
+/// An error figure and its growth per tick as words, both rounded up. What does not fit is not known.
+fn error_words(error: Bound, growth: GrowthRate, period: Period) -> (u64, u64) {
+    let per_tick = (u128::from(growth.units()) * u128::from(period.mantissa())) >> (32 + u32::from(period.shift()));
+    let error = (error.as_span().units() as u128).div_ceil(1 << 32);
+    match (u64::try_from(error), u64::try_from(per_tick + 1)) {
+        (Ok(error), Ok(per_tick)) if growth.units() != u64::MAX => (error, per_tick),
+        _ => (UNKNOWN, UNKNOWN),
+    }
+}
+
+/// How many ticks from the reference on the plain conversion holds: no leap second passes, the status stands, no sum overflows.
+fn window(publication: &Publication, slot: &Slot) -> u64 {
+    let estimate = &publication.estimate;
+    let known = slot.0[slot::BOUND].max(slot.0[slot::UNCERTAINTY]) < 1 << 63;
+    let in_epoch = !publication.epoch_begin.is_after(estimate.counter);
+    if !known || !in_epoch || estimate.status == Status::Unsynchronised {
+        return 0;
+    }
+    let valid = (publication.valid_until - estimate.counter + Ticks::from_raw(1)).raw();
+    let leap = Span::from_secs(publication.leap.at) - estimate.time.since_origin();
+    let before_leap =
+        if leap.is_negative() || leap == Span::ZERO { i64::MAX } else { safely_within(leap, estimate.period) };
+    valid.min(before_leap).max(0) as u64
+}
+
+/// A number of ticks that certainly passes within `span`: what a float says, less more than its rounding.
+fn safely_within(span: Span, period: Period) -> i64 {
+    let ticks = period.ticks_in(span).raw();
+    ticks - (ticks >> 40) - 2
+}
