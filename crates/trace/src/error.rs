@@ -1,0 +1,184 @@
+//! What can be wrong with a trace, and where.
+
+use crate::decimal::DecimalFault;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Where in a trace something is wrong; lines and records count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the header.
+    Header,
+    /// On this line of the (uncompressed) text.
+    Line(u64),
+    /// In this record of a native trace.
+    Record(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Header => f.write_str("header"),
+            Place::Line(number) => write!(f, "line {number}"),
+            Place::Record(number) => write!(f, "record {number}"),
+        }
+    }
+}
+
+/// Why a trace could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be opened.
+    #[error("cannot open {path}: {source}")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The bytes cannot be had: a failing disk, a damaged or cut compressed stream. Nothing can follow.
+    #[error("{place}: cannot read on: {source}")]
+    Read {
+        /// How far reading came.
+        place: Place,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file as a whole cannot be used. Nothing can follow.
+    #[error("{0}")]
+    File(Fault),
+    /// One row is bad. The next row can be asked for.
+    #[error("{place}: {fault}")]
+    Row {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        fault: Fault,
+    },
+}
+
+impl TraceError {
+    /// Whether only one row is lost, so that reading may go on after it.
+    pub fn is_one_row(&self) -> bool {
+        matches!(self, TraceError::Row { .. })
+    }
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A cell does not hold what its column asks for.
+    #[error("{column}: {why}: \"{text}\"")]
+    Cell {
+        /// The name of the column.
+        column: &'static str,
+        /// Why.
+        why: CellFault,
+        /// The beginning of what stands there.
+        text: String,
+    },
+    /// A cell that may not be empty is empty.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// The row has another number of cells than it should.
+    #[error("{found} cells where {expected} are needed: \"{text}\"")]
+    Cells {
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+        /// The beginning of the row.
+        text: String,
+    },
+    /// A line is longer than 64 KiB.
+    #[error("the line is longer than 64 KiB: \"{0}\"")]
+    LongLine(String),
+    /// A CSV header names a column twice.
+    #[error("the header names the column {0} twice")]
+    ColumnTwice(&'static str),
+    /// A CSV header lacks a column.
+    #[error("the header has no column {0}")]
+    NoColumn(&'static str),
+    /// More different servers than a trace may have.
+    #[error("more than {0} different servers")]
+    Servers(usize),
+    /// A native record whose check does not match.
+    #[error("the record is damaged (its check does not match)")]
+    Damaged,
+    /// A native record that this version cannot understand.
+    #[error("the record holds an unknown {field} {value}")]
+    Unknown {
+        /// The field.
+        field: &'static str,
+        /// What stands there.
+        value: u32,
+    },
+    /// A native header that cannot be understood.
+    #[error("the header of the trace is damaged: {0}")]
+    Header(String),
+    /// A native trace of a later version.
+    #[error("the trace is of version \"{0}\"; this program reads version 1")]
+    Version(String),
+    /// None of the known formats.
+    #[error(
+        "neither an ffclock trace, CSV with a header, RADclock stamps, ntpd rawstats nor chrony measurements; it begins with \"{0}\""
+    )]
+    Format(String),
+    /// There is nothing in the file.
+    #[error("the file is empty")]
+    Empty,
+}
+
+/// Why a cell is not what its column asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CellFault {
+    /// A number was expected.
+    #[error("{0}")]
+    Decimal(DecimalFault),
+    /// Something else was expected, which is named.
+    #[error("not {0}")]
+    Not(&'static str),
+}
+
+impl From<DecimalFault> for CellFault {
+    fn from(fault: DecimalFault) -> Self {
+        CellFault::Decimal(fault)
+    }
+}
+
+/// How much of an offending text a message shows [characters].
+const SHOWN: usize = 40;
+
+/// The beginning of `text`, safe to print.
+pub(crate) fn shortened(text: &[u8]) -> String {
+    let head = text.get(..SHOWN * 4).unwrap_or(text);
+    let decoded = String::from_utf8_lossy(head);
+    let trimmed = decoded.trim();
+    let mut shown: String = trimmed.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if trimmed.chars().count() > SHOWN || text.len() > head.len() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_short_and_printable() {
+        assert_eq!(shortened(b"  12x \r\n"), "12x");
+        assert_eq!(shortened(b"a\x1b[2J\xff"), "a\\u{1b}[2J\u{fffd}");
+        assert_eq!(shortened(&[b'7'; 1000]), format!("{}...", "7".repeat(40)));
+    }
+
+    #[test]
+    fn messages_name_the_place_and_the_text() {
+        let fault = Fault::Cell { column: "Tb", why: DecimalFault::NotANumber.into(), text: "12x".into() };
+        let error = TraceError::Row { place: Place::Line(7), fault };
+        assert_eq!(error.to_string(), "line 7: Tb: not a decimal number: \"12x\"");
+        assert!(error.is_one_row());
+        assert!(!TraceError::File(Fault::Empty).is_one_row());
+    }
+}
