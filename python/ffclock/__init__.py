@@ -6,8 +6,8 @@
 >>> reading.earliest_ns <= reading.utc_ns     # doctest: +SKIP
 True
 
-The clock itself is compiled. Reports (``ffclock.report``) are not, and can be imported and used where the compiled part is missing; the
-names below are therefore fetched at their first use.
+The clock itself is compiled. Reports (``ffclock.report``) are not, and can be imported and used where the compiled part is missing; what
+is compiled is therefore fetched at its first use.
 """
 
 from __future__ import annotations
@@ -15,19 +15,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .errors import EpochError, FfclockError, PageError, UnsynchronisedError, WaitTimeoutError
+
 if TYPE_CHECKING:
-    from ._ffclock import (
-        Clock,
-        EpochError,
-        FfclockError,
-        Interval,
-        PageError,
-        Reading,
-        Stamp,
-        UnsynchronisedError,
-        WaitTimeoutError,
-        __version__,
-    )
+    from ._ffclock import Clock, Interval, Reading, Stamp, __version__
 
 __all__ = [
     "Clock",
