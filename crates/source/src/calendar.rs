@@ -8,8 +8,8 @@ const DAYS_TO_1970: i64 = 719_468;
 /// The calendar repeats after 400 years.
 const CYCLE_DAYS: i64 = 146_097;
 
-/// The midnight that ends the month in which `moment` lies, by the Gregorian calendar: where a leap second announced at `moment`
-/// will happen (ITU-R TF.460).
+/// The midnight that ends the month in which `moment` lies, by the Gregorian calendar: where a leap second announced
+/// at `moment` will happen (ITU-R TF.460).
 pub fn month_end(moment: Moment<Server>) -> Moment<Server> {
     let day = moment.whole_seconds().div_euclid(DAY_SECONDS) + DAYS_TO_1970;
     let (cycle, day_of_cycle) = (day.div_euclid(CYCLE_DAYS), day.rem_euclid(CYCLE_DAYS));
@@ -19,7 +19,8 @@ pub fn month_end(moment: Moment<Server>) -> Moment<Server> {
 
 /// Years are taken to begin on 1 March, so that the day which is sometimes missing is the last one.
 fn month_end_within_cycle(day: i64) -> i64 {
-    // Never too small, since no year has less than 365 days; at most one too large, since a cycle has 97 days more than that.
+    // Never too small, since no year has less than 365 days; at most one too large, since a cycle has 97 days more
+    // than that.
     let guess = day / 365;
     let year = if year_begin(guess) > day { guess - 1 } else { guess };
     let first = year_begin(year);

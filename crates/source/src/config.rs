@@ -24,8 +24,8 @@ ffclock_units::options! {
         burst_interval: Span = Span::from_secs(2), POLL_MIN => POLL_MAX;
         /// Requests in the burst when a server answers again that had become unreachable; 0 means none.
         recovery_burst_count: u32 = 4, 0 => BURST_MAX;
-        /// How long to wait for a reply before it counts as lost. The next request never leaves before that, so a poll shorter
-        /// than this slows down while replies are lost.
+        /// How long to wait for a reply before it counts as lost. The next request never leaves before that, so a
+        /// poll shorter than this slows down while replies are lost.
         reply_timeout: Span = Span::from_secs(2), TIMEOUT_MIN => TIMEOUT_MAX;
         /// How many requests in a row must fail before the server counts as unreachable.
         unreachable_after: u32 = 8, 1 => UNREACHABLE_MAX;
@@ -38,8 +38,8 @@ ffclock_units::options! {
 }
 
 impl SourceConfig {
-    /// This configuration with every value moved into its range. Fields that were assigned rather than parsed may lie outside, and a
-    /// poll of zero would be a loop without rest.
+    /// This configuration with every value moved into its range. Fields that were assigned rather than parsed may lie
+    /// outside, and a poll of zero would be a loop without rest.
     pub(crate) fn within_ranges(mut self) -> Self {
         self.poll = self.poll.clamp(POLL_MIN, POLL_MAX);
         self.burst_count = self.burst_count.min(BURST_MAX);

@@ -10,8 +10,8 @@ use ffclock_wire::{DecodeError, KissCode};
 pub enum Event {
     /// A request and its reply are complete.
     Exchange(Exchange),
-    /// The server refused. DENY and RSTR end the conversation until [`Source::retarget`](crate::Source::retarget), RATE has slowed it
-    /// down, any other code has no effect.
+    /// The server refused. DENY and RSTR end the conversation until [`Source::retarget`](crate::Source::retarget),
+    /// RATE has slowed it down, any other code has no effect.
     Kissed(KissCode),
     /// A packet, or an exchange that was nearly complete, was turned away.
     Rejected(Rejection),
@@ -99,7 +99,8 @@ impl From<DecodeError> for Rejection {
     }
 }
 
-/// Events that wait. A caller who drains after each call never sees it full; for one who does not, exchanges are kept longest.
+/// Events that wait. A caller who drains after each call never sees it full; for one who does not, exchanges are kept
+/// longest.
 #[derive(Debug)]
 pub(crate) struct EventQueue(VecDeque<Event>);
 

@@ -3,11 +3,11 @@
 use crate::{Event, month_end};
 use ffclock_units::{Leap, LeapAnnouncement, Moment, Server, Span};
 
-/// For this long after a leap second an indicator that is still set is a leftover, not news about the next month. Servers take up to
-/// a poll interval of their own, each link of the chain to the primary source, to clear it.
+/// For this long after a leap second an indicator that is still set is a leftover, not news about the next month.
+/// Servers take up to a poll interval of their own, each link of the chain to the primary source, to clear it.
 const LEFTOVER: Span = Span::from_secs(86_400);
-/// How near to a leap second a server's label is not trusted. The inserted second repeats a label, and a server that is set late or
-/// early repeats it late or early: one second for the leap itself, one for that.
+/// How near to a leap second a server's label is not trusted. The inserted second repeats a label, and a server that
+/// is set late or early repeats it late or early: one second for the leap itself, one for that.
 const DOUBTFUL: Span = Span::from_secs(2);
 
 /// The leap second that the server announces, if any, until a day after it.

@@ -1,7 +1,7 @@
 //! The checks of a reply that are about the packet alone (RFC 5905, section 8 and appendix A, packet()).
 //!
-//! Whether the reply fits the request, and whether the round trip is longer than what the server says it held the request, is not
-//! decided here: the first is the ring's part, the second needs a period and is the estimator's.
+//! Whether the reply fits the request, and whether the round trip is longer than what the server says it held the
+//! request, is not decided here: the first is the ring's part, the second needs a period and is the estimator's.
 
 use crate::Rejection;
 use ffclock_units::{Bound, Moment, Server, ServerIdentity, ServerQuality};

@@ -6,7 +6,8 @@ use alloc::collections::VecDeque;
 use ffclock_units::{Moment, Mono, Stamp};
 use ffclock_wire::{HEADER_BYTES, NtpTimestamp, Packet, Version};
 
-/// The random number by which the reply to a request is recognised. It must come from a generator that an attacker cannot predict.
+/// The random number by which the reply to a request is recognised. It must come from a generator that an attacker
+/// cannot predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce(NtpTimestamp);
 
@@ -74,8 +75,8 @@ pub(crate) enum Expired {
     WithoutStamp,
 }
 
-/// The last few requests, the newest at the back. Only the newest can be open; the others are kept to tell what a packet is that
-/// comes too late.
+/// The last few requests, the newest at the back. Only the newest can be open; the others are kept to tell what a
+/// packet is that comes too late.
 #[derive(Debug)]
 pub(crate) struct Requests {
     ring: VecDeque<Request>,
@@ -97,7 +98,7 @@ impl Requests {
     /// Makes the next request, to be answered by `deadline`.
     pub(crate) fn open(&mut self, nonce: Nonce, deadline: Moment<Mono>, version: Version) -> Transmit {
         let number = self.next_number;
-        self.next_number = number.wrapping_add(1);
+        self.next_number = number.saturating_add(1);
         if self.ring.len() >= Self::KEPT {
             self.ring.pop_front();
         }
@@ -128,14 +129,17 @@ impl Requests {
     /// # Errors
     /// What the reply is instead.
     pub(crate) fn recognise(&self, origin: NtpTimestamp) -> Result<(), Rejection> {
-        let mut overtaken = false;
-        for request in self.ring.iter().rev() {
-            if request.nonce.0 == origin {
-                return request.phase.judge_reply(overtaken);
-            }
-            overtaken |= matches!(request.phase, Phase::Answered(_) | Phase::Settled);
-        }
-        Err(Rejection::WrongOrigin)
+        let asked = self.ring.iter().rposition(|request| request.nonce.0 == origin);
+        let request = asked.and_then(|index| self.ring.get(index)).ok_or(Rejection::WrongOrigin)?;
+        let mut later = self.ring.iter().filter(|other| other.number > request.number);
+        let is_overtaken = later.any(|other| matches!(other.phase, Phase::Answered(_) | Phase::Settled));
+        Err(match (request.phase, is_overtaken) {
+            (Phase::Waiting, _) => return Ok(()),
+            (Phase::Answered(_) | Phase::Settled, false) => Rejection::Duplicate,
+            (Phase::Answered(_) | Phase::Settled, true) => Rejection::Replayed,
+            (Phase::Lost, false) => Rejection::Late,
+            (Phase::Lost, true) => Rejection::OutOfOrder,
+        })
     }
 
     /// The reply to the open request is here.
@@ -168,18 +172,5 @@ impl Requests {
         let (Phase::Answered(answer), Some(sent)) = (newest.phase, newest.sent) else { return None };
         newest.phase = Phase::Settled;
         Some((sent, answer))
-    }
-}
-
-impl Phase {
-    /// What a reply to a request in this phase is; `overtaken` when a later request was answered already.
-    const fn judge_reply(&self, overtaken: bool) -> Result<(), Rejection> {
-        Err(match (self, overtaken) {
-            (Phase::Waiting, _) => return Ok(()),
-            (Phase::Answered(_) | Phase::Settled, false) => Rejection::Duplicate,
-            (Phase::Answered(_) | Phase::Settled, true) => Rejection::Replayed,
-            (Phase::Lost, false) => Rejection::Late,
-            (Phase::Lost, true) => Rejection::OutOfOrder,
-        })
     }
 }

@@ -4,12 +4,12 @@ use crate::SourceConfig;
 use crate::config::POLL_MAX;
 use ffclock_units::{Moment, Mono, Span};
 
-/// After DENY or RSTR nothing is sent; this often the caller is asked to look up the name again, since only another address (or a
-/// deliberate second attempt) is worth a packet.
+/// After DENY or RSTR nothing is sent; this often the caller is asked to look up the name again, since only another
+/// address (or a deliberate second attempt) is worth a packet.
 const DENIED_PAUSE: Span = Span::from_secs(3600);
 
-/// When to ask next. It holds when the last request left rather than when the next is due, so that a new configuration or the end of a
-/// burst needs no recalculation.
+/// When to ask next. It holds when the last request left rather than when the next is due, so that a new
+/// configuration or the end of a burst needs no recalculation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     begin: Moment<Mono>,
@@ -25,7 +25,8 @@ impl Schedule {
         Schedule { begin: now, last_request: None, burst_left: config.burst_count, slowed_to: None, denied_until: None }
     }
 
-    /// Begins anew at `now`. That the server wished to be asked less often is kept: the new address may well be the same server.
+    /// Begins anew at `now`. That the server wished to be asked less often is kept: the new address may well be the
+    /// same server.
     pub(crate) fn restart(&mut self, config: &SourceConfig, now: Moment<Mono>) {
         let slowed_to = self.slowed_to;
         *self = Schedule { slowed_to, ..Schedule::new(config, now) };

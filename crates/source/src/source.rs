@@ -45,8 +45,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A conversation that begins at `now`. `pivot` is the server's time at `now`, right within 68 years: it names the era of the
-    /// packets' times. The later of the system clock and the program's date of building will do.
+    /// A conversation that begins at `now`. `pivot` is the server's time at `now`, right within 68 years: it names
+    /// the era of the packets' times. The later of the system clock and the program's date of building will do.
     pub fn new(config: SourceConfig, leaps: LeapTable, pivot: Moment<Server>, now: Moment<Mono>) -> Self {
         let config = config.within_ranges();
         Source {
@@ -87,7 +87,8 @@ impl Source {
         self.outbox.take()
     }
 
-    /// The request of `ticket` left at `sent`. This may be said before or after its reply is handed in, but within the reply timeout.
+    /// The request of `ticket` left at `sent`. This may be said before or after its reply is handed in, but within
+    /// the reply timeout.
     pub fn handle_sent(&mut self, ticket: Ticket, sent: Stamp) {
         self.requests.redeem(ticket, sent);
         self.complete();
@@ -95,8 +96,8 @@ impl Source {
 
     /// A datagram came from the server's address at `received`.
     ///
-    /// A reply counts until [`handle_timeout`](Source::handle_timeout) has given its request up, so a caller that was held up should
-    /// hand in packets first.
+    /// A reply counts until [`handle_timeout`](Source::handle_timeout) has given its request up, so a caller that was
+    /// held up should hand in packets first.
     pub fn handle_packet(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) {
         increase(&mut self.statistics.received);
         if let Err(reason) = self.take_in(bytes, received, now) {
@@ -120,8 +121,8 @@ impl Source {
         self.leaps = leaps;
     }
 
-    /// The server has another address, or is to be tried again after it refused: a new conversation with a burst begins. Counts, and
-    /// a poll that was slowed down on a server's wish, stay.
+    /// The server has another address, or is to be tried again after it refused: a new conversation with a burst
+    /// begins. Counts, and a poll that was slowed down on a server's wish, stay.
     pub fn retarget(&mut self, now: Moment<Mono>) {
         self.requests.clear();
         self.outbox = None;
@@ -129,8 +130,8 @@ impl Source {
         self.schedule.restart(&self.config, now);
     }
 
-    /// Goes on with another configuration; a new poll counts from the last request. A poll other than before also lifts a slowdown
-    /// that the server had asked for.
+    /// Goes on with another configuration; a new poll counts from the last request. A poll other than before also
+    /// lifts a slowdown that the server had asked for.
     pub fn reconfigure(&mut self, config: SourceConfig) {
         let config = config.within_ranges();
         if config.poll != self.config.poll {
@@ -139,9 +140,9 @@ impl Source {
         self.config = config;
     }
 
-    /// Whether the server's name should be resolved again: true once when the server becomes unreachable, and once again each time
-    /// that as many requests more have failed, or an hour has passed since it refused. After a refusal only
-    /// [`retarget`](Source::retarget) makes it ask again.
+    /// Whether the server's name should be resolved again: true once when the server becomes unreachable, and once
+    /// again each time that as many requests more have failed, or an hour has passed since it refused. After a
+    /// refusal only [`retarget`](Source::retarget) makes it ask again.
     pub fn take_resolve_wish(&mut self) -> bool {
         self.reach.take_resolve_wish()
     }
@@ -174,21 +175,19 @@ impl Source {
         // Before anything that the packet says is believed, a refusal in particular.
         self.requests.recognise(packet.origin)?;
         match examine(&packet, self.pivot(now), self.config.root_distance_max) {
-            Ok(claim) => self.take_in_claim(claim, received),
-            Err(Unusable::Kiss(code)) => {
-                self.take_in_refusal(code, now);
-                Ok(())
-            }
+            Ok(claim) => return self.take_in_claim(claim, received),
+            Err(Unusable::Kiss(code)) => self.take_in_refusal(code, now),
             Err(Unusable::Rejected(reason)) => {
                 self.requests.settle();
+                self.reject(reason);
                 self.note_failure();
-                Err(reason)
             }
         }
+        Ok(())
     }
 
-    /// The server's time by our own counting. It does not follow what the server says: one wild reply, believed, would put every reply
-    /// after it into the wrong era.
+    /// The server's time by our own counting. It does not follow what the server says: one wild reply, believed,
+    /// would put every reply after it into the wrong era.
     fn pivot(&self, now: Moment<Mono>) -> Moment<Server> {
         self.pivot_at_begin + (now - self.begin)
     }
@@ -207,7 +206,8 @@ impl Source {
         Ok(())
     }
 
-    /// While an inserted second repeats a label, an exchange could be off by a whole second, and nothing in it would show that.
+    /// While an inserted second repeats a label, an exchange could be off by a whole second, and nothing in it would
+    /// show that.
     fn is_near_leap(&self, claim: &Claim) -> bool {
         let leaps = [self.leap_watch.announced(), self.leaps.announced()];
         leaps

@@ -6,10 +6,11 @@ use ffclock_units::{Bound, Span};
 
 /// The length of the header, and of a packet that carries nothing else.
 pub const HEADER_BYTES: usize = 48;
-/// The longest packet that is looked at. What follows the header (extension fields, a message digest) is not read; a packet longer
-/// than this is no answer to what we ask.
+/// The longest packet that is looked at. What follows the header (extension fields, a message digest) is not read; a
+/// packet longer than this is no answer to what we ask.
 pub const PACKET_BYTES_MAX: usize = 2048;
-/// In a request nothing about the client is told: 2^32 s, as the data minimisation draft of the NTP working group has it.
+/// In a request nothing about the client is told: 2^32 s, as the data minimisation draft of the NTP working group has
+/// it.
 const PRECISION_UNTOLD: LogSeconds = LogSeconds::from_exponent(32);
 
 /// The header of an NTP packet.
@@ -29,7 +30,8 @@ pub struct Packet {
     pub precision: LogSeconds,
     /// Round trip between the sender and its primary source; 0 s to 65536 s in steps of 2^-16 s, encoded rounding up.
     pub root_delay: Span,
-    /// The sender's claim of what may have been added to its error on the way from its primary source; same range and steps.
+    /// The sender's claim of what may have been added to its error on the way from its primary source; same range and
+    /// steps.
     pub root_dispersion: Bound,
     /// Who the sender follows, or the letters of a refusal.
     pub reference_id: u32,
@@ -126,8 +128,8 @@ impl Packet {
         bytes
     }
 
-    /// A request that tells nothing about the client: every field is empty but version, mode and `transmit`, which the reply repeats as
-    /// its origin. Source: draft-ietf-ntp-data-minimization.
+    /// A request that tells nothing about the client: every field is empty but version, mode and `transmit`, which
+    /// the reply repeats as its origin. Source: draft-ietf-ntp-data-minimization.
     pub const fn request(version: Version, transmit: NtpTimestamp) -> Self {
         Packet {
             leap: LeapIndicator::None,
@@ -146,8 +148,8 @@ impl Packet {
         }
     }
 
-    /// What a server that describes itself by `self` answers to `request`, which it received at `receive` and answers at `transmit`
-    /// (RFC 5905, section 14).
+    /// What a server that describes itself by `self` answers to `request`, which it received at `receive` and answers
+    /// at `transmit` (RFC 5905, section 14).
     #[must_use]
     pub const fn reply_to(&self, request: &Packet, receive: NtpTimestamp, transmit: NtpTimestamp) -> Self {
         Packet {
@@ -166,8 +168,8 @@ impl Packet {
         if self.stratum == 0 { Some(KissCode::from_bytes(self.reference_id.to_be_bytes())) } else { None }
     }
 
-    /// The sender's own claim of its largest error: half the root delay, the root dispersion and its precision, rounded up.
-    /// Source: RFC 5905, appendix A, root_dist(), without the terms that grow on our side.
+    /// The sender's own claim of its largest error: half the root delay, the root dispersion and its precision,
+    /// rounded up. Source: RFC 5905, appendix A, root_dist(), without the terms that grow on our side.
     pub fn root_distance(&self) -> Bound {
         Bound::of(self.root_delay).halved() + self.root_dispersion + self.precision.as_bound()
     }

@@ -15,7 +15,8 @@ pub(crate) const fn to_bound(short: u32) -> Bound {
     Bound::of(to_span(short))
 }
 
-/// Rounded up, because what is announced limits an error; a negative span becomes zero and a long one the largest value.
+/// Rounded up, because what is announced limits an error; a negative span becomes zero and a long one the largest
+/// value.
 pub(crate) const fn from_span(span: Span) -> u32 {
     let units = span.units();
     if units <= 0 {

@@ -32,7 +32,8 @@ impl NtpTimestamp {
         self.0 == 0
     }
 
-    /// The moment meant, in the era that brings it nearest to `pivot`: right whenever `pivot` is less than 68 years off.
+    /// The moment meant, in the era that brings it nearest to `pivot`: right whenever `pivot` is less than 68 years
+    /// off.
     ///
     /// The moment exactly half an era away is taken to be before the pivot.
     pub const fn to_server(self, pivot: Moment<Server>) -> Moment<Server> {

@@ -1,0 +1,5 @@
+//! The conversation with a virtual server, in virtual time.
+
+mod any_calls;
+mod dialogues;
+mod script;
