@@ -3,7 +3,7 @@
 .PHONY: help setup build test lint loom fuzz-smoke bench demo demo-chrony clean
 
 help: ## show this help
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is missing (Debian packages, peers unpacked below target, Python environment)
 	@tools/setup

@@ -1,0 +1,65 @@
+//! Exchanges of any kind, one after the other: no panic, and two estimators that saw the same say the same.
+#![no_main]
+
+use ffclock_estimator::{Classic, ClassicConfig, Estimator};
+use ffclock_units::{
+    Bound, Counter, Exchange, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation, Tai, Ticks,
+};
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use libfuzzer_sys::fuzz_target;
+
+/// Where the next exchange begins.
+struct Now {
+    counter: u64,
+    time: Moment<Tai>,
+}
+
+fn stamp(counter: u64, input: &mut Unstructured<'_>) -> Result<Stamp> {
+    let width = Ticks::from_raw(i64::from(input.arbitrary::<i32>()?));
+    Ok(Stamp { counter: Counter::from_raw(counter), width, location: StampLocation::Unknown })
+}
+
+/// Plausible most of the time; otherwise any of its parts is anything.
+fn exchange(now: &mut Now, input: &mut Unstructured<'_>) -> Result<Exchange> {
+    let poll = i64::from(input.int_in_range(0..=2_000_000_000_u32)?);
+    now.counter = now.counter.wrapping_add_signed(poll);
+    now.time = now.time + Span::from_nanos(i128::from(poll));
+    let (forward, back) = (i64::from(input.arbitrary::<u16>()?), i64::from(input.arbitrary::<u16>()?));
+    if input.ratio(1_u8, 32_u8)? {
+        now.counter = input.arbitrary()?;
+    }
+    if input.ratio(1_u8, 32_u8)? {
+        now.time = Moment::from_origin(Span::from_units(input.arbitrary()?));
+    }
+    let server_in = now.time + Span::from_nanos(i128::from(forward));
+    let reference_id = u32::from(input.ratio(1_u8, 16_u8)?);
+    let claim = Bound::of(Span::from_nanos(i128::from(input.arbitrary::<u32>()?)));
+    Ok(Exchange {
+        sent: stamp(now.counter, input)?,
+        server_in,
+        server_out: server_in + Span::from_nanos(i128::from(input.arbitrary::<i16>()?)),
+        received: stamp(now.counter.wrapping_add_signed(forward + back), input)?,
+        server: ServerQuality {
+            identity: ServerIdentity { stratum: 2, reference_id },
+            root_distance: claim,
+            ..ServerQuality::default()
+        },
+    })
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some(nominal) = Period::from_hertz(1e9) else { return };
+    let new = || Classic::new(ClassicConfig::default(), nominal, None);
+    let (mut one, mut other) = (new(), new());
+    let mut input = Unstructured::new(bytes);
+    let mut now = Now { counter: 1 << 40, time: Moment::from_origin(Span::from_secs(1_790_000_000)) };
+    while !input.is_empty() {
+        let Ok(exchange) = exchange(&mut now, &mut input) else { return };
+        one.update(&exchange);
+        other.update(&exchange);
+        assert_eq!(one.estimate(), other.estimate());
+        if let Some(estimate) = one.estimate() {
+            assert!(estimate.bound >= Bound::ZERO && estimate.uncertainty <= estimate.bound, "{estimate:?}");
+        }
+    }
+});
