@@ -33,20 +33,36 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// The digits at the front of `text`: their value, how many they are, and what follows.
+/// The digits at the front of `text`: their value modulo 2^64, how many they are, and what follows.
 #[inline]
 fn leading_digits(text: &[u8]) -> (u64, usize, &[u8]) {
     let mut value = 0u64;
-    let mut count = 0;
-    for byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value.wrapping_mul(10).wrapping_add(digit as u64);
-        count += 1;
+    let mut rest = text;
+    while let Some((eight, after)) = rest.split_first_chunk::<8>() {
+        let Some(digits) = eight_digits(u64::from_le_bytes(*eight)) else { break };
+        value = value.wrapping_mul(POWERS[8]).wrapping_add(digits);
+        rest = after;
     }
-    (value, count, text.get(count..).unwrap_or(&[]))
+    while let [byte @ b'0'..=b'9', after @ ..] = rest {
+        value = value.wrapping_mul(10).wrapping_add((byte - b'0') as u64);
+        rest = after;
+    }
+    (value, text.len() - rest.len(), rest)
+}
+
+/// The value of eight characters at once, the first in the lowest byte; `None` unless all are digits.
+#[inline]
+fn eight_digits(characters: u64) -> Option<u64> {
+    const HIGH: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    let beyond_nine = characters.wrapping_add(0x0606_0606_0606_0606);
+    if characters & HIGH != ZEROS || beyond_nine & HIGH != ZEROS {
+        return None;
+    }
+    let digits = characters - ZEROS;
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours & 0xffff) * 10_000 + (fours >> 32))
 }
 
 #[inline]
@@ -245,6 +261,13 @@ mod tests {
             let text = format!("{whole_part}.{picos:012}");
             let expected = if whole_part == 0 && text.starts_with('-') && picos == 0 { "0.000000000000".into() } else { text.clone() };
             prop_assert_eq!(printed(seconds(text.as_bytes()).unwrap()), expected);
+        }
+
+        #[test]
+        fn eight_at_once_are_the_same_digits(bytes in proptest::collection::vec(0x2eu8..0x3c, 0..40)) {
+            let count = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let value = bytes[..count].iter().fold(0u64, |sum, byte| sum.wrapping_mul(10).wrapping_add((byte - b'0') as u64));
+            prop_assert_eq!(leading_digits(&bytes), (value, count, &bytes[count..]));
         }
 
         #[test]

@@ -62,7 +62,7 @@ impl TraceHeader {
         }
         if let Some(period) = self.nominal {
             line("period", &format!("{:#x}>>{}", period.mantissa(), period.shift()));
-            line("frequency_hz", &format!("{}", period.as_hertz()));
+            line("frequency_hz", &format!("{:.6}", period.as_hertz()));
         }
         if let Some(created) = self.created {
             line("created_utc_ns", &created.since_origin().as_nanos().to_string());

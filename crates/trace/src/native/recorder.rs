@@ -128,6 +128,7 @@ mod tests {
     use super::*;
     use crate::{Place, TraceReader};
     use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
     use record::tests::any_row;
     use std::io::Cursor;
 
