@@ -5,9 +5,10 @@
 //! that dies leaves `latest` pointing to a whole slot.
 //!
 //! The orderings: the writer fences after making the slot's sequence odd, so that nobody can see a new word and still the old
-//! sequence; the reader fences between its last word and its look at the sequence, for the same reason from the other side.
+//! sequence; the reader fences between its last word and its look at the sequence, for the same reason from the other side. The
+//! writer fences before `latest` and the reader after it, so that whoever is sent to a slot finds it whole.
 //! Readers use relaxed loads and fences only: of all atomic accesses these alone are defined on memory mapped read-only.
-//! `tests/loom.rs` tries all interleavings.
+//! `tests/loom.rs` tries all interleavings; take any one of the four fences away and it fails.
 
 use crate::layout::{self, PAGE_WORDS};
 
@@ -137,7 +138,6 @@ pub fn publish<const M: usize, const N: usize>(
     for (offset, value) in payload.iter().enumerate() {
         store(memory, slot + 1 + offset, *value);
     }
-    fence(Ordering::Release);
     store(memory, slot, sequence);
     fence(Ordering::Release);
     store(memory, places.latest, sequence);

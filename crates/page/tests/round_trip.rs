@@ -1,54 +1,232 @@
 //! What a writer says is what a reader hears, with error figures never smaller.
+#![cfg(not(loom))]
 
-use ffclock_page::{CounterId, PageMemory, Publication, Reader, Writer};
+mod common;
+
+use common::{HERTZ, REFERENCE, publication};
+use ffclock_page::{CounterId, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Writer};
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, ServerIdentity, Span, Status,
-    Ticks,
+    Bound, Counter, CounterEpoch, GrowthRate, LeapStep, Moment, Period, Rate, Reading, Span, Status, Ticks, Utc,
 };
+use proptest::prelude::*;
 
-fn publication() -> Publication {
-    let hertz = 2.7e9;
-    let period = Period::from_hertz(hertz).unwrap();
-    Publication {
-        counter_id: CounterId::Tsc,
-        epoch: CounterEpoch::from_raw(3),
-        epoch_begin: Counter::from_raw(1_000),
-        estimate: Estimate {
-            counter: Counter::from_raw(27_000_000_000),
-            time: Moment::from_origin(Span::from_secs(1_800_000_037)),
-            period,
-            uncertainty: Bound::of(Span::from_micros(2)),
-            uncertainty_growth: GrowthRate::of(Rate::from_ppb(20.0)),
-            bound: Bound::of(Span::from_micros(50)),
-            bound_growth: GrowthRate::of(Rate::from_ppb(100.0)),
-            difference_period: period,
-            difference_bound: GrowthRate::of(Rate::from_ppb(50.0)),
-            status: Status::Synchronised,
-        },
-        leap: LeapStep { before: 36, after: 37, at: 1_483_228_836 },
-        valid_until: Counter::from_raw(27_000_000_000) + period.ticks_in(Span::from_secs(100)),
-        server: Some(ServerIdentity { stratum: 1, reference_id: 0x4750_5300 }),
-    }
+fn published(publication: &Publication) -> PageMemory {
+    let page = PageMemory::new();
+    Writer::open(&page, None).publish(publication);
+    page
+}
+
+fn snapshot(publication: &Publication) -> Snapshot {
+    Reader::new(published(publication).as_ref()).snapshot().expect("a whole page")
+}
+
+fn seconds(count: i64) -> Ticks {
+    Ticks::from_raw(count * HERTZ as i64)
+}
+
+fn utc(seconds: i64) -> Moment<Utc> {
+    Moment::from_origin(Span::from_secs(seconds))
 }
 
 #[test]
 fn a_reading_is_the_line_through_the_reference() {
-    let page = PageMemory::new();
-    let mut writer = Writer::open(&page, None);
-    let published = publication();
-    writer.publish(&published);
-    let reader = Reader::new(page.as_ref());
-    reader.check_header(None).unwrap();
-    let counter = published.estimate.counter + Ticks::from_raw(2_700_000_000);
-    let reading = reader.reading_at(counter, CounterId::Tsc).unwrap();
-    let error = reading.time - Moment::from_origin(Span::from_secs(1_800_000_001));
+    let page = published(&publication());
+    let reading = Reader::new(page.as_ref()).reading_at(REFERENCE + seconds(1), CounterId::Tsc).unwrap();
+    let error = reading.time - utc(1_800_000_001);
     assert!(error.abs() < Span::from_nanos(1), "{error:?}");
     assert!(reading.bound >= Bound::of(Span::from_nanos(50_100)));
     assert!(reading.bound < Bound::of(Span::from_nanos(50_102)));
     assert_eq!(reading.status, Status::Synchronised);
-    let snapshot = reader.snapshot().unwrap();
-    assert_eq!(snapshot.server(), published.server);
-    assert_eq!(snapshot.leap(), published.leap);
+}
+
+#[test]
+fn a_snapshot_says_what_was_published() {
+    let published = publication();
+    let snapshot = snapshot(&published);
     assert_eq!(snapshot.count(), 1);
-    assert_eq!(snapshot.reading_at(counter).unwrap(), reading);
+    assert_eq!(snapshot.counter_id(), published.counter_id);
+    assert_eq!(snapshot.epoch(), published.epoch);
+    assert_eq!(snapshot.epoch_begin(), published.epoch_begin);
+    assert_eq!(snapshot.valid_until(), published.valid_until);
+    assert_eq!(snapshot.leap(), published.leap);
+    assert_eq!(snapshot.server(), published.server);
+    let estimate = snapshot.estimate().unwrap();
+    assert!(estimate.bound >= published.estimate.bound);
+    assert!(estimate.uncertainty >= published.estimate.uncertainty);
+    let rounded = ffclock_units::Estimate {
+        bound: published.estimate.bound,
+        uncertainty: published.estimate.uncertainty,
+        ..estimate
+    };
+    assert_eq!(rounded, published.estimate);
+}
+
+#[test]
+fn a_missing_server_is_not_server_zero() {
+    assert_eq!(snapshot(&Publication { server: None, ..publication() }).server(), None);
+}
+
+#[test]
+fn a_stamp_before_the_reference_is_converted_with_a_growing_bound() {
+    let snapshot = snapshot(&publication());
+    let before = snapshot.reading_at(REFERENCE - seconds(5)).unwrap();
+    let after = snapshot.reading_at(REFERENCE + seconds(5)).unwrap();
+    assert!((before.time - utc(1_799_999_995)).abs() < Span::from_nanos(1));
+    assert_eq!(before.bound, after.bound);
+    assert_eq!(before.status, Status::Synchronised);
+}
+
+#[test]
+fn a_stamp_from_before_the_epoch_is_refused() {
+    let page = published(&publication());
+    let reader = Reader::new(page.as_ref());
+    let snapshot = reader.snapshot().unwrap();
+    let (first, early) = (Counter::from_raw(1_000), Counter::from_raw(999));
+    assert!(snapshot.reading_at(first).is_ok());
+    assert_eq!(reader.reading_at(early, CounterId::Tsc), Err(ReadError::BeforeEpoch));
+    assert_eq!(snapshot.elapsed(early, REFERENCE), Err(ReadError::BeforeEpoch));
+    assert_eq!(snapshot.elapsed(REFERENCE, early), Err(ReadError::BeforeEpoch));
+}
+
+#[test]
+fn a_stamp_of_another_epoch_or_counter_is_refused() {
+    let page = published(&publication());
+    let reader = Reader::new(page.as_ref());
+    let mark = reader.mark().unwrap();
+    assert_eq!(mark, Mark { counter_id: CounterId::Tsc, epoch: CounterEpoch::from_raw(3) });
+    assert!(reader.reading_of(REFERENCE, mark).is_ok());
+    let other_epoch = Mark { epoch: CounterEpoch::from_raw(2), ..mark };
+    assert_eq!(reader.reading_of(REFERENCE, other_epoch), Err(ReadError::OtherEpoch));
+    let other_counter = ReadError::OtherCounter(CounterId::Tsc);
+    assert_eq!(reader.reading_at(REFERENCE, CounterId::MonotonicRaw), Err(other_counter));
+}
+
+/// "Reading after valid until: the status is 1, whatever the slot says, and the reading is given with its grown bound."
+#[test]
+fn a_dead_writer_shows_in_the_status_and_the_bound_grows_on() {
+    let publication = publication();
+    let page = published(&publication);
+    let reader = Reader::new(page.as_ref());
+    let last = reader.reading_at(publication.valid_until, CounterId::Tsc).unwrap();
+    let stale = reader.reading_at(publication.valid_until + seconds(1000), CounterId::Tsc).unwrap();
+    assert_eq!((last.status, stale.status), (Status::Synchronised, Status::Unsynchronised));
+    assert!(stale.bound >= last.bound + Bound::of(Span::from_micros(100)));
+    let interval = reader.snapshot().unwrap().elapsed(REFERENCE, publication.valid_until + seconds(1)).unwrap();
+    assert_eq!(interval.status, Status::Unsynchronised);
+}
+
+#[test]
+fn an_interval_comes_from_the_difference_clock() {
+    let snapshot = snapshot(&publication());
+    let interval = snapshot.elapsed(REFERENCE, REFERENCE + seconds(10)).unwrap();
+    let off = interval.span - Span::from_secs(10) - Span::from_micros(10);
+    assert!(off.abs() < Span::from_nanos(1), "{off:?}");
+    assert!(interval.bound >= Bound::of(Span::from_nanos(500)) && interval.bound < Bound::of(Span::from_nanos(501)));
+    let back = snapshot.elapsed(REFERENCE + seconds(10), REFERENCE).unwrap();
+    assert!((back.span + interval.span).abs() <= Span::from_units(1));
+}
+
+#[test]
+fn utc_repeats_a_second_when_one_is_inserted() {
+    let mut publication = publication();
+    publication.leap = LeapStep { before: 37, after: 38, at: 1_800_000_042 };
+    let page = published(&publication);
+    let reader = Reader::new(page.as_ref());
+    let at =
+        |second| reader.reading_at(REFERENCE + seconds(second), CounterId::Tsc).unwrap().time + Span::from_nanos(1);
+    let labels: Vec<i64> = (3..8).map(|second| at(second).whole_seconds() - 1_800_000_000).collect();
+    assert_eq!(labels, [3, 4, 4, 5, 6]);
+}
+
+#[test]
+fn an_unknown_bound_stays_unknown() {
+    let mut publication = publication();
+    publication.estimate.bound = Bound::UNKNOWN;
+    publication.estimate.uncertainty_growth = GrowthRate::of(Rate::from_fraction(f64::NAN));
+    let page = published(&publication);
+    let reading = Reader::new(page.as_ref()).reading_at(REFERENCE + seconds(1), CounterId::Tsc).unwrap();
+    assert_eq!((reading.bound, reading.uncertainty), (Bound::UNKNOWN, Bound::UNKNOWN));
+    assert!((reading.time - utc(1_800_000_001)).abs() < Span::from_nanos(1));
+}
+
+#[test]
+fn a_retired_page_says_so() {
+    let page = PageMemory::new();
+    let mut writer = Writer::open(&page, None);
+    let reader = Reader::new(page.as_ref());
+    writer.retire(Status::FreeRunning);
+    assert_eq!(reader.snapshot(), Err(PageError::Empty));
+    writer.publish(&publication());
+    writer.retire(Status::FreeRunning);
+    assert_eq!(reader.reading_at(REFERENCE, CounterId::Tsc).map(|reading| reading.status), Ok(Status::FreeRunning));
+    writer.retire(Status::Synchronised);
+    assert_eq!(reader.snapshot().map(|snapshot| snapshot.published_status()), Ok(Status::FreeRunning));
+    writer.retire(Status::Unsynchronised);
+    assert_eq!(reader.reading_at(REFERENCE, CounterId::Tsc), Err(ReadError::NoEstimate));
+    assert_eq!(reader.snapshot().unwrap().elapsed(REFERENCE, REFERENCE), Err(ReadError::NoEstimate));
+    assert_eq!(reader.snapshot().unwrap().estimate(), None);
+}
+
+fn any_publication() -> impl Strategy<Value = Publication> {
+    let clock = (any::<u64>(), 0i64..4_000_000_000, any::<u64>(), 1u64 << 63.., 0u8..60);
+    let errors = (any::<[u64; 2]>(), any::<[u32; 2]>(), 0u32..40);
+    let rest = (0i64..4_000_000_000, -1i64..1 << 50, 0u64..1 << 50);
+    (clock, errors, rest).prop_map(|((counter, second, fraction, mantissa, shift), errors, (leap, valid, begun))| {
+        let mut publication = publication();
+        let estimate = &mut publication.estimate;
+        estimate.counter = Counter::from_raw(counter);
+        estimate.time = Moment::from_origin(Span::from_units((i128::from(second) << 64) | i128::from(fraction)));
+        estimate.period = Period::from_parts(mantissa, shift).expect("a period");
+        let ([bound, uncertainty], [growth, slower], scale) = errors;
+        estimate.bound = Bound::of(Span::from_units(i128::from(bound) << scale));
+        estimate.uncertainty = Bound::of(Span::from_units(i128::from(uncertainty)));
+        estimate.bound_growth = GrowthRate::from_units(u64::from(growth) << (scale % 32));
+        estimate.uncertainty_growth = GrowthRate::from_units(slower.into());
+        publication.leap = LeapStep { before: 36, after: 37, at: leap };
+        publication.valid_until = estimate.counter + Ticks::from_raw(valid);
+        publication.epoch_begin = Counter::from_raw(counter.wrapping_sub(begun));
+        publication
+    })
+}
+
+/// The reading as the units alone would make it.
+fn expected(publication: &Publication, counter: Counter) -> Reading {
+    let estimate = &publication.estimate;
+    let age = estimate.period * (counter - estimate.counter);
+    let tai = estimate.time + age;
+    let leap = publication.leap;
+    let offset = if tai.whole_seconds() < leap.at { leap.before } else { leap.after };
+    Reading {
+        time: Moment::from_origin(tai.since_origin() - Span::from_secs(offset.into())),
+        uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
+        bound: estimate.bound.grown(age, estimate.bound_growth),
+        status: if counter.is_after(publication.valid_until) { Status::Unsynchronised } else { estimate.status },
+    }
+}
+
+proptest! {
+    #[test]
+    fn readings_agree_with_exact_arithmetic(publication in any_publication(), age in -(1i64 << 50)..1 << 56) {
+        let page = published(&publication);
+        let reader = Reader::new(page.as_ref());
+        let counter = publication.estimate.counter + Ticks::from_raw(age);
+        let reading = reader.reading_at(counter, CounterId::Tsc);
+        prop_assert_eq!(reading, reader.snapshot().unwrap().reading_at(counter), "the short way and the long way");
+        if publication.epoch_begin.is_after(counter) {
+            prop_assert_eq!(reading, Err(ReadError::BeforeEpoch));
+            return Ok(());
+        }
+        let (reading, expected) = (reading.unwrap(), expected(&publication, counter));
+        prop_assert_eq!(reading.time, expected.time);
+        prop_assert_eq!(reading.status, expected.status);
+        // A rounded error may lose the exact one's last unit of 2^-64 s, which its own rounding added.
+        let slack = Bound::of(Span::from_units(2));
+        prop_assert!(reading.bound + slack >= expected.bound);
+        prop_assert!(reading.uncertainty + slack >= expected.uncertainty);
+        if reading.bound != Bound::UNKNOWN {
+            let excess = reading.bound.as_span() - expected.bound.as_span();
+            let ticks = Span::from_units(i128::from(age.unsigned_abs() >> 32));
+            prop_assert!(excess <= Span::from_units(4 << 32) + ticks, "{:?}", excess);
+        }
+    }
 }

@@ -1,0 +1,127 @@
+//! The sequence lock under every interleaving and every reordering that the memory model allows:
+//! `RUSTFLAGS="--cfg loom" cargo test -p ffclock-page --release --test loom`.
+//!
+//! The memory is a lock in miniature: the same code, two words a slot.
+#![cfg(loom)]
+
+use ffclock_page::words::{self, AtomicU64, Places};
+use loom::sync::Arc;
+use loom::thread;
+
+const WORDS: usize = 7;
+const SMALL: Places = Places { latest: 0, slots: 1, stride: 3 };
+/// What a publication of the lock in miniature holds: both words tell the sequence.
+const OFFSETS: [usize; 2] = [1, 2];
+
+type Memory = [AtomicU64; WORDS];
+
+fn memory() -> Arc<Memory> {
+    Arc::new(core::array::from_fn(|_| AtomicU64::new(0)))
+}
+
+fn publish(memory: &Memory, sequence: u64) {
+    words::publish(memory, SMALL, sequence, &[sequence, sequence]);
+}
+
+/// One attempt; where it succeeds it must be one publication, whole. Gives its sequence.
+fn read(memory: &Memory) -> Option<u64> {
+    let (sequence, payload) = words::read(memory, SMALL, &OFFSETS).ok()?;
+    assert_eq!(payload, [sequence, sequence], "words of two publications");
+    Some(sequence)
+}
+
+/// The stores of a writer that is killed after `stores` of them, in the order of `words::publish`.
+fn publish_and_die(memory: &Memory, sequence: u64, stores: usize) {
+    let slot = 1 + ((sequence as usize >> 1) & 1) * 3;
+    let steps = [(slot, sequence - 1), (slot + 1, sequence), (slot + 2, sequence), (slot, sequence)];
+    for (place, value) in steps.into_iter().take(stores) {
+        words::store(memory, place, value);
+        words::order_stores();
+    }
+}
+
+#[test]
+fn no_read_is_torn_while_both_slots_are_overwritten() {
+    loom::model(|| {
+        let shared = memory();
+        publish(&shared, 2);
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                publish(&shared, 4);
+                publish(&shared, 6);
+            }
+        });
+        read(&shared);
+        writer.join().unwrap();
+        assert_eq!(read(&shared), Some(6));
+    });
+}
+
+#[test]
+fn a_read_during_one_publication_always_succeeds() {
+    loom::model(|| {
+        let shared = memory();
+        publish(&shared, 2);
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || publish(&shared, 4)
+        });
+        assert!(matches!(read(&shared), Some(2 | 4)));
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn two_readers_never_see_a_torn_page() {
+    loom::model(|| {
+        let shared = memory();
+        publish(&shared, 2);
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || read(&shared)
+        });
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || publish(&shared, 4)
+        });
+        read(&shared);
+        reader.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_writer_that_dies_anywhere_leaves_the_last_publication() {
+    for stores in 0..=4 {
+        loom::model(move || {
+            let shared = memory();
+            publish(&shared, 2);
+            let writer = thread::spawn({
+                let shared = shared.clone();
+                move || publish_and_die(&shared, 4, stores)
+            });
+            assert_eq!(read(&shared), Some(2));
+            writer.join().unwrap();
+            assert_eq!(read(&shared), Some(2));
+        });
+    }
+}
+
+#[test]
+fn the_successor_of_a_dead_writer_publishes_over_its_remains() {
+    for stores in 0..=4 {
+        loom::model(move || {
+            let shared = memory();
+            publish(&shared, 2);
+            publish_and_die(&shared, 4, stores);
+            let writer = thread::spawn({
+                let shared = shared.clone();
+                move || publish(&shared, words::next(words::latest(&*shared, SMALL)))
+            });
+            assert!(matches!(read(&shared), Some(2 | 4)));
+            writer.join().unwrap();
+            assert_eq!(read(&shared), Some(4));
+        });
+    }
+}
