@@ -1,0 +1,288 @@
+//! The observer of the bound: what the exchanges prove about the true time, whatever the filter believes.
+//!
+//! Both one-way delays are non-negative, so an exchange is two inequalities. With `u(T)` the height of the true time over the
+//! frame's line:
+//! ```text
+//! u(Tf) >= (Te - L(Tf)) - width of Tf / 2 - root distance          the reply was received after it was sent
+//! u(Ta) <= (Tb - L(Ta)) + width of Ta / 2 + root distance          the request was sent before it was received
+//! ```
+//! Between exchanges `u` moves by no more than the rates allow. Intersecting what is carried forward with what is new gives an
+//! interval that holds the true time.
+//!
+//! Theorem. If (1) the server's claimed root distance is true, (2) the counter's rate stays within `nominal_error` of its nominal one and
+//! within `wander` of its mean over any stretch of the last day, then the interval holds the true time at every exchange, and the
+//! rate range every rate until the next. Proof by induction: the first interval holds by the two inequalities; the mean rate
+//! between two positions whose intervals hold lies between the extreme slopes, thus the present rate within `wander` of these; what is
+//! carried forward at such rates holds, and so does its intersection with another interval that holds.
+//! Nothing here depends on floors, weights or thresholds.
+
+use super::frame::{Move, Point};
+use super::records::{Added, History, Record};
+use super::thresholds::Thresholds;
+
+/// A closed interval: of heights in seconds, or of rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Interval {
+    pub fn around(centre: f64, half: f64) -> Self {
+        Interval { low: centre - half, high: centre + half }
+    }
+
+    pub fn width(self) -> f64 {
+        self.high - self.low
+    }
+
+    fn meet(self, other: Interval) -> Interval {
+        Interval { low: self.low.max(other.low), high: self.high.min(other.high) }
+    }
+
+    fn hull(self, other: Interval) -> Interval {
+        Interval { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    fn is_empty(self) -> bool {
+        self.low > self.high
+    }
+
+    fn widened(self, by: f64) -> Interval {
+        Interval { low: self.low - by, high: self.high + by }
+    }
+
+    pub fn contains(self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// The distance from `value` to the farther end.
+    pub fn reach(self, value: f64) -> f64 {
+        (self.high - value).max(value - self.low).max(0.0)
+    }
+
+    /// The interval `distance` later, at rates within `rates`, with room for the rounding of floats.
+    fn carried(self, distance: f64, rates: Interval) -> Interval {
+        let moved = Interval { low: self.low + distance * rates.low, high: self.high + distance * rates.high };
+        moved.widened(rounding(moved))
+    }
+
+    /// What remains of the interval after being carried and met with another; `None` when nothing does.
+    pub fn carried_to_meet(self, distance: f64, rates: Interval, other: Interval) -> Option<Interval> {
+        let met = self.carried(distance, rates).meet(other);
+        (!met.is_empty()).then_some(met)
+    }
+
+    /// Follows a move of the frame.
+    pub fn follow(&mut self, step: f64) {
+        *self = Interval { low: self.low - step, high: self.high - step };
+        *self = self.widened(rounding(*self));
+    }
+}
+
+/// More than a few operations on floats of this size can be off.
+fn rounding(interval: Interval) -> f64 {
+    1e-15 + 8.0 * f64::EPSILON * (interval.low.abs() + interval.high.abs())
+}
+
+/// How a new exchange stands to what is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It agrees.
+    Agrees,
+    /// It agrees when the remembered rate is not believed.
+    AgreesWithoutMemory,
+    /// It agrees when the rate may have moved a little more than assumed.
+    AgreesWithMoreWander,
+    /// It does not agree: the server's time moved, or the counter.
+    Contradicts,
+}
+
+/// A rate that deviates from its mean by more than this many times the wander is no oscillator any more.
+const EXCESS_LIMIT: f64 = 10.0;
+
+/// How fast a wander that was found too small is forgotten, s.
+const EXCESS_MEMORY: f64 = 7_200.0;
+
+/// The proven interval of the true height at the last exchange and the proven range of the rate after it.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    x: f64,
+    height: Interval,
+    rates: Interval,
+    nominal: Interval,
+    remembered: Option<Interval>,
+    /// Wander beyond the configured one, found by a small contradiction.
+    excess: f64,
+    history: History,
+    far: Option<Record>,
+}
+
+/// The interval of the true height at the end of `point` that it proves alone, the rate lying in `rates`.
+pub fn alone(point: &Point, rates: Interval) -> Interval {
+    let stretch = 1.0 + rates.high.abs().max(rates.low.abs());
+    let low = point.backward - point.received_half * stretch - point.root;
+    let high = point.forward + point.sent_half * stretch + point.root + point.trip * rates.high;
+    let interval = Interval { low: low.min(high), high: low.max(high) };
+    interval.widened(rounding(interval))
+}
+
+/// The same when the difference of the two delays is known: it is the asymmetry, give or take its stated error and twice the queueing.
+pub fn alone_calibrated(point: &Point, rates: Interval, floor: f64, thresholds: &Thresholds) -> Option<Interval> {
+    let half_error = thresholds.half_asymmetry_error?;
+    let centre = point.height() - thresholds.half_asymmetry;
+    let queueing = 0.5 * (point.net - floor).max(0.0);
+    let middle = Interval::around(centre, queueing + half_error + point.blur() * 1.1 + point.root);
+    Some(middle.carried(point.x - point.middle, rates))
+}
+
+impl Proof {
+    /// Before any exchange. `remembered` is the range in which a remembered rate lies.
+    pub fn new(thresholds: &Thresholds, remembered: Option<Interval>) -> Self {
+        let nominal = Interval::around(0.0, thresholds.nominal_error);
+        let remembered = remembered.filter(|range| !range.meet(nominal).is_empty());
+        Proof {
+            x: 0.0,
+            height: Interval { low: f64::NEG_INFINITY, high: f64::INFINITY },
+            rates: remembered.map_or(nominal, |range| range.meet(nominal)),
+            nominal,
+            remembered,
+            excess: 0.0,
+            history: History::new(thresholds.proof()),
+            far: None,
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.history.bytes()
+    }
+
+    /// The proven interval of the true height at the last exchange.
+    pub fn height(&self) -> Interval {
+        self.height
+    }
+
+    /// The proven range of the rate from the last exchange on.
+    pub fn rates(&self) -> Interval {
+        self.rates
+    }
+
+    /// Begins with an exchange. What was proven about the rate stays, as a remembered range; it says nothing about times.
+    pub fn begin(&mut self, point: &Point, thresholds: &Thresholds) {
+        self.history.clear();
+        self.far = None;
+        if self.height.low.is_finite() {
+            self.remembered = Some(self.rates);
+        }
+        (self.x, self.height) = (point.x, alone(point, self.rates));
+        self.note(thresholds);
+    }
+
+    /// How `point` stands to what is proven. Changes nothing.
+    pub fn standing(&self, point: &Point, thresholds: &Thresholds) -> Standing {
+        let distance = point.x - self.x;
+        let agrees = |rates: Interval| !self.height.carried(distance, rates).meet(alone(point, rates)).is_empty();
+        if agrees(self.rates) {
+            return Standing::Agrees;
+        }
+        if self.remembered.is_some() && agrees(self.without_memory(thresholds)) {
+            return Standing::AgreesWithoutMemory;
+        }
+        let excess = EXCESS_LIMIT * thresholds.wander;
+        if agrees(self.rates.widened(excess)) { Standing::AgreesWithMoreWander } else { Standing::Contradicts }
+    }
+
+    /// The range of the rate if nothing had been remembered.
+    fn without_memory(&self, thresholds: &Thresholds) -> Interval {
+        self.measured(thresholds).map_or(self.nominal, |measured| measured.meet(self.nominal))
+    }
+
+    /// Stops believing the remembered rate.
+    pub fn drop_memory(&mut self, thresholds: &Thresholds) {
+        self.rates = self.without_memory(thresholds);
+        self.remembered = None;
+    }
+
+    /// Takes an exchange that agrees. `calibrated` is what it proves with a stated asymmetry; the result says whether that agreed too.
+    pub fn add(&mut self, point: &Point, calibrated: Option<Interval>, thresholds: &Thresholds) -> bool {
+        let carried = self.height.carried(point.x - self.x, self.rates);
+        let plain = carried.meet(alone(point, self.rates));
+        let narrowed = calibrated.map_or(plain, |interval| plain.meet(interval));
+        let agreed = !narrowed.is_empty();
+        self.accept(point.x, if agreed { narrowed } else { plain }, thresholds);
+        agreed
+    }
+
+    /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both.
+    pub fn add_with_more_wander(&mut self, point: &Point, thresholds: &Thresholds) {
+        let distance = (point.x - self.x).max(f64::MIN_POSITIVE);
+        let (carried, new) = (self.height.carried(distance, self.rates), alone(point, self.rates));
+        let gap = (carried.low - new.high).max(new.low - carried.high).max(0.0);
+        self.excess = self.excess.max(2.0 * gap / distance).min(EXCESS_LIMIT * thresholds.wander);
+        self.accept(point.x, carried.hull(new), thresholds);
+    }
+
+    fn accept(&mut self, x: f64, height: Interval, thresholds: &Thresholds) {
+        let passed = (x - self.x) / EXCESS_MEMORY;
+        self.excess *= (1.0 - passed).max(0.0);
+        (self.x, self.height) = (x, height);
+        self.note(thresholds);
+        self.update_rates(thresholds);
+    }
+
+    /// Keeps the present interval for later pairs: `y` is its low end, `cost` its width.
+    fn note(&mut self, thresholds: &Thresholds) {
+        let record = Record { x: self.x, y: self.height.low, cost: self.height.width(), floor: 0.0 };
+        if self.history.add(record) == Added::Opened {
+            self.choose_far(record, thresholds);
+        }
+    }
+
+    fn choose_far(&mut self, now: Record, thresholds: &Thresholds) {
+        let doubt = |far: &Record| (far.cost + now.cost) / (now.x - far.x);
+        let candidates = self.history.between(now.x - thresholds.proof_span(), now.x);
+        self.far = candidates.iter().min_by(|a, b| doubt(a).total_cmp(&doubt(b)));
+    }
+
+    /// The range of the present rate that the best pair of intervals proves.
+    fn measured(&self, thresholds: &Thresholds) -> Option<Interval> {
+        let far = self.far?;
+        let distance = self.x - far.x;
+        if distance.is_nan() || distance < 1e-3 {
+            return None;
+        }
+        let low = (self.height.low - far.y - far.cost) / distance;
+        let high = (self.height.high - far.y) / distance;
+        Some(Interval { low, high }.widened(thresholds.wander + self.excess + 1e-14))
+    }
+
+    fn update_rates(&mut self, thresholds: &Thresholds) {
+        let Some(measured) = self.measured(thresholds) else { return };
+        let mut rates = measured.meet(self.nominal);
+        if rates.is_empty() {
+            self.nominal = self.nominal.hull(measured);
+            rates = measured;
+        }
+        if let Some(remembered) = self.remembered {
+            let both = rates.meet(remembered);
+            // A measurement better than the memory replaces it: what was true before need not stay true.
+            if both.is_empty() || measured.width() < remembered.width() {
+                self.remembered = None;
+            } else {
+                rates = both;
+            }
+        }
+        self.rates = rates;
+    }
+
+    /// Follows a move of the frame.
+    pub fn follow(&mut self, step: Move) {
+        self.x -= step.x_step;
+        self.height.follow(step.y_step);
+        self.history.follow(step);
+        if let Some(far) = &mut self.far {
+            far.x -= step.x_step;
+            far.y -= step.y_step;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the estimator tells: the estimate with its bounds, and figures for people.
+
+use super::challenge::YOUNG;
+use super::{Classic, Now, count};
+use crate::{Estimator, Outcome, RateMemory, Summary};
+use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Rate, Span, Status};
+
+/// What the arithmetic between the proof and a page can add to an error: s, and s/s.
+const ROUNDING: f64 = 1e-12;
+const RATE_ROUNDING: f64 = 1e-14;
+
+impl Classic {
+    /// How fast a clock at `rate` can leave the true time.
+    fn growth(&self, rate: f64) -> GrowthRate {
+        let reach = self.proof.rates().reach(rate) / (1.0 + rate).max(0.5);
+        GrowthRate::of(Rate::from_fraction(reach + RATE_ROUNDING))
+    }
+
+    fn status(&self, now: &Now) -> Status {
+        let held = now.offset.x - now.offset.genuine > self.thresholds.offset_window;
+        if self.challenge.is_open() || held {
+            Status::FreeRunning
+        } else if self.long.present().error > self.thresholds.local_quality || now.past < YOUNG {
+            Status::WarmingUp
+        } else {
+            Status::Synchronised
+        }
+    }
+
+    fn make_estimate(&self, now: &Now) -> Estimate {
+        let rate = self.rate();
+        let bound = Bound::from_seconds(self.proof.height().reach(now.offset.height) + ROUNDING);
+        let bound_growth = self.growth(rate);
+        let rate_error = self.thresholds.rate_error;
+        let likely = Bound::from_seconds(now.offset.likely_error(rate_error));
+        Estimate {
+            counter: now.counter,
+            time: Self::absolute(now),
+            period: self.period_at(rate),
+            uncertainty: likely.min(bound),
+            uncertainty_growth: GrowthRate::of(Rate::from_fraction(rate_error)).min(bound_growth),
+            bound,
+            bound_growth,
+            difference_period: self.period_at(self.long.present().rate),
+            difference_bound: self.growth(self.long.present().rate),
+            status: self.status(now),
+        }
+    }
+
+    /// The local rate relative to the long-term one, if it is in use.
+    fn local_rate(&self) -> Option<Rate> {
+        let long = self.long.present().rate;
+        let local = self.local.present().filter(|local| self.proof.rates().contains(local.rate));
+        local.map(|local| Rate::from_fraction((1.0 + local.rate) / (1.0 + long) - 1.0))
+    }
+}
+
+impl Estimator for Classic {
+    fn update(&mut self, exchange: &Exchange) -> Outcome {
+        count(&mut self.counts.exchanges);
+        self.take_in(exchange)
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        self.now.as_ref().map(|now| self.make_estimate(now))
+    }
+
+    fn summary(&self) -> Summary {
+        let offset = self.now.map(|now| ClockError::new(now.uncorrected.at(now.counter) - Self::absolute(&now)));
+        let long = self.long.present();
+        Summary {
+            exchanges: self.counts.exchanges,
+            used: self.counts.used,
+            rejected: self.counts.rejected,
+            contradictions: self.counts.contradictions,
+            server_steps: self.counts.server_steps,
+            floor: Span::from_seconds(self.floor.value()),
+            shifts_up: self.counts.shifts_up,
+            shifts_down: self.counts.shifts_down,
+            period: self.period_at(long.rate),
+            period_error: Rate::from_fraction(long.error),
+            local_rate: self.local_rate(),
+            offset: offset.unwrap_or_default(),
+            poll: Span::from_seconds(self.floor.poll()),
+            warming_up: self.warming_up,
+        }
+    }
+
+    fn memory(&self) -> Option<RateMemory> {
+        let long = self.long.present();
+        let measured = self.now.is_some_and(|now| now.past >= YOUNG) && long.error <= self.thresholds.local_quality;
+        if !measured {
+            return self.remembered;
+        }
+        let bound = Rate::from_fraction(self.proof.rates().reach(long.rate));
+        Some(RateMemory { period: self.period_at(long.rate), bound })
+    }
+
+    fn restart(&mut self) {
+        self.remembered = self.memory();
+        self.forget();
+    }
+}

@@ -1,0 +1,348 @@
+//! The history: the best exchange of each stretch of time.
+//!
+//! Exchanges are kept in bins, one record a bin, and a record keeps the exchange with the smallest point error. Bins start
+//! narrow and their width doubles, pairs melting into one, as the history grows, until the final width is reached. So memory and work
+//! depend on the windows and not on the poll, sixteen polls a second cost no more than one in sixteen, and the first second is
+//! already resolved. Columns are stored one after the other so that the loops over them can use wide registers; a column is twice as
+//! long as the history, which slides in it, so that it is always in one piece.
+
+use super::frame::Move;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A bin takes another exchange only during this part of its width, so that polls of exactly that width with some jitter each
+/// get a bin of their own.
+const OPEN_PART: f64 = 0.9;
+
+/// The first width of a bin, s: the shortest poll there is.
+const FIRST_WIDTH: f64 = 0.125;
+
+/// What is kept of an exchange, in the frame's seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Record {
+    /// The position of its middle.
+    pub x: f64,
+    /// The naive height there.
+    pub y: f64,
+    /// The net round trip and the blur of its stamps.
+    pub cost: f64,
+    /// The floor that the cost is held against.
+    pub floor: f64,
+}
+
+impl Record {
+    /// The point error E.
+    pub fn error(&self) -> f64 {
+        self.cost - self.floor
+    }
+}
+
+/// How a history took a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It opened a bin.
+    Opened,
+    /// It shares a bin with others.
+    Shared,
+}
+
+/// How many bins of which width a history has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// The final width of a bin, s.
+    pub widest: f64,
+    /// Widths double when more bins than this are filled.
+    pub crowd: usize,
+    /// How many bins there can be.
+    pub capacity: usize,
+}
+
+/// Columns of records in the order of their positions.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    pub x: &'a [f64],
+    pub y: &'a [f64],
+    pub cost: &'a [f64],
+    pub floor: &'a [f64],
+}
+
+/// The records.
+#[derive(Clone, Debug)]
+pub struct History {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    cost: Vec<f64>,
+    floor: Vec<f64>,
+    start: usize,
+    end: usize,
+    opened: f64,
+    width: f64,
+    shape: Shape,
+}
+
+impl History {
+    pub fn new(shape: Shape) -> Self {
+        let column = vec![0.0; shape.capacity.saturating_mul(2)];
+        History {
+            x: column.clone(),
+            y: column.clone(),
+            cost: column.clone(),
+            floor: column,
+            start: 0,
+            end: 0,
+            opened: 0.0,
+            width: FIRST_WIDTH.min(shape.widest),
+            shape,
+        }
+    }
+
+    /// The bytes that the columns occupy.
+    pub fn bytes(&self) -> usize {
+        4 * self.x.capacity() * size_of::<f64>()
+    }
+
+    pub fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+        self.width = FIRST_WIDTH.min(self.shape.widest);
+    }
+
+    pub fn len(&self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
+    fn record(&self, index: usize) -> Option<Record> {
+        let at = |column: &Vec<f64>| column.get(index).copied();
+        Some(Record { x: at(&self.x)?, y: at(&self.y)?, cost: at(&self.cost)?, floor: at(&self.floor)? })
+    }
+
+    fn put(&mut self, index: usize, record: Record) {
+        let pairs = [
+            (&mut self.x, record.x),
+            (&mut self.y, record.y),
+            (&mut self.cost, record.cost),
+            (&mut self.floor, record.floor),
+        ];
+        for (column, value) in pairs {
+            if let Some(cell) = column.get_mut(index) {
+                *cell = value;
+            }
+        }
+    }
+
+    /// The newest record.
+    pub fn newest(&self) -> Option<Record> {
+        if self.len() == 0 { None } else { self.record(self.end.saturating_sub(1)) }
+    }
+
+    /// The oldest record.
+    pub fn oldest(&self) -> Option<Record> {
+        if self.len() == 0 { None } else { self.record(self.start) }
+    }
+
+    /// Takes a record that is newer than all others.
+    pub fn add(&mut self, record: Record) -> Added {
+        if let Some(newest) = self.newest()
+            && record.x - self.opened < OPEN_PART * self.width
+        {
+            if record.error() <= newest.error() {
+                self.put(self.end.saturating_sub(1), record);
+            }
+            return Added::Shared;
+        }
+        self.make_room();
+        self.put(self.end, record);
+        self.end = self.end.saturating_add(1);
+        self.opened = record.x;
+        while self.len() > self.shape.crowd && self.width < self.shape.widest {
+            self.widen();
+        }
+        Added::Opened
+    }
+
+    fn make_room(&mut self) {
+        if self.len() >= self.shape.capacity {
+            self.start = self.start.saturating_add(1);
+        }
+        if self.end < self.x.len() {
+            return;
+        }
+        let kept = self.start..self.end;
+        for column in [&mut self.x, &mut self.y, &mut self.cost, &mut self.floor] {
+            column.copy_within(kept.clone(), 0);
+        }
+        (self.start, self.end) = (0, kept.len());
+    }
+
+    /// Doubles the width of the bins and melts those that now belong together.
+    fn widen(&mut self) {
+        self.width = (2.0 * self.width).min(self.shape.widest);
+        let (mut write, mut opened) = (self.start, f64::NEG_INFINITY);
+        for read in self.start..self.end {
+            let Some(record) = self.record(read) else { break };
+            if record.x - opened < OPEN_PART * self.width {
+                let last = write.saturating_sub(1);
+                if self.record(last).is_some_and(|best| record.error() <= best.error()) {
+                    self.put(last, record);
+                }
+            } else {
+                opened = record.x;
+                self.put(write, record);
+                write = write.saturating_add(1);
+            }
+        }
+        (self.end, self.opened) = (write, opened);
+    }
+
+    /// The records with positions from `x` on.
+    pub fn since(&self, x: f64) -> View<'_> {
+        let first = self.first_from(x);
+        self.view(first, self.end)
+    }
+
+    /// The records with positions in `[from, to)`.
+    pub fn between(&self, from: f64, to: f64) -> View<'_> {
+        self.view(self.first_from(from), self.first_from(to))
+    }
+
+    fn view(&self, from: usize, to: usize) -> View<'_> {
+        View {
+            x: self.x.get(from..to).unwrap_or(&[]),
+            y: self.y.get(from..to).unwrap_or(&[]),
+            cost: self.cost.get(from..to).unwrap_or(&[]),
+            floor: self.floor.get(from..to).unwrap_or(&[]),
+        }
+    }
+
+    fn first_from(&self, x: f64) -> usize {
+        let filled = self.x.get(self.start..self.end).unwrap_or(&[]);
+        self.start.saturating_add(filled.partition_point(|&position| position < x))
+    }
+
+    /// No record is held against a floor higher than `floor` any more.
+    pub fn lower_floor(&mut self, floor: f64) {
+        for cell in self.floor.get_mut(self.start..self.end).unwrap_or(&mut []) {
+            *cell = cell.min(floor);
+        }
+    }
+
+    /// Holds the newest records, as far back as `since` and as long as they cost no less than `floor`, against it.
+    pub fn raise_floor(&mut self, floor: f64, since: f64) {
+        let range = self.start..self.end;
+        let (Some(x), Some(cost)) = (self.x.get(range.clone()), self.cost.get(range.clone())) else { return };
+        let Some(floors) = self.floor.get_mut(range) else { return };
+        for ((&x, &cost), cell) in x.iter().zip(cost).zip(floors).rev() {
+            if x < since || cost < floor {
+                return;
+            }
+            *cell = floor;
+        }
+    }
+
+    /// Follows a move of the frame.
+    pub fn follow(&mut self, step: Move) {
+        for (column, step) in [(&mut self.x, step.x_step), (&mut self.y, step.y_step)] {
+            for cell in column.get_mut(self.start..self.end).unwrap_or(&mut []) {
+                *cell -= step;
+            }
+        }
+        self.opened -= step.x_step;
+    }
+}
+
+impl View<'_> {
+    /// Every record of the view.
+    pub fn iter(&self) -> impl Iterator<Item = Record> + '_ {
+        let columns = self.x.iter().zip(self.y).zip(self.cost.iter().zip(self.floor));
+        columns.map(|((&x, &y), (&cost, &floor))| Record { x, y, cost, floor })
+    }
+
+    /// The record with the smallest point error; of equals, the first.
+    pub fn best(&self) -> Option<Record> {
+        let mut smallest = f64::INFINITY;
+        let mut at = None;
+        for (index, (&cost, &floor)) in self.cost.iter().zip(self.floor).enumerate() {
+            if cost - floor < smallest {
+                (smallest, at) = (cost - floor, Some(index));
+            }
+        }
+        let at = at?;
+        Some(Record {
+            x: *self.x.get(at)?,
+            y: *self.y.get(at)?,
+            cost: *self.cost.get(at)?,
+            floor: *self.floor.get(at)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { widest: 16.0, crowd: 64, capacity: 100 };
+
+    fn record(x: f64, cost: f64) -> Record {
+        Record { x, y: x * 1e-6, cost, floor: 0.0 }
+    }
+
+    #[test]
+    fn every_poll_of_the_final_width_gets_a_bin_in_spite_of_jitter() {
+        let mut history = History::new(SHAPE);
+        for poll in 0..90 {
+            let jitter = if poll % 2 == 0 { 0.7 } else { -0.7 };
+            history.add(record(16.0 * poll as f64 + jitter, 1.0));
+        }
+        assert_eq!(history.len(), 90);
+    }
+
+    #[test]
+    fn fast_polls_share_bins_and_the_best_stays() {
+        let mut history = History::new(SHAPE);
+        for poll in 0..20_000 {
+            let cost = if poll % 64 == 7 { 1.0 } else { 2.0 };
+            history.add(record(0.25 * poll as f64, cost));
+        }
+        assert_eq!(history.len(), 100);
+        let costs: Vec<f64> = history.since(f64::NEG_INFINITY).iter().map(|record| record.cost).collect();
+        let best = costs.iter().filter(|&&cost| cost == 1.0).count();
+        assert!(best > 80, "{best}");
+        let view = history.since(f64::NEG_INFINITY);
+        assert!(view.x.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn widths_grow_only_as_the_history_does() {
+        let mut history = History::new(SHAPE);
+        for poll in 0..64 {
+            history.add(record(0.125 * poll as f64, 1.0));
+        }
+        assert_eq!(history.len(), 64);
+        history.add(record(8.0, 1.0));
+        assert!((30..=40).contains(&history.len()), "{}", history.len());
+    }
+
+    #[test]
+    fn a_raised_floor_reaches_back_to_the_shift_and_not_beyond() {
+        let mut history = History::new(SHAPE);
+        for poll in 0..10 {
+            history.add(record(16.0 * poll as f64, if poll < 4 { 1.0 } else { 3.0 }));
+        }
+        history.raise_floor(3.0, 0.0);
+        let floors: Vec<f64> = history.since(0.0).iter().map(|record| record.floor).collect();
+        assert_eq!(floors, [0.0, 0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]);
+        history.lower_floor(2.0);
+        assert_eq!(history.newest().unwrap().error(), 1.0);
+        assert_eq!(history.between(0.0, 40.0).best().unwrap().x, 0.0);
+    }
+
+    #[test]
+    fn following_the_frame_keeps_distances() {
+        let mut history = History::new(SHAPE);
+        history.add(record(100.0, 1.0));
+        history.add(record(120.0, 1.0));
+        history.follow(Move { x_step: 110.0, y_step: 0.5 });
+        let (old, new) = (history.oldest().unwrap(), history.newest().unwrap());
+        assert_eq!((old.x, new.x), (-10.0, 10.0));
+        assert!((new.y - (120e-6 - 0.5)).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,179 @@
+//! Every threshold of the algorithm, derived from the options in this one place.
+//!
+//! The multiples are those of the original's "good" preset unless a line says otherwise. All values are seconds or s/s.
+
+use super::minimum::Window;
+use super::records::Shape;
+use crate::ClassicConfig;
+use ffclock_units::{Bound, Rate, Span};
+
+/// A path with a floor above this is a far one, whose noise is larger.
+const FAR_FLOOR: f64 = 3e-3;
+
+/// The history of the bound's rate spans a day: long enough that the pair error vanishes, short enough that the wander is
+/// one of days.
+const RATE_PROOF_SPAN: f64 = 86_400.0;
+
+/// Derived once from the options.
+#[derive(Clone, Debug)]
+pub struct Thresholds {
+    /// The noise of one stamp.
+    pub stamp_noise: f64,
+    /// How fast an offset loses worth.
+    pub ageing: f64,
+    /// How fast the likely error grows without news.
+    pub rate_error: f64,
+    /// The scale of the weights, Eoffset.
+    pub offset_scale: f64,
+    /// A far exchange of the long-term rate, and a near one, must have a point error below this, Ep.
+    pub pair_point: f64,
+    /// A long-term rate with a pair error below this is always taken, even if an older one had a smaller error: otherwise one lucky
+    /// pair would lock its value in.
+    pub rate_quality: f64,
+    /// The same, once the history is long.
+    pub rate_quality_late: f64,
+    /// Two successive rates differ by less than this beyond their errors.
+    pub rate_sanity: f64,
+    /// The largest pair error of a local rate.
+    pub local_quality: f64,
+    /// How far back the offset looks.
+    pub offset_window: f64,
+    /// How far back the local rate looks.
+    pub local_window: f64,
+    /// How long the floor is remembered and the rate averaged.
+    pub floor_window: f64,
+    /// The least time a longer path must last.
+    pub shift_window: f64,
+    /// Half the configured asymmetry.
+    pub half_asymmetry: f64,
+    /// Half the stated error of the asymmetry; `None` when it was not stated.
+    pub half_asymmetry_error: Option<f64>,
+    /// The wander of the rate.
+    pub wander: f64,
+    /// The largest deviation from the nominal rate.
+    pub nominal_error: f64,
+    /// How far a remembered rate may have moved.
+    pub memory_margin: f64,
+    /// How long a contradiction must last.
+    pub step_patience: f64,
+}
+
+fn seconds(span: Span) -> f64 {
+    span.as_seconds()
+}
+
+fn fraction(rate: Rate) -> f64 {
+    rate.abs().as_fraction()
+}
+
+impl Thresholds {
+    pub fn new(config: &ClassicConfig) -> Self {
+        let stamp_noise = config.timestamp_limit.as_seconds();
+        let rate_error = fraction(config.rate_error_bound);
+        let offset_window = seconds(config.offset_window).max(1.0);
+        let asymmetry_error = config.asymmetry_error;
+        Thresholds {
+            stamp_noise,
+            ageing: fraction(config.best_rate_accuracy),
+            rate_error,
+            offset_scale: 10.0 * stamp_noise,
+            pair_point: 3.0 * stamp_noise,
+            rate_quality: rate_error / 5.0,
+            rate_quality_late: rate_error / 50.0,
+            rate_sanity: 3.0 * rate_error,
+            local_quality: fraction(config.local_rate_quality),
+            offset_window,
+            local_window: 5.0 * offset_window,
+            floor_window: seconds(config.floor_window).max(1.0),
+            shift_window: seconds(config.shift_window).max(1.0),
+            half_asymmetry: 0.5 * seconds(config.asymmetry),
+            half_asymmetry_error: (asymmetry_error != Bound::UNKNOWN).then(|| 0.5 * asymmetry_error.as_seconds()),
+            wander: fraction(config.wander),
+            nominal_error: fraction(config.nominal_error),
+            memory_margin: fraction(config.memory_margin),
+            step_patience: seconds(config.step_patience),
+        }
+    }
+
+    /// How far the floor must move to count as a shift of the path, Eshift.
+    pub fn shift(&self, floor: f64) -> f64 {
+        10.0 * self.stamp_noise * if floor >= FAR_FLOOR { 3.0 } else { 1.0 }
+    }
+
+    /// The largest total error of the best exchange of the window with which the offset is corrected.
+    pub fn offset_quality(&self, floor: f64) -> f64 {
+        self.offset_scale * if floor >= FAR_FLOOR { 6.0 } else { 3.0 }
+    }
+
+    /// The largest correction that is believed `gap` after the last one.
+    pub fn offset_sanity(&self, gap: f64) -> f64 {
+        100.0 * self.stamp_noise + 20.0 * self.rate_error * gap
+    }
+
+    /// How long the path must look longer: the shift window, and never less than 100 polls.
+    pub fn shift_window_at(&self, poll: f64) -> Window {
+        let length = self.shift_window.max(100.0 * poll);
+        Window { length, block: length / 32.0 }
+    }
+
+    /// The window of the floor, in blocks of 10.5 minutes for a week.
+    pub fn floor_window(&self) -> Window {
+        Window { length: self.floor_window, block: self.floor_window / 960.0 }
+    }
+
+    /// The history for offsets and local rates: bins of a sixty-fourth of the offset window.
+    pub fn history(&self) -> Shape {
+        Shape { widest: self.offset_window / 64.0, crowd: 72, capacity: 456 }
+    }
+
+    /// The history for the long-term rate.
+    pub fn archive(&self) -> Shape {
+        Shape { widest: self.floor_window / 64.0, crowd: 72, capacity: 96 }
+    }
+
+    /// How far back the proven rate looks.
+    pub fn proof_span(&self) -> f64 {
+        RATE_PROOF_SPAN
+    }
+
+    /// The history for the proven rate.
+    pub fn proof(&self) -> Shape {
+        Shape { widest: RATE_PROOF_SPAN / 32.0, crowd: 40, capacity: 40 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "A configuration reload that silently lost thresholds": every threshold follows the configuration it was made of.
+    #[test]
+    fn every_threshold_follows_its_option() {
+        let mut config = ClassicConfig::default();
+        let before = Thresholds::new(&config);
+        assert!((before.shift(1e-3) - 150e-6).abs() < 1e-9 && (before.shift(5e-3) - 450e-6).abs() < 1e-9);
+        assert!((before.offset_quality(1e-3) - 450e-6).abs() < 1e-9);
+        assert!((before.offset_sanity(100.0) - 2.5e-3).abs() < 1e-8);
+        config.set("timestamp_limit", "30 us").unwrap();
+        config.set("rate_error_bound", "1 ppm").unwrap();
+        let after = Thresholds::new(&config);
+        for (new, old) in [
+            (after.shift(1e-3), before.shift(1e-3)),
+            (after.pair_point, before.pair_point),
+            (after.offset_quality(1e-3), before.offset_quality(1e-3)),
+            (after.offset_sanity(100.0), before.offset_sanity(100.0)),
+            (after.rate_sanity, before.rate_sanity),
+            (after.rate_quality_late, before.rate_quality_late),
+        ] {
+            assert!((new / old - 2.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_shift_window_holds_a_hundred_polls() {
+        let thresholds = Thresholds::new(&ClassicConfig::default());
+        assert_eq!(thresholds.shift_window_at(1.0).length, 1_500.0);
+        assert_eq!(thresholds.shift_window_at(16.0).length, 1_600.0);
+        assert_eq!(thresholds.shift_window_at(1024.0).length, 102_400.0);
+    }
+}

@@ -1,0 +1,271 @@
+//! A small deterministic world: an oscillator with a random walk, a path with one-sided queueing, a server that may lie.
+
+#![expect(dead_code, reason = "each test file uses a part of the world")]
+
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Outcome, RateMemory, Verdict};
+use ffclock_units::{
+    Bound, Counter, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation, Status,
+    Tai, Ticks,
+};
+
+/// A xorshift generator: the same numbers on every machine.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..8).for_each(|_| _ = random.next());
+        random
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// In (0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * self.uniform().ln()
+    }
+
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// Everything that happens outside the estimator. Times in seconds since the start, rates in s/s.
+pub struct World {
+    pub random: Random,
+    pub hertz: f64,
+    /// The constant part of the counter's rate, relative to `hertz`.
+    pub skew: f64,
+    /// The random walk of the rate per square root of a second. It is drawn back within hours.
+    pub walk: f64,
+    /// Amplitude and period of a temperature wave.
+    pub wave: (f64, f64),
+    pub forward_floor: f64,
+    pub backward_floor: f64,
+    /// The mean queueing of an ordinary packet, and of one in a hundred.
+    pub queueing: f64,
+    pub tail: f64,
+    /// Server time minus true time.
+    pub lie: f64,
+    pub root_distance: f64,
+    pub identity: u32,
+    pub residence: f64,
+    pub width_ticks: i64,
+    /// The counter's reading and the server's time at the start.
+    pub first_reading: u64,
+    pub epoch: Span,
+    walked: f64,
+    phase: f64,
+    time: f64,
+}
+
+impl World {
+    /// World 1 of the design: a quiet LAN, the counter 50 ppm fast, an ordinary crystal.
+    pub fn lan(seed: u64) -> Self {
+        World {
+            random: Random::new(seed),
+            hertz: 1e9,
+            skew: 50e-6,
+            walk: 4.3e-10,
+            wave: (0.0, 1_000.0),
+            forward_floor: 140e-6,
+            backward_floor: 140e-6,
+            queueing: 4e-6,
+            tail: 50e-6,
+            lie: 0.0,
+            root_distance: 20e-6,
+            identity: 0x4750_5300,
+            residence: 20e-6,
+            width_ticks: 40,
+            first_reading: 123_456_789_012,
+            epoch: Span::from_secs(1_700_000_000),
+            walked: 0.0,
+            phase: 0.0,
+            time: 0.0,
+        }
+    }
+
+    /// A path of several hops through the Internet.
+    pub fn far(seed: u64) -> Self {
+        let floors = (19e-3, 18.7e-3);
+        World { forward_floor: floors.0, backward_floor: floors.1, queueing: 150e-6, tail: 3e-3, ..Self::lan(seed) }
+    }
+
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Lets true time pass until `time`.
+    pub fn advance(&mut self, time: f64) {
+        let dt = (time - self.time).max(0.0);
+        let before = self.walked;
+        self.walked += self.random.normal() * self.walk * dt.sqrt() - self.walked * (dt / 20_000.0).min(1.0);
+        let (amplitude, period) = self.wave;
+        let turn = std::f64::consts::TAU / period;
+        let wave = amplitude / turn * ((turn * self.time).cos() - (turn * time).cos());
+        self.phase += (self.skew + 0.5 * (before + self.walked)) * dt + wave;
+        self.time = time;
+    }
+
+    pub fn counter(&self) -> Counter {
+        let ticks = (self.time + self.phase) * self.hertz;
+        Counter::from_raw(self.first_reading.wrapping_add(ticks as u64))
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        let off = (self.random.uniform() - 0.5) * self.width_ticks as f64;
+        let counter = self.counter() + Ticks::from_raw(off as i64);
+        Stamp { counter, width: Ticks::from_raw(self.width_ticks + 2), location: StampLocation::Unknown }
+    }
+
+    pub fn moment(&self, time: f64) -> Moment<Tai> {
+        Moment::from_origin(self.epoch + Span::from_seconds(time))
+    }
+
+    fn queue(&mut self) -> f64 {
+        let rare = self.random.uniform() < 0.01;
+        self.random.exponential(self.queueing) + if rare { self.random.exponential(self.tail) } else { 0.0 }
+    }
+
+    /// One exchange that begins now; time passes meanwhile.
+    pub fn exchange(&mut self) -> Exchange {
+        let sent = self.stamp();
+        let at_server = self.time + self.forward_floor + self.queue();
+        let leaves = at_server + self.residence * (0.5 + self.random.uniform());
+        let back = leaves + self.backward_floor + self.queue();
+        self.advance(back);
+        let identity = ServerIdentity { stratum: 1, reference_id: self.identity };
+        Exchange {
+            sent,
+            server_in: self.moment(at_server + self.lie),
+            server_out: self.moment(leaves + self.lie),
+            received: self.stamp(),
+            server: ServerQuality {
+                identity,
+                leap: Leap::None,
+                root_distance: Bound::from_seconds(self.root_distance),
+            },
+        }
+    }
+}
+
+/// How the clock did, read just before and just after every exchange.
+#[derive(Default)]
+pub struct Report {
+    /// (time, clock error) in s.
+    pub errors: Vec<(f64, f64)>,
+    pub bounds: Vec<f64>,
+    /// Readings whose error exceeded the bound.
+    pub escaped: usize,
+    /// Readings whose error, less half the asymmetry, exceeded the likely error.
+    pub unlikely: usize,
+    pub outcomes: Vec<(f64, Outcome)>,
+    pub statuses: Vec<(f64, Status)>,
+    pub local_rates: usize,
+}
+
+impl Report {
+    /// Errors from `from` on, sorted.
+    pub fn sorted(&self, from: f64, to: f64) -> Vec<f64> {
+        let inside = self.errors.iter().filter(|(time, _)| (from..to).contains(time));
+        let mut errors: Vec<f64> = inside.map(|(_, error)| *error).collect();
+        errors.sort_by(f64::total_cmp);
+        errors
+    }
+
+    pub fn quantile(&self, from: f64, quantile: f64) -> f64 {
+        let sorted = self.sorted(from, f64::INFINITY);
+        sorted[((sorted.len() - 1) as f64 * quantile) as usize]
+    }
+
+    pub fn iqr(&self, from: f64) -> f64 {
+        self.quantile(from, 0.75) - self.quantile(from, 0.25)
+    }
+
+    /// The largest error in [from, to).
+    pub fn worst(&self, from: f64, to: f64) -> f64 {
+        self.sorted(from, to).into_iter().map(f64::abs).fold(0.0, f64::max)
+    }
+
+    pub fn count(&self, event: Event) -> usize {
+        self.outcomes.iter().filter(|(_, outcome)| outcome.events.contains(event)).count()
+    }
+
+    pub fn verdicts(&self, verdict: Verdict) -> usize {
+        self.outcomes.iter().filter(|(_, outcome)| outcome.verdict == verdict).count()
+    }
+
+    pub fn first(&self, event: Event) -> Option<f64> {
+        self.outcomes.iter().find(|(_, outcome)| outcome.events.contains(event)).map(|(time, _)| *time)
+    }
+}
+
+/// A world, an estimator and what was seen of it.
+pub struct Lab {
+    pub world: World,
+    pub classic: Classic,
+    pub report: Report,
+    /// Readings are checked against the bound.
+    pub strict: bool,
+}
+
+impl Lab {
+    pub fn new(world: World) -> Self {
+        Self::with(world, ClassicConfig::default(), None)
+    }
+
+    pub fn with(world: World, config: ClassicConfig, remembered: Option<RateMemory>) -> Self {
+        let nominal = Period::from_hertz(world.hertz).unwrap();
+        Lab { classic: Classic::new(config, nominal, remembered), world, report: Report::default(), strict: true }
+    }
+
+    /// Reads the clock now.
+    pub fn read(&mut self) {
+        let Some(estimate) = self.classic.estimate() else { return };
+        let age = estimate.period * (self.world.counter() - estimate.counter);
+        let error = (estimate.time + age - self.world.moment(self.world.time())).as_seconds();
+        let bound = estimate.bound.grown(age, estimate.bound_growth).as_seconds();
+        let likely = estimate.uncertainty.grown(age, estimate.uncertainty_growth).as_seconds();
+        let asymmetry = self.world.forward_floor - self.world.backward_floor;
+        self.report.escaped += usize::from(error.abs() > bound);
+        self.report.unlikely += usize::from((error + 0.5 * asymmetry).abs() > likely);
+        assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());
+        assert!(estimate.uncertainty <= estimate.bound);
+        self.report.errors.push((self.world.time(), error));
+        self.report.bounds.push(bound);
+        self.report.statuses.push((self.world.time(), estimate.status));
+        self.report.local_rates += usize::from(self.classic.summary().local_rate.is_some());
+    }
+
+    /// One exchange, and readings before and after it is known.
+    pub fn poll(&mut self) -> Outcome {
+        let exchange = self.world.exchange();
+        self.read();
+        let outcome = self.classic.update(&exchange);
+        self.read();
+        self.report.outcomes.push((self.world.time(), outcome));
+        outcome
+    }
+
+    /// Polls every `poll` seconds until `until`; `script` may change the world before each.
+    pub fn run(&mut self, poll: f64, until: f64, mut script: impl FnMut(&mut World)) {
+        while self.world.time() + poll < until {
+            let jitter = (self.world.random.uniform() - 0.5) * 0.02 * poll;
+            self.world.advance(self.world.time() + poll + jitter);
+            script(&mut self.world);
+            self.poll();
+        }
+    }
+}
+
+pub const HOUR: f64 = 3_600.0;
+pub const DAY: f64 = 86_400.0;
