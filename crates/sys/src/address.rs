@@ -1,0 +1,113 @@
+//! Socket addresses as the kernel writes them, encoded and decoded byte by byte.
+//!
+//! `sockaddr_in` is family (2 bytes), port (2, network order), address (4), zeros (8); `sockaddr_in6` is family, port, flow (4), address
+//! (16), scope (4, host order). The families are in host order.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+/// An address in the kernel's form, aligned as the structs of C are.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawAddress {
+    bytes: [u8; RawAddress::CAPACITY],
+    length: usize,
+}
+
+const IPV4_LENGTH: usize = size_of::<libc::sockaddr_in>();
+const IPV6_LENGTH: usize = size_of::<libc::sockaddr_in6>();
+
+impl RawAddress {
+    /// Enough for every family.
+    pub(crate) const CAPACITY: usize = size_of::<libc::sockaddr_storage>();
+
+    /// No address.
+    pub(crate) const fn empty() -> Self {
+        RawAddress { bytes: [0; Self::CAPACITY], length: 0 }
+    }
+
+    pub(crate) const fn as_ptr(&self) -> *const u8 {
+        self.bytes.as_ptr()
+    }
+
+    pub(crate) const fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.bytes.as_mut_ptr()
+    }
+
+    /// How many bytes count.
+    pub(crate) const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Takes over the length that the kernel reported; it may claim more than it wrote.
+    pub(crate) fn set_length(&mut self, length: usize) {
+        self.length = length.min(Self::CAPACITY);
+    }
+
+    /// The address in the kernel's form.
+    pub(crate) fn encode(address: SocketAddr) -> Self {
+        let mut raw = RawAddress::empty();
+        raw.bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
+        match address {
+            SocketAddr::V4(v4) => {
+                raw.bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+                raw.bytes[4..8].copy_from_slice(&v4.ip().octets());
+                raw.length = IPV4_LENGTH;
+            }
+            SocketAddr::V6(v6) => {
+                raw.bytes[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+                raw.bytes[4..8].copy_from_slice(&v6.flowinfo().to_be_bytes());
+                raw.bytes[8..24].copy_from_slice(&v6.ip().octets());
+                raw.bytes[24..28].copy_from_slice(&v6.scope_id().to_ne_bytes());
+                raw.length = IPV6_LENGTH;
+            }
+        }
+        raw
+    }
+
+    /// What the kernel wrote; `None` for no address, and for families other than IPv4 and IPv6.
+    pub(crate) fn decode(&self) -> Option<SocketAddr> {
+        decode(self.bytes.get(..self.length)?)
+    }
+}
+
+/// An address in the kernel's form, wherever it stands.
+pub(crate) fn decode(bytes: &[u8]) -> Option<SocketAddr> {
+    let family = u16::from_ne_bytes(*bytes.first_chunk()?);
+    let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
+    match i32::from(family) {
+        libc::AF_INET => {
+            let ip: [u8; 4] = *bytes.get(4..)?.first_chunk()?;
+            Some(SocketAddrV4::new(Ipv4Addr::from(ip), port).into())
+        }
+        libc::AF_INET6 => {
+            let flow = u32::from_be_bytes(*bytes.get(4..)?.first_chunk()?);
+            let ip: [u8; 16] = *bytes.get(8..)?.first_chunk()?;
+            let scope = u32::from_ne_bytes(*bytes.get(24..)?.first_chunk()?);
+            Some(SocketAddrV6::new(Ipv6Addr::from(ip), port, flow, scope).into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_survive_the_round_trip() {
+        for text in ["192.0.2.7:123", "[2001:db8::7%3]:123", "0.0.0.0:0", "[::]:65535"] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(RawAddress::encode(address).decode(), Some(address), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_decodes_to_none() {
+        assert_eq!(RawAddress::empty().decode(), None);
+        let mut cut = RawAddress::encode("192.0.2.7:123".parse().unwrap());
+        cut.set_length(7);
+        assert_eq!(cut.decode(), None);
+        cut.set_length(usize::MAX);
+        assert_eq!(cut.length(), RawAddress::CAPACITY);
+    }
+}

@@ -1,0 +1,155 @@
+//! The calls into libc, each behind a safe function. One of the two files of this crate that may hold unsafe code.
+
+use crate::address::RawAddress;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Turns the result of a call into an error where it is negative.
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// As [`checked`], for calls that return a size.
+fn checked_size(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Room for the control messages of one packet; the kernel's are aligned to eight bytes.
+#[repr(C, align(8))]
+pub(crate) struct Control(pub(crate) [u8; 256]);
+
+/// What `recvmsg` said about one packet, beside its bytes.
+pub(crate) struct Message {
+    /// Bytes written into the buffer.
+    pub(crate) length: usize,
+    /// `MSG_TRUNC`, `MSG_CTRUNC`, `MSG_ERRQUEUE`.
+    pub(crate) flags: libc::c_int,
+    /// The other side, as the kernel wrote it.
+    pub(crate) address: RawAddress,
+    /// Control messages, of which the first `control_length` bytes count.
+    pub(crate) control: Control,
+    /// Bytes of `control`.
+    pub(crate) control_length: usize,
+}
+
+/// One packet, or one entry of the error queue with `MSG_ERRQUEUE`.
+pub(crate) fn receive_message(fd: BorrowedFd<'_>, buffer: &mut [u8], flags: libc::c_int) -> io::Result<Message> {
+    let mut address = RawAddress::empty();
+    let mut control = Control([0; 256]);
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: a msghdr is made of integers and pointers, for which zero is a value.
+    let mut header: libc::msghdr = unsafe { core::mem::zeroed() };
+    header.msg_name = address.as_mut_ptr().cast();
+    header.msg_namelen = RawAddress::CAPACITY as libc::socklen_t;
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = control.0.len() as _;
+    // SAFETY: every pointer in the header points to memory of the stated size that outlives the call and that nothing else uses.
+    let length = checked_size(unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, flags) })?;
+    address.set_length(header.msg_namelen as usize);
+    Ok(Message { length, flags: header.msg_flags, address, control, control_length: header.msg_controllen as usize })
+}
+
+/// One packet, to `to` or to the address that the socket is connected to.
+pub(crate) fn send_message(fd: BorrowedFd<'_>, bytes: &[u8], to: Option<&RawAddress>) -> io::Result<usize> {
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: a msghdr is made of integers and pointers, for which zero is a value.
+    let mut header: libc::msghdr = unsafe { core::mem::zeroed() };
+    if let Some(to) = to {
+        header.msg_name = to.as_ptr().cast_mut().cast();
+        header.msg_namelen = to.length() as libc::socklen_t;
+    }
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    // SAFETY: every pointer in the header points to memory of the stated size that outlives the call; sendmsg only reads from it.
+    checked_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })
+}
+
+/// Sets an option of a socket whose value is an int.
+pub(crate) fn set_option(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option is read from an int of the stated size that outlives the call.
+    checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) }).map(drop)
+}
+
+/// Waits for one of `sources`; -1 ms waits without end.
+pub(crate) fn poll(sources: &mut [libc::pollfd], timeout_ms: libc::c_int) -> io::Result<usize> {
+    // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call.
+    let ready = checked(unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, timeout_ms) })?;
+    Ok(ready as usize)
+}
+
+/// Takes over a descriptor that a call has just made.
+fn owned(fd: RawFd) -> OwnedFd {
+    // SAFETY: the callers pass a descriptor that the kernel gave them a moment ago and that nobody else knows.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// A timer on the system clock that never runs out but is cancelled whenever somebody sets that clock.
+pub(crate) fn timer_cancelled_on_set() -> io::Result<OwnedFd> {
+    // SAFETY: the call takes no pointers.
+    let timer =
+        owned(checked(unsafe { libc::timerfd_create(libc::CLOCK_REALTIME, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?);
+    let never = libc::timespec { tv_sec: libc::time_t::MAX, tv_nsec: 0 };
+    let no_repeat = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let setting = libc::itimerspec { it_interval: no_repeat, it_value: never };
+    let flags = libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET;
+    // SAFETY: the setting outlives the call, and the old one is not asked for.
+    checked(unsafe { libc::timerfd_settime(timer.as_raw_fd(), flags, &raw const setting, core::ptr::null_mut()) })?;
+    Ok(timer)
+}
+
+/// Reads into `buffer` through libc, so that what stands between sees it.
+pub(crate) fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call.
+    checked_size(unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) })
+}
+
+/// Fills `buffer` with random bytes.
+pub(crate) fn fill_random(buffer: &mut [u8; 8]) -> io::Result<()> {
+    // SAFETY: the pointer and the length belong to one array. Up to 256 bytes come whole.
+    checked_size(unsafe { libc::getrandom(buffer.as_mut_ptr().cast(), buffer.len(), 0) }).map(drop)
+}
+
+/// Takes the exclusive lock of a file without waiting.
+pub(crate) fn lock(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the call takes no pointers.
+    checked(unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }).map(drop)
+}
+
+/// A pipe, as (end to read, end to write), neither of which ever blocks.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends: [RawFd; 2] = [-1; 2];
+    // SAFETY: the call writes two descriptors into an array of two.
+    checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK | libc::O_CLOEXEC) })?;
+    Ok((owned(ends[0]), owned(ends[1])))
+}
+
+/// Makes `handler` the handler of `signal`. System calls that the signal interrupts return early instead of going on, so that
+/// [`poll`] is left at once.
+///
+/// The handler must do nothing but what a signal handler may: atomic operations, and calls that are safe there.
+pub(crate) fn handle_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
+    // SAFETY: a sigaction is made of integers and pointers, for which zero is a value: no flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    // SAFETY: the action outlives the call, and the handler is a function of the type that a handler without SA_SIGINFO has.
+    checked(unsafe { libc::sigaction(signal, &raw const action, core::ptr::null_mut()) }).map(drop)
+}
+
+/// Writes one byte from within a signal handler: keeps errno, and does not care whether the pipe is full.
+pub(crate) fn write_from_handler(fd: RawFd) {
+    // SAFETY: write(2) may be called in a signal handler, and reads one byte from a static; errno's place belongs to this thread.
+    unsafe {
+        let errno = libc::__errno_location();
+        let saved = *errno;
+        libc::write(fd, [0_u8].as_ptr().cast(), 1);
+        *errno = saved;
+    }
+}

@@ -1,0 +1,301 @@
+//! From the kernel's stamps, which are by the system clock, to readings of the raw counter.
+//!
+//! A stamp lies between two pairs (counter, system clock): one read before the packet passed, one read after its stamp came. It is carried
+//! over from the nearer pair with the nominal period, and its width says how wrong that can be:
+//! - the width of the pair's own bracket;
+//! - 600 ppm of the distance to the pair, since the system clock may be slewed by 500 ppm (adjtimex(2)) and the nominal period is a little
+//!   off;
+//! - what the two pairs disagree by, beyond the rate that the system clock kept against the counter before: a step so small that it
+//!   passes for slewing is no larger than that.
+//!
+//! Steps are found in two ways. The kernel tells of each one (see [`CancelOnSetTimer`](crate::CancelOnSetTimer)), but some microseconds
+//! late; and two pairs that disagree by more than slewing can do prove one. After a step nothing that was stamped before it is mapped. A
+//! stamp that contradicts the order of events, later than a pair read after it or earlier than one read before it, is discarded too.
+//!
+//! Without word from the kernel ([`Watch::Blind`]) a step could hide behind slewing in the other direction, so the full 600 ppm of the
+//! distance between the two pairs enter the width.
+
+use crate::{Pair, PairReader, SystemPairs, Watch};
+use ffclock_counter::CounterKind;
+use ffclock_units::{Counter, Moment, Period, Rate, Span, Stamp, StampLocation, Ticks, Utc};
+use std::collections::VecDeque;
+
+/// Why the kernel's stamp of a packet is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StampDiscarded {
+    /// The kernel gave none.
+    #[error("the kernel gave no stamp")]
+    Missing,
+    /// The system clock was set around the time of the stamp.
+    #[error("the system clock was set")]
+    ClockStepped,
+    /// The stamp is later than a reading that was taken after it.
+    #[error("the stamp lies in the future")]
+    AfterReading,
+    /// The stamp is earlier than a reading that was taken before it.
+    #[error("the stamp is older than the packet")]
+    BeforeReading,
+    /// The stamp is older than all pairs that are remembered.
+    #[error("the stamp is too old")]
+    TooOld,
+}
+
+/// How far the system clock may run from the nominal period: 500 ppm of slewing and 100 ppm of error of that period.
+const SLEW: Rate = Rate::from_ppm(600.0);
+/// The system clock and the stamps are truncated to nanoseconds.
+const RESOLUTION: Span = Span::from_nanos(2);
+/// Pairs remembered.
+const REMEMBERED: usize = 16;
+/// Of pairs that follow each other more closely only the first and the last are remembered.
+const CLOSE: Span = Span::from_millis(5);
+/// The rate of the system clock is measured over this and longer.
+const RATE_OVER: Span = Span::from_secs(2);
+/// At the very beginning a shorter time must do.
+const FIRST_RATE_OVER: Span = Span::from_millis(1);
+
+/// Maps stamps; one for all sockets of a process.
+#[derive(Debug)]
+pub struct Mapper<R = SystemPairs> {
+    reader: R,
+    period: Period,
+    read_cost: Ticks,
+    /// The pairs of the present run, oldest first.
+    pairs: VecDeque<Pair>,
+    /// Where the present run began: what is older was before a step.
+    begin: Counter,
+    anchor: Pair,
+    drift: Drift,
+    is_blind: bool,
+}
+
+/// The rate of the system clock against the nominal period, and its largest error as long as nobody changes the slewing.
+#[derive(Clone, Copy, Debug)]
+struct Drift {
+    rate: Rate,
+    error: Rate,
+}
+
+const NO_DRIFT_KNOWN: Drift = Drift { rate: Rate::ZERO, error: SLEW };
+
+/// Two pairs around a stamp, and those beyond them.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    before: Pair,
+    after: Pair,
+    /// The pair before `before`; `None` where the stamp is known to be later than `before`.
+    previous: Option<Pair>,
+    next: Option<Pair>,
+}
+
+impl Mapper<SystemPairs> {
+    /// Maps to this counter of the host. `period` is its nominal period.
+    pub fn system(kind: CounterKind, period: Period) -> Self {
+        Self::new(SystemPairs::new(kind), period)
+    }
+}
+
+impl<R: PairReader> Mapper<R> {
+    /// Maps with pairs from `reader`.
+    pub fn new(mut reader: R, period: Period) -> Self {
+        let read_cost = read_cost(&mut reader);
+        let is_blind = reader.watch() == Watch::Blind;
+        let first = reader.read_pair();
+        let begin = first.counter;
+        Mapper {
+            reader,
+            period,
+            read_cost,
+            pairs: [first].into(),
+            begin,
+            anchor: first,
+            drift: NO_DRIFT_KNOWN,
+            is_blind,
+        }
+    }
+
+    /// Where the pairs come from.
+    pub fn reader(&self) -> &R {
+        &self.reader
+    }
+
+    /// Reads a pair: before a packet is sent, and whenever an upper or lower limit for stamps is of use.
+    pub fn take_pair(&mut self) -> Pair {
+        self.read_on().0
+    }
+
+    /// Reads the counter for a stamp in user space; its width is what reading takes at least.
+    ///
+    /// For a packet to be sent it must be called right before the system call: the packet leaves later, and what passes until then counts
+    /// as part of its way. For a packet received, right after the system call: the packet arrived earlier, and the rest counts as part of
+    /// its way. So the round trip of two such stamps contains the true one.
+    pub fn user_stamp(&mut self) -> Stamp {
+        Stamp { counter: self.reader.read_counter(), width: self.read_cost, location: StampLocation::User }
+    }
+
+    /// Maps the kernel's stamp of a packet. `since` is a pair that is known to be older than the stamp: for a packet sent, the one read
+    /// before sending it. Reads a new pair for the other side, so it must be called after the stamp has come.
+    ///
+    /// # Errors
+    /// When the stamp cannot be trusted.
+    pub fn map(&mut self, stamped: Moment<Utc>, since: Option<Pair>) -> Result<Stamp, StampDiscarded> {
+        let (_, has_stepped) = self.read_on();
+        if has_stepped || since.is_some_and(|since| self.begin.is_after(since.counter)) {
+            return Err(StampDiscarded::ClockStepped);
+        }
+        let around = self.around(stamped, since)?;
+        Ok(self.carry_over(stamped, &around))
+    }
+
+    /// Reads a pair and says whether the system clock was stepped since the one before.
+    fn read_on(&mut self) -> (Pair, bool) {
+        let pair = self.reader.read_pair();
+        let watch = self.reader.watch();
+        self.is_blind = watch == Watch::Blind;
+        if watch == Watch::Set {
+            // The step may have come after this pair, so the new run begins with another.
+            let pair = self.reader.read_pair();
+            self.begin_run(pair);
+            return (pair, true);
+        }
+        if self.newest().is_some_and(|newest| self.proves_step(&newest, &pair)) {
+            self.begin_run(pair);
+            return (pair, true);
+        }
+        self.learn_drift(&pair);
+        self.remember(pair);
+        (pair, false)
+    }
+
+    fn newest(&self) -> Option<Pair> {
+        self.pairs.back().copied()
+    }
+
+    fn begin_run(&mut self, pair: Pair) {
+        self.pairs.clear();
+        self.pairs.push_back(pair);
+        self.begin = pair.counter;
+        self.anchor = pair;
+        self.drift = NO_DRIFT_KNOWN;
+    }
+
+    fn remember(&mut self, pair: Pair) {
+        let before_newest = self.pairs.len().checked_sub(2).and_then(|index| self.pairs.get(index));
+        if before_newest.is_some_and(|older| self.period * (pair.counter - older.counter) < CLOSE) {
+            self.pairs.pop_back();
+        } else if self.pairs.len() == REMEMBERED {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back(pair);
+    }
+
+    /// How far the counter went from one pair to the other, and how much further the system clock did.
+    fn compare(&self, before: &Pair, after: &Pair) -> (Span, Span) {
+        let passed = self.period * (after.counter - before.counter);
+        (passed, after.system - before.system - passed)
+    }
+
+    /// How far the two brackets together can pretend a difference.
+    fn reading_error(&self, before: &Pair, after: &Pair) -> Span {
+        (self.period * (before.width + after.width)).halved() + RESOLUTION
+    }
+
+    fn proves_step(&self, before: &Pair, after: &Pair) -> bool {
+        let (passed, gained) = self.compare(before, after);
+        gained.abs() > part(passed, SLEW) + self.reading_error(before, after)
+    }
+
+    fn learn_drift(&mut self, pair: &Pair) {
+        let (passed, gained) = self.compare(&self.anchor, pair);
+        if passed < FIRST_RATE_OVER {
+            return;
+        }
+        let error = ratio(self.reading_error(&self.anchor, pair), passed);
+        if passed >= RATE_OVER || error < self.drift.error {
+            self.drift = Drift { rate: ratio(gained, passed), error };
+        }
+        if passed >= RATE_OVER {
+            self.anchor = *pair;
+        }
+    }
+
+    fn drift(&self) -> Drift {
+        if self.is_blind { NO_DRIFT_KNOWN } else { self.drift }
+    }
+
+    /// The largest step between two pairs that would have gone unnoticed.
+    fn doubt(&self, before: &Pair, after: &Pair) -> Span {
+        let (passed, gained) = self.compare(before, after);
+        let drift = self.drift();
+        (gained - scaled(passed, drift.rate)).abs() + part(passed, drift.error)
+    }
+
+    /// The nearest pairs on both sides of a stamp.
+    fn around(&self, stamped: Moment<Utc>, since: Option<Pair>) -> Result<Around, StampDiscarded> {
+        let is_usable = |pair: &&Pair| since.is_none_or(|since| pair.counter.is_after(since.counter));
+        let mut previous = None;
+        let mut before = since;
+        let mut later = self.pairs.iter().filter(is_usable);
+        let after = loop {
+            let pair = later.next().ok_or(StampDiscarded::AfterReading)?;
+            if pair.system >= stamped {
+                break *pair;
+            }
+            previous = before.replace(*pair);
+        };
+        let Some(before) = before else { return Err(self.too_old()) };
+        if before.system > stamped {
+            return Err(StampDiscarded::BeforeReading);
+        }
+        Ok(Around { before, after, previous, next: later.next().copied() })
+    }
+
+    fn too_old(&self) -> StampDiscarded {
+        let is_first_of_run = self.pairs.front().is_some_and(|pair| pair.counter == self.begin);
+        if is_first_of_run { StampDiscarded::ClockStepped } else { StampDiscarded::TooOld }
+    }
+
+    fn carry_over(&self, stamped: Moment<Utc>, around: &Around) -> Stamp {
+        let [after_before, before_after] = [stamped - around.before.system, around.after.system - stamped];
+        let near = if after_before < before_after { around.before } else { around.after };
+        let away = stamped - near.system;
+        let slack = RESOLUTION + part(away, SLEW) + self.hidden_steps(stamped, around);
+        let ticks = self.period.ticks_in(away - scaled(away, self.drift().rate));
+        let half = self.period.ticks_in(slack) + Ticks::from_raw(1);
+        Stamp { counter: near.counter + ticks, width: near.width + half + half, location: StampLocation::Kernel }
+    }
+
+    /// What unnoticed steps can do to a stamp: those between its two pairs, and, where it lies so close to one of these that a step beyond
+    /// could have moved it across, those beyond.
+    fn hidden_steps(&self, stamped: Moment<Utc>, around: &Around) -> Span {
+        let between = self.doubt(&around.before, &around.after);
+        let earlier = around.previous.map_or(Span::ZERO, |previous| self.doubt(&previous, &around.before));
+        let later = around.next.map_or(Span::ZERO, |next| self.doubt(&around.after, &next));
+        let counts = |doubt: Span, distance: Span| if distance <= doubt { doubt } else { Span::ZERO };
+        between + counts(earlier, stamped - around.before.system) + counts(later, around.after.system - stamped)
+    }
+}
+
+/// The least that reading the counter takes.
+fn read_cost(reader: &mut impl PairReader) -> Ticks {
+    let mut last = reader.read_counter();
+    let mut least = Ticks::from_raw(i64::MAX);
+    for _ in 0..64 {
+        let next = reader.read_counter();
+        least = least.min(next - last);
+        last = next;
+    }
+    least.max(Ticks::from_raw(1))
+}
+
+fn scaled(span: Span, rate: Rate) -> Span {
+    Span::from_seconds(span.as_seconds() * rate.as_fraction())
+}
+
+/// The share `rate` of the size of `span`.
+fn part(span: Span, rate: Rate) -> Span {
+    scaled(span.abs(), rate.abs())
+}
+
+fn ratio(part: Span, whole: Span) -> Rate {
+    Rate::from_fraction(part.as_seconds() / whole.as_seconds())
+}
