@@ -19,7 +19,7 @@ pub struct Reader<'a> {
     page: &'a PageWords,
 }
 
-/// Which counter a stamp is of, and which epoch of it.
+/// Which counter is to be read, and the epoch that its reading belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     /// The counter.
@@ -95,42 +95,40 @@ impl<'a> Reader<'a> {
         {
             return Ok(reading);
         }
-        self.careful_reading(counter, id, None)
+        self.careful_reading(counter, id)
     }
 
-    /// UTC at a reading of a counter, taken earlier under `mark`.
+    /// UTC at a reading of a counter, taken earlier in `epoch`. (The counter itself is not asked for: another one has another epoch.)
     ///
     /// # Errors
-    /// [`ReadError::OtherCounter`], [`ReadError::OtherEpoch`] when the page is about something else now; and as
-    /// [`Snapshot::reading_at`].
+    /// [`ReadError::OtherEpoch`] when the page is about another epoch now; and as [`Snapshot::reading_at`].
     #[inline]
-    pub fn reading_of(&self, counter: Counter, mark: Mark) -> Result<Reading, ReadError> {
+    pub fn reading_of(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
         if let Ok((sequence, words)) = words::read(self.page, PAGE, &layout::HOT)
-            && convert::counter_code(words[slot::STATE - 1]) == mark.counter_id.code()
-            && words[slot::EPOCH - 1] == mark.epoch.raw()
+            && words[slot::EPOCH - 1] == epoch.raw()
             && let Some(reading) = convert::plain_reading(sequence, &words, counter)
         {
             return Ok(reading);
         }
-        self.careful_reading(counter, mark.counter_id, Some(mark.epoch))
+        self.careful_stamp(counter, epoch)
     }
 
     #[cold]
     #[inline(never)]
-    fn careful_reading(
-        &self,
-        counter: Counter,
-        id: CounterId,
-        epoch: Option<CounterEpoch>,
-    ) -> Result<Reading, ReadError> {
+    fn careful_reading(&self, counter: Counter, id: CounterId) -> Result<Reading, ReadError> {
         let snapshot = self.snapshot()?;
-        if snapshot.counter_id() != id {
-            return Err(ReadError::OtherCounter(snapshot.counter_id()));
+        if snapshot.counter_id() == id {
+            snapshot.reading_at(counter)
+        } else {
+            Err(ReadError::OtherCounter(snapshot.counter_id()))
         }
-        if epoch.is_some_and(|epoch| epoch != snapshot.epoch()) {
-            return Err(ReadError::OtherEpoch);
-        }
-        snapshot.reading_at(counter)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn careful_stamp(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
+        let snapshot = self.snapshot()?;
+        if snapshot.epoch() == epoch { snapshot.reading_at(counter) } else { Err(ReadError::OtherEpoch) }
     }
 
     /// The mark to put on a stamp taken now, unchecked but for tearing: whether the page is sound matters when it is converted.

@@ -5,7 +5,7 @@ mod common;
 
 use common::{REFERENCE, publication};
 use ffclock_page::layout::{PAGE_WORDS, SLOT_WORDS, SLOTS, STRIDE, header, slot};
-use ffclock_page::{BootId, CounterId, Mark, PageError, PageMemory, ReadError, Reader, Writer, words};
+use ffclock_page::{BootId, CounterId, PageError, PageMemory, ReadError, Reader, Writer, words};
 use ffclock_units::{Counter, CounterEpoch, Ticks};
 use proptest::prelude::*;
 
@@ -138,8 +138,8 @@ fn ask_everything(page: &PageMemory, counter: Counter) {
     let reader = Reader::new(page.as_ref());
     let _ = reader.check_header(BootId::from_bits(1));
     let _ = reader.reading_at(counter, CounterId::Tsc);
-    let mark = reader.mark().unwrap_or(Mark { counter_id: CounterId::Tsc, epoch: CounterEpoch::from_raw(0) });
-    let _ = reader.reading_of(counter, mark);
+    let epoch = reader.mark().map_or(CounterEpoch::from_raw(0), |mark| mark.epoch);
+    let _ = reader.reading_of(counter, epoch);
     let _ = reader.status_at(counter);
     if let Ok(snapshot) = reader.snapshot() {
         let _ = (snapshot.estimate(), snapshot.leap(), snapshot.server(), snapshot.tai_at(counter));
