@@ -14,6 +14,8 @@ ffclock_units::options! {
         best_rate_accuracy: Rate = Rate::from_ppm(0.2), Rate::from_ppb(0.1) => Rate::from_ppm(100.0);
         /// The largest error of a local rate that is used.
         local_rate_quality: Rate = Rate::from_ppm(0.8), Rate::from_ppb(1.0) => Rate::from_ppm(100.0);
+        /// Whether the weights follow the noise that is seen, between a tenth and ten times the timestamp limit. Without: always ten times.
+        follow_noise: bool = true;
         /// How far back exchanges have a say in the present offset. The local rate looks back five times as far.
         offset_window: Span = Span::from_secs(1024), Span::from_secs(64) => Span::from_secs(86_400);
         /// How long the smallest round trip is remembered, and the long-term rate averaged.
@@ -36,18 +38,18 @@ ffclock_units::options! {
 }
 
 impl ClassicConfig {
-    /// The preset of the original for a host in a steady room; the default.
+    /// The original's constants for a host in a steady room: what the papers measured.
     pub fn good() -> Self {
-        Self::default()
+        ClassicConfig { follow_noise: false, ..Self::default() }
     }
 
-    /// The preset of the original for a temperature-controlled host.
+    /// The original's constants for a temperature-controlled host.
     pub fn excellent() -> Self {
         let (bound, best) = (Rate::from_ppm(0.1), Rate::from_ppm(0.05));
-        ClassicConfig { rate_error_bound: bound, best_rate_accuracy: best, wander: bound, ..Self::default() }
+        ClassicConfig { rate_error_bound: bound, best_rate_accuracy: best, wander: bound, ..Self::good() }
     }
 
-    /// The preset of the original for a host whose temperature varies.
+    /// The original's constants for a host whose temperature varies.
     pub fn poor() -> Self {
         ClassicConfig {
             rate_error_bound: Rate::from_ppm(1.0),
@@ -55,7 +57,7 @@ impl ClassicConfig {
             local_rate_quality: Rate::from_ppm(2.0),
             wander: Rate::from_ppm(1.0),
             offset_window: Span::from_secs(512),
-            ..Self::default()
+            ..Self::good()
         }
     }
 }

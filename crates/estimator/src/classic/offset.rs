@@ -3,7 +3,7 @@
 use super::frame::Move;
 use super::records::{History, Record};
 use super::thresholds::Thresholds;
-use super::weights::{Weighing, smallest_errors, weigh};
+use super::weights::{Weighing, survey, weigh};
 
 /// What became of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,23 +76,23 @@ impl Offset {
         let (now, predicted) = (present.now, self.predict(present.now, present.rate));
         (self.x, self.height) = (now, predicted);
         let view = history.since(now - thresholds.offset_window);
-        let smallest = smallest_errors(view, now, thresholds.ageing);
         let gap = now - self.genuine;
+        let mut how = Weighing { now, predicted, rate: present.rate, ageing: thresholds.ageing, scale: 1.0 };
+        let errors = survey(view, &how, thresholds.offset_scale);
         // What is held decays too: an exchange worse than the threshold but better than what is held is welcome.
-        if smallest.first > thresholds.offset_quality(present.floor) + thresholds.rate_error * gap {
+        if errors.first > thresholds.offset_quality(present.floor) + thresholds.rate_error * gap {
             return OffsetChange::Held;
         }
-        let scale = thresholds.offset_scale.max(smallest.first / 3.0);
-        let how = Weighing { now, predicted, rate: present.rate, ageing: thresholds.ageing, scale };
+        how.scale = thresholds.scale_for(errors.typical).max(errors.first / 3.0);
         let Some(weighed) = weigh(view, &how) else { return OffsetChange::Held };
         if !present.trusting && weighed.deviation.abs() > thresholds.offset_sanity(gap) {
             return OffsetChange::Insane;
         }
         self.height = predicted + weighed.deviation;
         self.genuine = now;
-        let second =
-            if smallest.second.is_finite() { smallest.second } else { smallest.first + thresholds.stamp_noise };
-        self.error = second.max(0.0) + weighed.spread;
+        let second = if errors.second.is_finite() { errors.second } else { errors.first + thresholds.stamp_noise };
+        // Queueing of E moves a height by at most E / 2.
+        self.error = 0.5 * second.max(0.0).max(weighed.spread);
         OffsetChange::Updated
     }
 

@@ -26,11 +26,15 @@ pub struct Weighed {
     pub spread: f64,
 }
 
-/// The two smallest total errors ET = E + age * ageing of a window; infinite where there are fewer exchanges.
+/// What the errors of a window look like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Smallest {
+pub struct Errors {
+    /// The smallest total error ET = E + age * ageing; infinite for an empty window.
     pub first: f64,
+    /// The second-smallest; infinite with fewer than two exchanges.
     pub second: f64,
+    /// The mean point error, each counted as no more than a given limit.
+    pub typical: f64,
 }
 
 const LANES: usize = 4;
@@ -51,24 +55,28 @@ fn falling_exponential(u: f64) -> f64 {
     p128 * p128
 }
 
-/// The two smallest total errors of `view`.
-pub fn smallest_errors(view: View<'_>, now: f64, ageing: f64) -> Smallest {
+/// Looks over the errors of `view`; `limit` is the most that a point error counts in their mean.
+pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {
     let mut first = [f64::INFINITY; LANES];
     let mut second = [f64::INFINITY; LANES];
+    let mut sum = [0.0; LANES];
     let rows = view.x.chunks(LANES).zip(view.cost.chunks(LANES)).zip(view.floor.chunks(LANES));
     for ((x, cost), floor) in rows {
-        let lanes = first.iter_mut().zip(second.iter_mut());
-        for (((&x, &cost), &floor), (first, second)) in x.iter().zip(cost).zip(floor).zip(lanes) {
-            let total = cost - floor + (now - x) * ageing;
+        let lanes = first.iter_mut().zip(second.iter_mut()).zip(sum.iter_mut());
+        for (((&x, &cost), &floor), ((first, second), sum)) in x.iter().zip(cost).zip(floor).zip(lanes) {
+            let error = cost - floor;
+            let total = error + (how.now - x) * how.ageing;
             *second = second.min(first.max(total));
             *first = first.min(total);
+            *sum += error.min(limit);
         }
     }
     let lanes = first.into_iter().zip(second);
-    lanes.fold(Smallest { first: f64::INFINITY, second: f64::INFINITY }, |all, (first, second)| Smallest {
-        first: all.first.min(first),
-        second: all.second.min(second).min(all.first.max(first)),
-    })
+    let (first, second) = lanes.fold((f64::INFINITY, f64::INFINITY), |(first, second), (lane_first, lane_second)| {
+        (first.min(lane_first), second.min(lane_second).min(first.max(lane_first)))
+    });
+    let sum: f64 = sum.iter().fold(0.0, |all, lane| all + lane);
+    Errors { first, second, typical: sum / (view.x.len().max(1) as f64) }
 }
 
 /// The mean over `view`, each height moved to the present, weighed by `exp(-(ET / scale)^2)`; `None` when nothing has weight.
@@ -136,8 +144,10 @@ mod tests {
         assert!((weighed.deviation - mean).abs() < 1e-9, "{} {mean}", weighed.deviation);
         let mut totals: Vec<f64> = (0..n).map(total).collect();
         totals.sort_by(f64::total_cmp);
-        let smallest = smallest_errors(view, 1_000.0, 2e-7);
-        assert_eq!((smallest.first, smallest.second), (totals[0], totals[1]));
+        let errors = survey(view, &how, 1.0);
+        assert_eq!((errors.first, errors.second), (totals[0], totals[1]));
+        let mean = (0..n).map(|i| cost[i] - floor[i]).sum::<f64>() / n as f64;
+        assert!((errors.typical - mean).abs() < 1e-15);
     }
 
     #[test]
@@ -145,6 +155,6 @@ mod tests {
         let view = View { x: &[], y: &[], cost: &[], floor: &[] };
         let how = Weighing { now: 0.0, predicted: 0.0, rate: 0.0, ageing: 1e-7, scale: 1e-4 };
         assert_eq!(weigh(view, &how), None);
-        assert_eq!(smallest_errors(view, 0.0, 1e-7).first, f64::INFINITY);
+        assert_eq!(survey(view, &how, 1.0).first, f64::INFINITY);
     }
 }

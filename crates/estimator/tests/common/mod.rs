@@ -224,7 +224,7 @@ impl Lab {
     }
 
     pub fn with(world: World, config: ClassicConfig, remembered: Option<RateMemory>) -> Self {
-        let nominal = Period::from_hertz(world.hertz).unwrap();
+        let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
         Lab { classic: Classic::new(config, nominal, remembered), world, report: Report::default(), strict: true }
     }
 
@@ -237,7 +237,7 @@ impl Lab {
         let likely = estimate.uncertainty.grown(age, estimate.uncertainty_growth).as_seconds();
         let asymmetry = self.world.forward_floor - self.world.backward_floor;
         self.report.escaped += usize::from(error.abs() > bound);
-        self.report.unlikely += usize::from((error + 0.5 * asymmetry).abs() > likely);
+        self.report.unlikely += usize::from((error - 0.5 * asymmetry).abs() > likely);
         assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());
         assert!(estimate.uncertainty <= estimate.bound);
         self.report.errors.push((self.world.time(), error));

@@ -1,0 +1,33 @@
+//! How many exchanges a second one core takes in, and how much memory a source occupies.
+//!
+//! `cargo run --release -p ffclock-estimator --example throughput`
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::World;
+use ffclock_estimator::{Classic, ClassicConfig, Estimator};
+use ffclock_units::{Exchange, Period};
+use std::time::Instant;
+
+fn main() {
+    for poll in [0.25, 1.0, 16.0, 64.0] {
+        let mut world = World::lan(1);
+        let exchanges: Vec<Exchange> = (0..200_000)
+            .map(|_| {
+                world.advance(world.time() + poll);
+                world.exchange()
+            })
+            .collect();
+        let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
+        let mut classic = Classic::new(ClassicConfig::default(), nominal, None);
+        let begun = Instant::now();
+        let used = exchanges.iter().filter(|exchange| classic.update(exchange).round_trip().is_some()).count();
+        let nanos = begun.elapsed().as_nanos() as f64 / exchanges.len() as f64;
+        println!(
+            "poll {poll} s: {:.2} million exchanges/s ({nanos:.0} ns each), {used} used, {} bytes",
+            1e3 / nanos,
+            classic.bytes()
+        );
+    }
+}
