@@ -19,8 +19,10 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
             Ok(manifest) => {
                 for (name, is_for_tests) in dependencies(&manifest) {
                     let complaint = complaint(house, package, (&name, is_for_tests));
+                    let unused = unused(house, directory, &name);
                     let line = line_of(text, &name);
-                    findings.extend(complaint.map(|message| Finding::new(&manifest_path, line, message)));
+                    let both = complaint.into_iter().chain(unused);
+                    findings.extend(both.map(|message| Finding::new(&manifest_path, line, message)));
                 }
             }
             Err(error) => findings.push(Finding::new(&manifest_path, 1, error.to_string())),
@@ -78,6 +80,15 @@ fn complaint(house: &House<'_>, package: &Package, (name, is_for_tests): (&str, 
     (!is_explained).then(|| format!("{name} has no paragraph in {}", house.rules.dependency_reasons))
 }
 
+/// A dependency whose name stands in no file of the package.
+fn unused(house: &House<'_>, directory: &str, name: &str) -> Option<String> {
+    let word = name.replace('-', "_");
+    let prefix = format!("{directory}/");
+    let mut own = house.scans.iter().filter(|(path, _)| path.starts_with(&prefix));
+    let is_used = own.any(|(_, scan)| scan.find(&[&word]).next().is_some());
+    (!is_used).then(|| format!("{name} is not used: take it out"))
+}
+
 fn line_of(text: &str, name: &str) -> usize {
     text.lines().position(|line| line.trim_start().starts_with(name)).map_or(1, |index| index + 1)
 }
@@ -114,10 +125,12 @@ mod tests {
         tests_know = ['trace']
         outside = []";
     const TOP: (&str, &str) = ("crates/page/src/lib.rs", "#![no_std]\n#![forbid(unsafe_code)]\n#![deny(missing_docs)]");
+    const USES: (&str, &str) =
+        ("crates/page/src/use.rs", "use {ffclock_units, ffclock_trace, ffclock_source, libc, loom, proptest, x};");
     const WHY: (&str, &str) = ("docs/why.md", "`libc` `loom`");
 
     fn of(manifest: &str) -> Vec<String> {
-        complaints(check, RULES, [TOP, WHY, ("crates/page/Cargo.toml", &format!("[package]\n{manifest}"))])
+        complaints(check, RULES, [TOP, USES, WHY, ("crates/page/Cargo.toml", &format!("[package]\n{manifest}"))])
     }
 
     #[test]
@@ -146,6 +159,13 @@ mod tests {
     fn dependencies_from_outside_are_listed_and_explained() {
         assert!(of("[dependencies]\nlibc = '0'")[0].contains("may not use libc"));
         assert!(of("[dev-dependencies]\nproptest = '1'")[0].contains("no paragraph in docs/why.md"));
+    }
+
+    #[test]
+    fn a_dependency_that_nothing_uses_is_found() {
+        let manifest = ("crates/page/Cargo.toml", "[package]\n[dependencies]\nffclock-units = {}");
+        let found = complaints(check, RULES, [TOP, manifest]);
+        assert_eq!(found, ["crates/page/Cargo.toml:3: ffclock-units is not used: take it out"]);
     }
 
     #[test]
