@@ -1,1 +1,27 @@
-//! To be built.
+//! ffclockd: composition of the rooms. It waits for packets and deadlines, hands them to the conversations and estimators, and
+//! publishes the best clock in the page. It computes nothing itself and never sets the system clock.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod config;
+pub mod control;
+mod event_loop;
+mod journal;
+mod keeper;
+mod limiter;
+mod memory;
+mod peer;
+mod resolve;
+mod selection;
+mod wording;
+
+pub use keeper::StartError;
+
+/// Keeps time until a signal ends it. `again` reads the configuration anew for a reload.
+///
+/// # Errors
+/// Something that the daemon cannot do without could not be made: the counter, the page, a listening socket.
+pub fn run(config: config::Config, again: &dyn Fn() -> Result<config::Config, String>) -> Result<(), StartError> {
+    let daemon = config.daemon.clone();
+    event_loop::run(keeper::Keeper::start(config, again)?, &daemon)
+}

@@ -1,0 +1,332 @@
+//! The configuration: TOML text in, a [`Config`] or a list of everything that is wrong with it out.
+//!
+//! Options are declared once, in the crate that uses them (`ffclock_units::options!`); here a TOML table only finds the struct that
+//! knows the key. A key that nobody knows is an error.
+
+mod values;
+
+pub use values::{CounterChoice, FilePath, HostName, StampChoice, Switchable, Unrecognised};
+
+use ffclock_estimator::ClassicConfig;
+use ffclock_source::SourceConfig;
+use ffclock_units::{OptionDoc, OptionError, Span};
+use std::fmt;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+ffclock_units::options! {
+    /// What concerns the daemon as a whole.
+    pub struct DaemonConfig {
+        /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the kernel's raw clock.
+        counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
+        /// Where packets are stamped.
+        stamps: StampChoice = StampChoice::Kernel;
+        /// The page of shared memory that readers map.
+        page: FilePath = FilePath::fixed("/run/ffclock/page");
+        /// The control socket.
+        control: Switchable<FilePath> = Switchable::On(FilePath::fixed("/run/ffclock/control"));
+        /// The directory in which the rate of the counter is remembered across restarts.
+        state: Switchable<FilePath> = Switchable::On(FilePath::fixed("/var/lib/ffclock"));
+        /// A directory for recorded exchanges, one trace file for each server and start.
+        record: Switchable<FilePath> = Switchable::Off;
+        /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.
+        metrics: Switchable<std::net::SocketAddr> = Switchable::Off;
+        /// How long a published estimate may be believed without a sign of life from the daemon.
+        valid_for: Span = Span::from_secs(64), Span::from_secs(2) => Span::from_secs(86_400);
+    }
+}
+
+ffclock_units::options! {
+    /// Which server.
+    pub struct ServerAddress {
+        /// The server's name or address. A name is looked up again when the server stops answering.
+        address: HostName = HostName::unset();
+        /// The server's UDP port.
+        port: u16 = 123, 1 => u16::MAX;
+    }
+}
+
+/// One configured server: where it is, how to talk to it, how to judge it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerConfig {
+    /// Where it is.
+    pub address: ServerAddress,
+    /// How to talk to it.
+    pub source: SourceConfig,
+    /// How to judge it.
+    pub estimator: ClassicConfig,
+}
+
+/// The whole configuration.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Config {
+    /// What concerns the daemon as a whole.
+    pub daemon: DaemonConfig,
+    /// The servers, in the order in which they stand in the file.
+    pub servers: Vec<ServerConfig>,
+}
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, counted from one.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// In the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}line {}: {}", problem.line, problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+/// At most so many servers: each has a socket and up to 1 MiB of history.
+pub const MOST_SERVERS: usize = 16;
+/// A configuration longer than this is refused unread.
+pub const LONGEST_TEXT: usize = 1 << 20;
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// Every problem found, each with its line.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let mut reader = Reader { text, problems: Vec::new() };
+        let config = reader.config();
+        match config {
+            Some(config) if reader.problems.is_empty() => Ok(config),
+            _ => {
+                reader.problems.sort_by_key(|problem| problem.line);
+                Err(ConfigError { problems: reader.problems })
+            }
+        }
+    }
+}
+
+/// Shows every option with the section it belongs to: "" for the top, "source" and "estimator" for defaults of all servers and keys
+/// of a `[[server]]`, "server" for keys of a `[[server]]` alone.
+pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
+    DaemonConfig::describe(&mut |doc| visit("", doc));
+    ServerAddress::describe(&mut |doc| visit("server", doc));
+    SourceConfig::describe(&mut |doc| visit("source", doc));
+    ClassicConfig::describe(&mut |doc| visit("estimator", doc));
+}
+
+type Table<'t> = DeTable<'t>;
+type Value<'t> = Spanned<DeValue<'t>>;
+
+struct Reader<'t> {
+    text: &'t str,
+    problems: Vec<Problem>,
+}
+
+impl<'t> Reader<'t> {
+    fn config(&mut self) -> Option<Config> {
+        if self.text.len() > LONGEST_TEXT {
+            self.problem(0, "the configuration is longer than 1 MiB".to_owned());
+            return None;
+        }
+        let table = match DeTable::parse(self.text) {
+            Ok(table) => table.into_inner(),
+            Err(error) => {
+                self.problem(error.span().map_or(0, |span| span.start), error.message().to_owned());
+                return None;
+            }
+        };
+        let mut config = Config::default();
+        let source = self.defaults(&table, "source", SourceConfig::default(), SourceConfig::set);
+        let estimator = self.defaults(&table, "estimator", ClassicConfig::default(), ClassicConfig::set);
+        for (key, value) in &table {
+            match key.get_ref().as_ref() {
+                "source" | "estimator" => {}
+                "server" => config.servers = self.servers(value, &source, &estimator),
+                name => self.apply(key.span().start, name, value, &mut |name, text| config.daemon.set(name, text)),
+            }
+        }
+        self.check_whole(&config);
+        Some(config)
+    }
+
+    fn check_whole(&mut self, config: &Config) {
+        if config.servers.is_empty() && self.problems.is_empty() {
+            self.problem(0, "no [[server]] is configured".to_owned());
+        }
+        if config.servers.len() > MOST_SERVERS {
+            self.problem(0, format!("more than {MOST_SERVERS} servers"));
+        }
+        if config.daemon.metrics.value().is_some_and(|address| !address.ip().is_loopback()) {
+            let at = self.text.find("metrics").unwrap_or(0);
+            self.problem(at, "metrics: only a loopback address is accepted".to_owned());
+        }
+    }
+
+    fn defaults<C>(
+        &mut self,
+        table: &Table<'_>,
+        section: &str,
+        mut config: C,
+        set: fn(&mut C, &str, &str) -> Result<(), OptionError>,
+    ) -> C {
+        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == section) else {
+            return config;
+        };
+        match value.get_ref() {
+            DeValue::Table(entries) => {
+                for (key, value) in entries {
+                    self.apply(key.span().start, key.get_ref(), value, &mut |name, text| set(&mut config, name, text));
+                }
+            }
+            _ => self.problem(value.span().start, format!("{section} must be a table: [{section}]")),
+        }
+        config
+    }
+
+    fn servers(&mut self, value: &Value<'_>, source: &SourceConfig, estimator: &ClassicConfig) -> Vec<ServerConfig> {
+        let DeValue::Array(entries) = value.get_ref() else {
+            self.problem(value.span().start, "servers are written as [[server]]".to_owned());
+            return Vec::new();
+        };
+        entries.iter().filter_map(|entry| self.server(entry, source, estimator)).collect()
+    }
+
+    fn server(&mut self, entry: &Value<'_>, source: &SourceConfig, estimator: &ClassicConfig) -> Option<ServerConfig> {
+        let DeValue::Table(entries) = entry.get_ref() else {
+            self.problem(entry.span().start, "servers are written as [[server]]".to_owned());
+            return None;
+        };
+        let mut server =
+            ServerConfig { address: ServerAddress::default(), source: source.clone(), estimator: estimator.clone() };
+        for (key, value) in entries {
+            self.apply(key.span().start, key.get_ref(), value, &mut |name, text| server.set(name, text));
+        }
+        if server.address.address.is_unset() {
+            self.problem(entry.span().start, "the server has no address".to_owned());
+        }
+        Some(server)
+    }
+
+    fn apply(
+        &mut self,
+        at: usize,
+        name: &str,
+        value: &Value<'_>,
+        set: &mut dyn FnMut(&str, &str) -> Result<(), OptionError>,
+    ) {
+        let Some(text) = scalar_text(value.get_ref()) else {
+            self.problem(at, format!("{name}: a single value is expected"));
+            return;
+        };
+        if let Err(error) = set(name, &text) {
+            let shown: String = text.chars().take(40).collect();
+            let message = match error {
+                OptionError::Unknown => format!("unknown key `{}`", name.escape_default()),
+                _ => format!("{name} = \"{}\": {error}", shown.escape_default()),
+            };
+            self.problem(at, message);
+        }
+    }
+
+    fn problem(&mut self, at: usize, message: String) {
+        let line = 1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+        self.problems.push(Problem { line, message });
+    }
+}
+
+impl ServerConfig {
+    /// Sets a key of a `[[server]]` table in whichever struct knows it.
+    fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
+        match self.address.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.source.set(name, text) {
+            Err(OptionError::Unknown) => self.estimator.set(name, text),
+            known => known,
+        }
+    }
+}
+
+/// A TOML scalar as an option's text form.
+fn scalar_text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::Boolean(truth) => Some(truth.to_string()),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "[[server]]\naddress = \"192.0.2.1\"\n";
+
+    fn problems(text: &str) -> Vec<(usize, String)> {
+        let error = Config::parse(text).unwrap_err();
+        error.problems.into_iter().map(|problem| (problem.line, problem.message)).collect()
+    }
+
+    #[test]
+    fn the_smallest_configuration_is_one_server() {
+        let config = Config::parse(SMALL).unwrap();
+        assert_eq!(config.servers.len(), 1);
+        assert_eq!(config.servers[0].address.address.as_str(), "192.0.2.1");
+        assert_eq!(config.servers[0].address.port, 123);
+        assert_eq!(config.daemon, DaemonConfig::default());
+    }
+
+    #[test]
+    fn sections_give_defaults_and_a_server_overrides_them() {
+        let text = "[source]\npoll = \"4 s\"\n[estimator]\nasymmetry = \"3 us\"\n\
+                    [[server]]\naddress = \"a.example\"\n[[server]]\naddress = \"b.example\"\npoll = \"8 s\"\nasymmetry = \"-5 us\"\n";
+        let config = Config::parse(text).unwrap();
+        assert_eq!(config.servers[0].source.poll, Span::from_secs(4));
+        assert_eq!(config.servers[0].estimator.asymmetry, Span::from_micros(3));
+        assert_eq!(config.servers[1].source.poll, Span::from_secs(8));
+        assert_eq!(config.servers[1].estimator.asymmetry, Span::from_micros(-5));
+    }
+
+    #[test]
+    fn every_problem_is_named_with_its_line() {
+        let found = problems("pagee = \"/x\"\nstamps = \"moon\"\n[[server]]\naddress = \"a b\"\npoll = 16\n");
+        assert_eq!(found[0], (1, "unknown key `pagee`".to_owned()));
+        assert_eq!(found[1].0, 2);
+        assert!(found[1].1.contains("\"kernel\" or \"user\""), "{found:?}");
+        assert!(found.iter().any(|(line, text)| *line == 4 && text.contains("host name")), "{found:?}");
+        assert!(found.iter().any(|(line, text)| *line == 5 && text.contains("span with its unit")), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_not_toml_or_not_a_clock_is_refused() {
+        assert!(problems("[[server]\n")[0].0 >= 1);
+        assert!(problems("")[0].1.contains("no [[server]]"));
+        assert!(problems("server = 3\n")[0].1.contains("[[server]]"));
+        assert!(problems("[[server]]\nport = 123\n")[0].1.contains("no address"));
+        assert!(problems(&format!("metrics = \"192.0.2.1:80\"\n{SMALL}"))[0].1.contains("loopback"));
+        assert!(problems(&SMALL.repeat(MOST_SERVERS + 1))[0].1.contains("more than"));
+        assert!(problems(&" ".repeat(LONGEST_TEXT + 1))[0].1.contains("1 MiB"));
+    }
+
+    #[test]
+    fn every_option_is_described() {
+        let mut names = Vec::new();
+        describe_all(&mut |section, doc| names.push(format!("{section}/{}", doc.name)));
+        for expected in ["/counter", "server/address", "source/poll", "estimator/asymmetry"] {
+            assert!(names.iter().any(|name| name == expected), "{expected} missing in {names:?}");
+        }
+    }
+}

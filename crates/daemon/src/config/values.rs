@@ -1,0 +1,210 @@
+//! Option values that only the daemon knows, each with its one text form.
+
+use ffclock_counter::Choice;
+use ffclock_units::OptionValue;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which counter to keep time with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterChoice(pub Choice);
+
+impl FromStr for CounterChoice {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        text.parse().map(CounterChoice).map_err(|_| Unrecognised)
+    }
+}
+
+impl fmt::Display for CounterChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl OptionValue for CounterChoice {
+    const KIND: &'static str = "\"auto\", \"tsc\" or \"monotonic-raw\"";
+}
+
+/// Where packets are stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampChoice {
+    /// In the kernel, with user-space stamps where the kernel gives none.
+    Kernel,
+    /// In user space, around the system calls.
+    User,
+}
+
+impl FromStr for StampChoice {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        match text {
+            "kernel" => Ok(StampChoice::Kernel),
+            "user" => Ok(StampChoice::User),
+            _ => Err(Unrecognised),
+        }
+    }
+}
+
+impl fmt::Display for StampChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StampChoice::Kernel => "kernel",
+            StampChoice::User => "user",
+        })
+    }
+}
+
+impl OptionValue for StampChoice {
+    const KIND: &'static str = "\"kernel\" or \"user\"";
+}
+
+/// A value that may be switched off with the word `off`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Switchable<T> {
+    /// Not wanted.
+    Off,
+    /// Wanted, with this value.
+    On(T),
+}
+
+impl<T> Switchable<T> {
+    /// The value, where there is one.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Switchable::Off => None,
+            Switchable::On(value) => Some(value),
+        }
+    }
+}
+
+impl<T: FromStr> FromStr for Switchable<T> {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        match text {
+            "off" => Ok(Switchable::Off),
+            value => value.parse().map(Switchable::On).map_err(|_| Unrecognised),
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Switchable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Switchable::Off => f.write_str("off"),
+            Switchable::On(value) => value.fmt(f),
+        }
+    }
+}
+
+impl OptionValue for Switchable<std::net::SocketAddr> {
+    const KIND: &'static str = "\"off\" or an address with a port, such as \"127.0.0.1:9975\"";
+}
+
+impl OptionValue for Switchable<FilePath> {
+    const KIND: &'static str = "\"off\" or a path";
+}
+
+/// A path, never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePath(String);
+
+impl FilePath {
+    /// A path that the program itself names.
+    pub(crate) fn fixed(path: &'static str) -> Self {
+        FilePath(path.to_owned())
+    }
+
+    /// As a path.
+    pub fn as_path(&self) -> &std::path::Path {
+        std::path::Path::new(&self.0)
+    }
+}
+
+impl FromStr for FilePath {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        (!text.is_empty()).then(|| FilePath(text.to_owned())).ok_or(Unrecognised)
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl OptionValue for FilePath {
+    const KIND: &'static str = "a path";
+}
+
+/// A DNS name or a literal address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+impl HostName {
+    /// The default, which no configuration may keep.
+    pub(crate) fn unset() -> Self {
+        HostName(String::new())
+    }
+
+    /// Whether no name was given.
+    pub(crate) fn is_unset(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// DNS names are at most this long (RFC 1035 section 2.3.4).
+const LONGEST_NAME: usize = 253;
+
+impl FromStr for HostName {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        let plausible = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_' | '%');
+        let fits = !text.is_empty() && text.len() <= LONGEST_NAME;
+        (fits && text.chars().all(plausible)).then(|| HostName(text.to_owned())).ok_or(Unrecognised)
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl OptionValue for HostName {
+    const KIND: &'static str = "a host name or an IP address";
+}
+
+/// The text is none of the accepted forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unrecognised;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_reads_back_as_itself() {
+        assert_eq!("auto".parse::<CounterChoice>().unwrap().to_string(), "auto");
+        assert_eq!("monotonic-raw".parse::<CounterChoice>().unwrap().to_string(), "monotonic-raw");
+        assert_eq!("kernel".parse::<StampChoice>().unwrap().to_string(), "kernel");
+        assert_eq!("off".parse::<Switchable<FilePath>>().unwrap(), Switchable::Off);
+        assert_eq!("127.0.0.1:1".parse::<Switchable<std::net::SocketAddr>>().unwrap().to_string(), "127.0.0.1:1");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert_eq!("hpet".parse::<CounterChoice>(), Err(Unrecognised));
+        assert_eq!("".parse::<HostName>(), Err(Unrecognised));
+        assert_eq!("a b".parse::<HostName>(), Err(Unrecognised));
+        assert_eq!("x".repeat(254).parse::<HostName>(), Err(Unrecognised));
+        assert_eq!("somewhere".parse::<Switchable<std::net::SocketAddr>>(), Err(Unrecognised));
+        assert_eq!("".parse::<FilePath>(), Err(Unrecognised));
+    }
+}

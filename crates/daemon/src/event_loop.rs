@@ -1,0 +1,213 @@
+//! The one loop that waits: blocking `poll(2)` over signals, sockets and the resolver, with the earliest deadline as its timeout.
+//!
+//! Tens of sockets need no more, and a network simulator that stands between a program and its C library can drive the unmodified
+//! daemon (see the notes on the event loop in ARCHITECTURE.md).
+
+use crate::control::{Listener, Service};
+use crate::keeper::{Keeper, StartError, about};
+use crate::peer::Peer;
+use ffclock_sys::Interest;
+use ffclock_sys::{CancelOnSetTimer, Notice, Signal, Signals, notify};
+use ffclock_units::{Moment, Mono, Span};
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+/// What woke the loop up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wake {
+    Signal,
+    ClockSet,
+    Resolver,
+    Server(usize),
+    Control,
+    Metrics,
+}
+
+/// The ways into the daemon from outside its own network conversations.
+struct Doors {
+    signals: Signals,
+    clock_set: Option<CancelOnSetTimer>,
+    control: Option<Listener<UnixListener>>,
+    control_path: Option<PathBuf>,
+    metrics: Option<Listener<TcpListener>>,
+    watchdog: Option<Watchdog>,
+}
+
+/// A service manager that wants a sign of life now and then.
+struct Watchdog {
+    every: Span,
+    next: Moment<Mono>,
+}
+
+/// Runs until a signal ends it.
+pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) -> Result<(), StartError> {
+    let mut doors = Doors::open(config)?;
+    tell_manager(Notice::Ready);
+    loop {
+        let woken = doors.wait(&keeper)?;
+        let now = ffclock_sys::mono_now();
+        keeper.wake(now);
+        for wake in woken {
+            match wake {
+                Wake::Signal => {
+                    if doors.take_signals(&mut keeper) {
+                        tell_manager(Notice::Stopping);
+                        keeper.stop();
+                        return Ok(());
+                    }
+                }
+                Wake::ClockSet => doors.note_clock_set(&mut keeper),
+                Wake::Resolver => keeper.resolved(),
+                Wake::Server(server) => keeper.readable(server),
+                Wake::Control => serve(&mut doors.control, &mut keeper),
+                Wake::Metrics => serve(&mut doors.metrics, &mut keeper),
+            }
+        }
+        keeper.timeout();
+        doors.feed_watchdog(now);
+    }
+}
+
+fn serve<L: crate::control::Accept>(door: &mut Option<Listener<L>>, keeper: &mut Keeper<'_>) {
+    if let Some(listener) = door {
+        listener.serve(keeper);
+    }
+}
+
+impl Doors {
+    fn open(config: &crate::config::DaemonConfig) -> Result<Self, StartError> {
+        let control_path = config.control.value().map(|path| path.as_path().to_owned());
+        let control = control_path.as_deref().map(listen_for_control).transpose()?;
+        let metrics = config.metrics.value().map(|&address| listen_for_metrics(address)).transpose()?;
+        Ok(Doors {
+            signals: Signals::install().map_err(about("signals"))?,
+            clock_set: CancelOnSetTimer::new().ok(),
+            control,
+            control_path,
+            metrics,
+            watchdog: ffclock_sys::watchdog_interval()
+                .map(|limit| Watchdog { every: limit.halved(), next: ffclock_sys::mono_now() }),
+        })
+    }
+
+    fn feed_watchdog(&mut self, now: Moment<Mono>) {
+        if let Some(watchdog) = self.watchdog.as_mut().filter(|watchdog| now >= watchdog.next) {
+            watchdog.next = now + watchdog.every;
+            tell_manager(Notice::Watchdog);
+        }
+    }
+
+    fn wait(&self, keeper: &Keeper<'_>) -> Result<Vec<Wake>, StartError> {
+        let mut waiting = Waiting::default();
+        waiting.add(Interest::readable(self.signals.as_fd()), Wake::Signal);
+        waiting.add(Interest::readable(keeper.resolver.descriptor()), Wake::Resolver);
+        if let Some(timer) = &self.clock_set {
+            waiting.add(Interest::readable(timer.as_fd()), Wake::ClockSet);
+        }
+        for (server, descriptor) in keeper.peers.iter().map(Peer::descriptor).enumerate() {
+            if let Some(descriptor) = descriptor {
+                waiting.add(Interest::readable(descriptor), Wake::Server(server));
+            }
+        }
+        if let Some(control) = &self.control {
+            control.interests(&mut |interest| waiting.add(interest, Wake::Control));
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.interests(&mut |interest| waiting.add(interest, Wake::Metrics));
+        }
+        let watchdog = self.watchdog.iter().map(|watchdog| watchdog.next);
+        waiting.until(watchdog.fold(keeper.next_timeout(), Moment::min))
+    }
+
+    /// Whether to stop.
+    fn take_signals(&mut self, keeper: &mut Keeper<'_>) -> bool {
+        let mut stop = false;
+        while let Some(signal) = self.signals.take() {
+            match signal {
+                Signal::Hangup => {
+                    tell_manager(Notice::Reloading);
+                    // The keeper has told what was wrong, if anything was; the old configuration then stays in force.
+                    let _ = crate::control::Reporter::reload(keeper);
+                    tell_manager(Notice::Ready);
+                }
+                Signal::Terminate | Signal::Interrupt => stop = true,
+            }
+        }
+        stop
+    }
+
+    fn note_clock_set(&mut self, keeper: &mut Keeper<'_>) {
+        if self.clock_set.as_mut().is_some_and(|timer| timer.was_set().unwrap_or(false)) {
+            keeper.context.journal.notice("somebody set the system clock", "it changes nothing here");
+        }
+    }
+}
+
+/// What is waited for, and what each of it means.
+#[derive(Default)]
+struct Waiting<'a> {
+    interests: Vec<Interest<'a>>,
+    wakes: Vec<Wake>,
+}
+
+impl<'a> Waiting<'a> {
+    fn add(&mut self, interest: Interest<'a>, wake: Wake) {
+        self.interests.push(interest);
+        self.wakes.push(wake);
+    }
+
+    /// What is ready; nothing when the deadline came first.
+    fn until(mut self, deadline: Moment<Mono>) -> Result<Vec<Wake>, StartError> {
+        ffclock_sys::poll(&mut self.interests, Some(deadline)).map_err(about("poll"))?;
+        let pairs = self.interests.iter().zip(self.wakes);
+        let mut ready: Vec<Wake> = pairs.filter(|(interest, _)| interest.is_ready()).map(|(_, wake)| wake).collect();
+        ready.dedup();
+        Ok(ready)
+    }
+}
+
+/// Where no service manager listens there is nobody to tell, and one that cannot be told is no reason to stop.
+fn tell_manager(notice: Notice<'_>) {
+    if let Err(error) = notify(notice) {
+        tracing::warn!(%error, "the service manager cannot be told");
+    }
+}
+
+impl Drop for Doors {
+    fn drop(&mut self) {
+        if let Some(path) = &self.control_path {
+            // It may have been removed already; either way nobody can connect any more.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A socket left behind by a daemon that was killed is replaced; one on which somebody still listens is not.
+fn listen_for_control(path: &Path) -> Result<Listener<UnixListener>, StartError> {
+    let named = || format!("control socket {}", path.display());
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(about(named()))?;
+    }
+    if path.exists() {
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            let running = std::io::Error::other("another ffclockd is running");
+            return Err(about(named())(running));
+        }
+        std::fs::remove_file(path).map_err(about(named()))?;
+    }
+    let socket = UnixListener::bind(path).map_err(about(named()))?;
+    socket.set_nonblocking(true).map_err(about(named()))?;
+    // Status is for everybody; a reload changes nothing that the configuration file does not say.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(about(named()))?;
+    Ok(Listener::new(socket, Service::Control))
+}
+
+fn listen_for_metrics(address: std::net::SocketAddr) -> Result<Listener<TcpListener>, StartError> {
+    let named = || format!("metrics on {address}");
+    let socket = TcpListener::bind(address).map_err(about(named()))?;
+    socket.set_nonblocking(true).map_err(about(named()))?;
+    Ok(Listener::new(socket, Service::Metrics))
+}

@@ -1,0 +1,132 @@
+//! What happened lately: told to the log with rate limits, and kept for status.
+
+use crate::control::report::EventReport;
+use crate::limiter::Limiter;
+use ffclock_units::{Moment, Mono};
+use std::collections::{BTreeMap, VecDeque};
+
+/// So many events are kept for status.
+const KEPT: usize = 64;
+/// So many kinds of message have a limiter of their own; the kinds are literals of this crate and servers are few.
+const MOST_KINDS: usize = 1024;
+
+/// How loud an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// For the log only, and only when asked for.
+    Detail,
+    /// Worth knowing.
+    Notice,
+    /// Something is wrong.
+    Warning,
+}
+
+/// One event before it is told.
+pub(crate) struct Entry<'a> {
+    pub(crate) weight: Weight,
+    /// The server it concerns.
+    pub(crate) source: Option<&'a str>,
+    /// The kind, by which it is limited.
+    pub(crate) kind: &'static str,
+    /// What makes this one special; may be empty.
+    pub(crate) detail: &'a str,
+}
+
+/// The memory of what happened.
+pub(crate) struct Journal {
+    start: Moment<Mono>,
+    now: Moment<Mono>,
+    limiters: BTreeMap<(String, &'static str), Limiter>,
+    kept: VecDeque<EventReport>,
+}
+
+impl Journal {
+    pub(crate) fn new(start: Moment<Mono>) -> Self {
+        Journal { start, now: start, limiters: BTreeMap::new(), kept: VecDeque::with_capacity(KEPT) }
+    }
+
+    /// Everything from now on happens at `now`.
+    pub(crate) fn set_now(&mut self, now: Moment<Mono>) {
+        self.now = now;
+    }
+
+    /// Tells an event, unless one of its kind was told within the last minute.
+    pub(crate) fn tell(&mut self, entry: &Entry<'_>) {
+        let source = entry.source.unwrap_or_default();
+        let key = (source.to_owned(), entry.kind);
+        if self.limiters.len() >= MOST_KINDS && !self.limiters.contains_key(&key) {
+            self.limiters.clear();
+        }
+        let Some(left_out) = self.limiters.entry(key).or_default().admit(self.now) else { return };
+        let detail = if entry.detail.is_empty() { String::new() } else { format!(": {}", entry.detail) };
+        let text = format!("{}{detail}", entry.kind);
+        match entry.weight {
+            Weight::Detail => tracing::debug!(source, left_out, "{text}"),
+            Weight::Notice => tracing::info!(source, left_out, "{text}"),
+            Weight::Warning => tracing::warn!(source, left_out, "{text}"),
+        }
+        if entry.weight != Weight::Detail {
+            self.keep(EventReport {
+                at_s: (self.now - self.start).as_seconds(),
+                source: entry.source.map(str::to_owned),
+                text,
+            });
+        }
+    }
+
+    /// A notice without a server.
+    pub(crate) fn notice(&mut self, kind: &'static str, detail: &str) {
+        self.tell(&Entry { weight: Weight::Notice, source: None, kind, detail });
+    }
+
+    /// A warning without a server.
+    pub(crate) fn warn(&mut self, kind: &'static str, detail: &str) {
+        self.tell(&Entry { weight: Weight::Warning, source: None, kind, detail });
+    }
+
+    /// The latest events, oldest first.
+    pub(crate) fn latest(&self) -> Vec<EventReport> {
+        self.kept.iter().cloned().collect()
+    }
+
+    /// Seconds since the start.
+    pub(crate) fn uptime_s(&self) -> f64 {
+        (self.now - self.start).as_seconds()
+    }
+
+    fn keep(&mut self, event: EventReport) {
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::Span;
+
+    #[test]
+    fn a_flood_is_one_line_and_a_count() {
+        let start = Moment::from_origin(Span::ZERO);
+        let mut journal = Journal::new(start);
+        for _ in 0..500 {
+            journal.warn("a server lies", "");
+        }
+        journal.notice("another kind", "with detail");
+        assert_eq!(journal.latest().len(), 2);
+        assert_eq!(journal.latest()[1].text, "another kind: with detail");
+    }
+
+    #[test]
+    fn only_the_latest_are_kept() {
+        let mut journal = Journal::new(Moment::from_origin(Span::ZERO));
+        for hour in 0..2 * KEPT as i64 {
+            journal.set_now(Moment::from_origin(Span::from_secs(hour * 3600)));
+            journal.notice("hourly", "");
+        }
+        assert_eq!(journal.latest().len(), KEPT);
+        assert_eq!(journal.latest()[0].at_s, KEPT as f64 * 3600.0);
+    }
+}

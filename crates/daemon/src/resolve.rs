@@ -1,0 +1,95 @@
+//! Names to addresses, off the time path: the resolver of the C library blocks, so each look-up has a short-lived thread of its own.
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What a look-up found.
+pub(crate) struct Resolved {
+    /// The server whose name was looked up, as [`crate::peer::Peer::name`] calls it.
+    pub(crate) name: String,
+    /// The addresses, or why there are none.
+    pub(crate) outcome: Result<Vec<SocketAddr>, String>,
+}
+
+/// Starts look-ups and collects their results.
+pub(crate) struct Resolver {
+    results: Receiver<Resolved>,
+    sender: Sender<Resolved>,
+    wake: PipeReader,
+    waker: PipeWriter,
+}
+
+impl Resolver {
+    /// A resolver without look-ups.
+    ///
+    /// # Errors
+    /// No pipe could be made.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let (wake, waker) = std::io::pipe()?;
+        let (sender, results) = channel();
+        Ok(Resolver { results, sender, wake, waker })
+    }
+
+    /// Looks up the host of the server called `name`.
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub(crate) fn start(&self, name: &str, host: &str, port: u16) -> std::io::Result<()> {
+        let mut waker = self.waker.try_clone()?;
+        let sender = self.sender.clone();
+        let (name, host) = (name.to_owned(), host.to_owned());
+        let look_up = move || {
+            let outcome = look_up(&host, port);
+            if sender.send(Resolved { name, outcome }).is_ok() {
+                // One byte a result; a pipe too full to take it is readable anyway.
+                let _ = waker.write(&[0]);
+            }
+        };
+        std::thread::Builder::new().name("resolve".to_owned()).stack_size(256 * 1024).spawn(look_up).map(drop)
+    }
+
+    /// The descriptor that becomes readable when a result waits.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// The next result; called once for each time that the descriptor is readable.
+    pub(crate) fn take(&mut self) -> Option<Resolved> {
+        let mut byte = [0];
+        let _ = self.wake.read(&mut byte);
+        self.results.try_recv().ok()
+    }
+}
+
+/// The address that a name spells out itself, if it is one.
+pub(crate) fn literal(name: &str, port: u16) -> Option<SocketAddr> {
+    name.parse().ok().map(|ip| SocketAddr::new(ip, port))
+}
+
+fn look_up(name: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    let addresses: Vec<_> = (name, port).to_socket_addrs().map_err(|error| error.to_string())?.collect();
+    if addresses.is_empty() { Err("the name has no address".to_owned()) } else { Ok(addresses) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_need_no_look_up() {
+        assert_eq!(literal("192.0.2.7", 123), Some("192.0.2.7:123".parse().unwrap()));
+        assert_eq!(literal("2001:db8::1", 124), Some("[2001:db8::1]:124".parse().unwrap()));
+        assert_eq!(literal("ntp.example", 123), None);
+    }
+
+    #[test]
+    fn a_result_arrives_through_the_descriptor() {
+        let mut resolver = Resolver::new().unwrap();
+        resolver.start("the server", "localhost", 123).unwrap();
+        let result = resolver.take().unwrap();
+        assert_eq!(result.name, "the server");
+        assert!(result.outcome.unwrap().iter().all(|address| address.ip().is_loopback() && address.port() == 123));
+    }
+}

@@ -1,0 +1,54 @@
+//! What happened, in words for logs and status.
+
+use ffclock_estimator::{Event, Rejection, Verdict};
+use ffclock_units::Status;
+
+/// The name of a status in logs, metrics and the control protocol.
+pub(crate) fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Unsynchronised => "unsynchronised",
+        Status::WarmingUp => "warming-up",
+        Status::FreeRunning => "free-running",
+        Status::Synchronised => "synchronised",
+    }
+}
+
+/// An event of the estimator that an operator wants to hear of; `None` for those of regular work.
+pub(crate) fn notable(event: Event) -> Option<&'static str> {
+    match event {
+        Event::FloorShiftUp => Some("the path became longer: the round-trip floor was raised"),
+        Event::FloorShiftDown => Some("the path became shorter: the round-trip floor fell"),
+        Event::RateInsane => Some("a rate too far off to be believed was dropped"),
+        Event::OffsetInsane => Some("a correction too large to be believed was dropped"),
+        Event::ServerStepAccepted => Some("the server insisted on another time: it is believed now"),
+        Event::IdentityChanged => Some("the server follows another reference"),
+        Event::WanderExceeded => {
+            Some("the counter's rate moved by more than the configured wander: the bound was widened")
+        }
+        Event::MemoryDropped => Some("the remembered rate proved wrong and was dropped"),
+        Event::AsymmetryContradicted => Some("the stated error of the asymmetry contradicts the exchanges"),
+        Event::Restarted => Some("the counter left its nominal range: a new start"),
+        Event::WarmupEnded => Some("warm-up is over"),
+        Event::RateUpdated
+        | Event::LocalRateUpdated
+        | Event::LocalRateLost
+        | Event::OffsetUpdated
+        | Event::OffsetHeld
+        | Event::OutsideProof => None,
+    }
+}
+
+/// Why an exchange did not move the estimate; `None` when it did.
+pub(crate) fn unused(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Used => None,
+        Verdict::FloorOnly => Some("the server has just changed: the exchange counts for the floor only"),
+        Verdict::Contradiction => Some("the server contradicts what it said before: not believed"),
+        Verdict::Rejected(Rejection::OutOfOrder) => Some("exchange out of order"),
+        Verdict::Rejected(Rejection::NegativeRoundTrip) => {
+            Some("the server claims to have kept the request longer than the round trip")
+        }
+        Verdict::Rejected(Rejection::RoundTripTooLong) => Some("the round trip is too long to say anything"),
+        Verdict::Rejected(Rejection::ServerBackwards) => Some("the server replied before it received"),
+    }
+}

@@ -1,0 +1,203 @@
+//! What bad input gets: hostile packets, lying servers, broken files. The clock never publishes a bound that the truth leaves, keeps what
+//! it knew and says what happened.
+
+mod common;
+
+use common::server::{TestServer, Truth};
+use common::{Daemon, Judge, Scratch, server_section};
+use ffclock_counter::CounterKind;
+use ffclock_daemon::control::report::Answer;
+use ffclock_units::{Bound, Span, Status};
+use ffclock_wire::{LeapIndicator, NtpTimestamp, Packet};
+use std::time::Duration;
+
+struct Case {
+    scratch: Scratch,
+    server: TestServer,
+    daemon: Daemon,
+    judge: Judge,
+}
+
+/// A daemon that has settled on a good server.
+fn settled(name: &str) -> Case {
+    let scratch = Scratch::new(name);
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let section = server_section(server.address, "reply_timeout = \"50 ms\"\nunreachable_after = 4");
+    let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
+    let judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    daemon.wait_for("30 exchanges", |status| status.sources[0].used >= 30);
+    Case { scratch, server, daemon, judge }
+}
+
+impl Case {
+    fn rejected(&self, reason: &str) -> u64 {
+        let status = self.daemon.status().expect("the daemon answers");
+        status.sources[0].rejected.iter().find(|(name, _)| name == reason).map_or(0, |(_, count)| *count)
+    }
+
+    fn wait_rejected(&self, reason: &str) {
+        self.daemon.wait_for(reason, |status| {
+            status.sources[0].rejected.iter().any(|(name, count)| name == reason && *count >= 3)
+        });
+    }
+}
+
+#[test]
+fn hostile_packets_are_counted_and_change_nothing() {
+    let mut case = settled("hostile");
+    case.server.behave(|behaviour| {
+        behaviour.before = vec![
+            |_, _| b"short".to_vec(),
+            |_, reply| [reply.encode().to_vec(), vec![0x5a; 2000]].concat(),
+            |_, reply| {
+                Packet { origin: NtpTimestamp::from_raw(1), receive: NtpTimestamp::from_raw(1 << 40), ..*reply }
+                    .encode()
+                    .to_vec()
+            },
+            |request, _| request.encode().to_vec(),
+        ];
+        behaviour.copies = 2;
+    });
+    for reason in ["truncated", "wrong-origin", "mode", "duplicate"] {
+        case.wait_rejected(reason);
+    }
+    let used = case.daemon.status().unwrap().sources[0].used;
+    case.daemon.wait_for("more exchanges", |status| status.sources[0].used > used + 5);
+    let (reading, error) = case.judge.watch(Duration::from_millis(300)).unwrap();
+    assert!(reading.status >= Status::WarmingUp);
+    assert!(error.abs() < Span::from_millis(2), "{error}");
+}
+
+#[test]
+fn a_server_that_jumps_is_not_followed() {
+    for (name, jump) in [("jump-150ms", Span::from_millis(150)), ("jump-1h", Span::from_secs(3600))] {
+        let mut case = settled(name);
+        case.server.behave(|behaviour| behaviour.lie = jump);
+        case.daemon.wait_for("the contradiction in the events", |status| {
+            status.events.iter().any(|event| event.text.contains("contradicts"))
+        });
+        let (_, error) = case.judge.watch(Duration::from_millis(700)).unwrap();
+        assert!(error.abs() < Span::from_millis(2), "{name}: {error}");
+        case.server.behave(|behaviour| behaviour.lie = Span::ZERO);
+        let used = case.daemon.status().unwrap().sources[0].used;
+        case.daemon.wait_for("exchanges again", |status| status.sources[0].used > used + 3);
+        case.judge.watch(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_server_out_of_order_is_lost_not_believed() {
+    for (reason, spoil) in [
+        ("stratum", (|behaviour| behaviour.stratum = 16) as fn(&mut common::server::Behaviour)),
+        ("unsynchronised", |behaviour| behaviour.leap = LeapIndicator::Unsynchronised),
+        ("root-distance", |behaviour| behaviour.root_dispersion = Bound::of(Span::from_secs(5))),
+    ] {
+        let mut case = settled(reason);
+        assert_eq!(case.rejected(reason), 0);
+        case.server.behave(spoil);
+        case.wait_rejected(reason);
+        case.daemon.wait_for("free running", |status| {
+            status.clock.as_ref().is_some_and(|clock| clock.status == "free-running")
+        });
+        case.judge.watch(Duration::from_millis(200)).unwrap();
+    }
+}
+
+#[test]
+fn a_refusal_is_obeyed() {
+    let case = settled("kiss");
+    case.server.behave(|behaviour| {
+        behaviour.stratum = 0;
+        behaviour.reference_id = u32::from_be_bytes(*b"DENY");
+    });
+    case.daemon.wait_for("refused", |status| status.sources[0].state == "refused");
+    let sent = case.daemon.status().unwrap().sources[0].sent;
+    std::thread::sleep(Duration::from_millis(800));
+    assert_eq!(case.daemon.status().unwrap().sources[0].sent, sent, "nothing more is sent");
+}
+
+#[test]
+fn a_lie_about_the_dispersion_stays_within_what_it_claims() {
+    // The server says 20 ms and is 15 ms off from the first packet on: the bound contains the truth because the claim is true.
+    let scratch = Scratch::new("dispersion");
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    server.behave(|behaviour| {
+        behaviour.root_dispersion = Bound::of(Span::from_millis(20));
+        behaviour.lie = Span::from_millis(15);
+    });
+    let daemon = Daemon::start(&scratch, &(scratch.daemon_section("") + &server_section(server.address, "")));
+    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    daemon.wait_for("20 exchanges", |status| status.sources[0].used >= 20);
+    let (reading, error) = judge.watch(Duration::from_millis(300)).unwrap();
+    assert!(reading.bound >= Bound::of(Span::from_millis(15)), "{reading:?} {error}");
+}
+
+#[test]
+fn a_broken_page_is_made_anew() {
+    let scratch = Scratch::new("broken-page");
+    std::fs::write(scratch.page(), vec![0xa5; 4096]).unwrap();
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let daemon = Daemon::start(&scratch, &(scratch.daemon_section("") + &server_section(server.address, "")));
+    daemon.wait_for("an estimate", |status| status.clock.is_some());
+    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    assert!(judge.watch(Duration::from_millis(200)).is_some());
+}
+
+#[test]
+fn a_broken_configuration_is_refused_and_the_old_one_kept() {
+    let case = settled("reload");
+    let used = case.daemon.status().unwrap().sources[0].used;
+    case.scratch.write_config("counter = \"sundial\"\n");
+    case.daemon.signal("HUP");
+    case.daemon.wait_for("the refusal", |status| status.events.iter().any(|event| event.text.contains("refused")));
+    match case.daemon.ask("{\"command\":\"reload\"}") {
+        Some(Answer::Error { message }) => assert!(message.contains("sundial"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+    let section = server_section(case.server.address, "asymmetry = \"1 us\"");
+    case.scratch.write_config(&(case.scratch.daemon_section("counter = \"tsc\"") + &section));
+    assert_eq!(case.daemon.ask("{\"command\":\"reload\"}"), Some(Answer::Reloaded));
+    let after = case.daemon.status().unwrap();
+    assert!(after.sources[0].used >= used, "a reload loses nothing: {} then {}", used, after.sources[0].used);
+}
+
+#[test]
+fn what_cannot_start_says_why() {
+    let scratch = Scratch::new("refused");
+    let cases = [
+        ("[[server]]\naddress = \"192.0.2.1\"\npol = \"16 s\"\n", "line 3: unknown key `pol`"),
+        ("", "no [[server]]"),
+        ("[[server]]\naddress = 1.5e\n", "line 2"),
+    ];
+    for (text, expected) in cases {
+        let path = scratch.write_config(text);
+        for check in [&["--check-config"][..], &[]] {
+            let output = std::process::Command::new(env!("CARGO_BIN_EXE_ffclockd"))
+                .args(check)
+                .arg("--config")
+                .arg(&path)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!output.status.success());
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_nothing_else() {
+    let scratch = Scratch::new("full-disk");
+    let record = scratch.path().join("record");
+    // A directory that cannot be made: its parent is a file.
+    std::fs::write(&record, "").unwrap();
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let top = scratch.daemon_section(&format!("record = \"{}/below\"", record.display()));
+    let daemon = Daemon::start(&scratch, &(top + &server_section(server.address, "")));
+    let status = daemon.wait_for("an estimate", |status| status.clock.is_some());
+    assert!(status.events.iter().any(|event| event.text.contains("cannot record")), "{:?}", status.events);
+}

@@ -1,0 +1,106 @@
+//! The daemon keeps time over real packets: with each counter and each kind of stamps, over IPv4 and IPv6, through losses and restarts.
+
+mod common;
+
+use common::server::{TestServer, Truth};
+use common::{Daemon, Judge, Scratch, server_section};
+use ffclock_counter::CounterKind;
+use ffclock_units::{Span, Status};
+use std::time::Duration;
+
+fn keeps_time(name: &str, kind: CounterKind, stamps: &str, listen: &str) {
+    let scratch = Scratch::new(name);
+    let truth = Truth::beginning_now(kind);
+    let server = TestServer::start(listen, truth);
+    let top = scratch.daemon_section(&format!("counter = \"{}\"\nstamps = \"{stamps}\"", kind.name()));
+    let daemon = Daemon::start(&scratch, &(top + &server_section(server.address, "")));
+    let mut judge = Judge::new(&scratch, kind, truth);
+    let status = daemon.wait_for("20 exchanges", |status| status.sources[0].used >= 20);
+    assert_eq!(status.counter.name, kind.name());
+    assert_eq!(status.stamps, stamps);
+    let (reading, error) = judge.watch(Duration::from_millis(500)).expect("there is an estimate");
+    assert!(reading.status >= Status::WarmingUp, "{reading:?}");
+    assert!(error.abs() < Span::from_millis(2), "error {error}");
+    assert!(judge.readings > 100);
+}
+
+#[test]
+fn with_the_cpu_counter_and_kernel_stamps() {
+    keeps_time("tsc-kernel", CounterKind::Tsc, "kernel", "127.0.0.1:0");
+}
+
+#[test]
+fn with_the_cpu_counter_and_user_stamps() {
+    keeps_time("tsc-user", CounterKind::Tsc, "user", "127.0.0.1:0");
+}
+
+#[test]
+fn with_the_raw_clock_and_kernel_stamps() {
+    keeps_time("raw-kernel", CounterKind::MonotonicRaw, "kernel", "127.0.0.1:0");
+}
+
+#[test]
+fn with_the_raw_clock_and_user_stamps_over_ipv6() {
+    keeps_time("raw-user", CounterKind::MonotonicRaw, "user", "[::1]:0");
+}
+
+#[test]
+fn a_server_that_stops_leaves_the_clock_running_free() {
+    let scratch = Scratch::new("stops");
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let section = server_section(server.address, "reply_timeout = \"50 ms\"\nunreachable_after = 4");
+    let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
+    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    daemon.wait_for("20 exchanges", |status| status.sources[0].used >= 20);
+    let (before, _) = judge.read().expect("there is an estimate");
+    server.behave(|behaviour| behaviour.silent = true);
+    daemon.wait_for("free running", |status| status.clock.as_ref().is_some_and(|clock| clock.status == "free-running"));
+    let (lost, _) = judge.watch(Duration::from_millis(300)).expect("the clock goes on");
+    assert_eq!(lost.status, Status::FreeRunning);
+    assert!(lost.bound > before.bound, "the bound grows: {} -> {}", before.bound, lost.bound);
+    server.behave(|behaviour| behaviour.silent = false);
+    daemon.wait_for("the server again", |status| {
+        status.sources[0].state == "reachable"
+            && status.clock.as_ref().is_some_and(|clock| clock.status != "free-running")
+    });
+    judge.watch(Duration::from_millis(300));
+}
+
+#[test]
+fn the_better_of_two_servers_is_published() {
+    let scratch = Scratch::new("two");
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let vague = TestServer::start("127.0.0.1:0", truth);
+    let exact = TestServer::start("127.0.0.1:0", truth);
+    vague.behave(|behaviour| behaviour.root_dispersion = ffclock_units::Bound::of(Span::from_millis(20)));
+    let config = scratch.daemon_section("") + &server_section(vague.address, "") + &server_section(exact.address, "");
+    let daemon = Daemon::start(&scratch, &config);
+    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let name = format!("127.0.0.1:{}", exact.address.port());
+    let status = daemon.wait_for("the exact server", |status| status.selected.as_deref() == Some(name.as_str()));
+    assert_eq!(status.sources.len(), 2);
+    exact.behave(|behaviour| behaviour.silent = true);
+    daemon.wait_for("the vague server", |status| status.selected.as_deref() != Some(name.as_str()));
+    judge.watch(Duration::from_millis(200));
+}
+
+#[test]
+fn the_rate_is_remembered_across_a_restart() {
+    let scratch = Scratch::new("memory");
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let config = scratch.daemon_section("counter = \"tsc\"") + &server_section(server.address, "");
+    let mut first = Daemon::start(&scratch, &config);
+    let before = first.wait_for("40 exchanges", |status| status.sources[0].used >= 40);
+    let epoch = before.counter.epoch;
+    first.signal("TERM");
+    assert!(first.wait(), "a clean stop is a success");
+    assert!(!scratch.path().join("control").exists(), "the control socket is removed");
+    assert!(scratch.path().join("state/rate-tsc.json").exists(), "{}", first.log());
+    let second = Daemon::start(&scratch, &config);
+    let after = second.wait_for("an estimate", |status| status.clock.is_some());
+    let rate_bound = after.clock.expect("just seen").rate_bound_ppm;
+    assert!(rate_bound < 100.0, "the first estimate rests on the remembered rate: {rate_bound} ppm");
+    assert!(after.counter.epoch > epoch, "stamps of before the restart are told apart");
+}
