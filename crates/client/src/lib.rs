@@ -1,1 +1,27 @@
-//! To be built.
+//! libffclock: reads the clock that `ffclockd` publishes, from Rust and from C.
+//!
+//! A [`Clock`] maps the page of the daemon and reads the same counter. Nothing is asked of the daemon and no system call is made: a
+//! reading is a counter value and a multiplication. Every [`Reading`] comes with its bound and its status, all from one publication. Taking a
+//! [`Stamp`] and converting it are separate steps, so that the conversion can wait until it disturbs nobody, and profits from what the
+//! daemon has learnt since. Intervals come from the difference clock, which is never corrected.
+//! ```no_run
+//! use ffclock_client::Clock;
+//! let clock = Clock::open()?;
+//! let begin = clock.stamp();
+//! let end = clock.stamp();
+//! println!("{:?} +- {:?}", clock.now()?.time, clock.now()?.bound);
+//! println!("{:?}", clock.elapsed(begin, end)?.span);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//! The C interface is in `include/ffclock.h`; its guide is `docs/client.md`.
+#![deny(missing_docs)]
+
+mod clock;
+mod open;
+mod stamp;
+
+pub use clock::{Clock, WaitError};
+pub use ffclock_page::{Interval, PageError, ReadError, Snapshot};
+pub use ffclock_units::{Bound, Reading, Status};
+pub use open::OpenError;
+pub use stamp::Stamp;

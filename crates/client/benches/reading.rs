@@ -1,0 +1,246 @@
+//! What a reading costs, against the cheapest things that it could be compared with. Prints one JSON line per figure.
+//!
+//! `cargo bench -p ffclock-client`; `FFCLOCK_BENCH_READS` scales the search for torn reads (10^9 by default). Figures of one comparison
+//! are measured in turns, so that a disturbance meets them all, and the medians of the blocks are compared.
+
+use ffclock_client::Clock;
+use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_page::{CounterId, Publication, Writer};
+use ffclock_sys::SharedPage;
+use ffclock_units::{
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, Status, Ticks,
+};
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Calls between two looks at the time: short enough to fall between two interruptions.
+const BLOCK: u32 = 2_000;
+/// Blocks of each kind.
+const BLOCKS: usize = 1_001;
+/// How often the writer begins and stops.
+const TURNS: usize = 20;
+/// Ticks per second that the page of the benchmark claims; the conversion does not depend on it.
+const HERTZ: f64 = 2.7e9;
+const CPU: CounterId = if cfg!(target_arch = "aarch64") { CounterId::ArmVirtual } else { CounterId::Tsc };
+
+fn main() {
+    let bench = Bench::new();
+    bench.reading();
+    bench.stamping();
+    bench.converting();
+    bench.reading_while_a_writer_publishes();
+    bench.torn_reads();
+}
+
+/// What a figure must not exceed.
+enum Goal {
+    /// As a multiple of what it is compared with.
+    Ratio(f64),
+    /// In its own unit.
+    Value(f64),
+}
+
+fn report(name: &str, (value, unit): (f64, &str), (against, base): (&str, f64), goal: Goal) {
+    let ratio = value / base;
+    let (goal, met) = match goal {
+        Goal::Ratio(goal) => (format!("ratio <= {goal}"), ratio <= goal),
+        Goal::Value(goal) => (format!("value <= {goal}"), value <= goal),
+    };
+    println!(
+        "{{\"name\":\"{name}\",\"value\":{value:.2},\"unit\":\"{unit}\",\"against\":\"{against}: {base:.2}\",\
+         \"ratio\":{ratio:.3},\"goal\":\"{goal}\",\"met\":{met}}}"
+    );
+}
+
+/// Time per call of one block, in ns.
+#[inline(always)]
+fn block<T>(mut call: impl FnMut() -> T) -> f64 {
+    let begin = Instant::now();
+    for _ in 0..BLOCK {
+        black_box(&call());
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(BLOCK)
+}
+
+/// The medians of blocks measured in turns, in ns per call.
+fn medians<const N: usize>(mut blocks: [&mut dyn FnMut() -> f64; N]) -> [f64; N] {
+    let mut times: [Vec<f64>; N] = core::array::from_fn(|_| Vec::with_capacity(BLOCKS));
+    for _ in 0..BLOCKS {
+        times.iter_mut().zip(&mut blocks).for_each(|(times, block)| times.push(block()));
+    }
+    times.map(median)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The mean without the slowest tenth. A median would not see the few blocks in which a publication falls.
+fn mean_of_most(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.truncate(values.len() * 9 / 10);
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// `clock_gettime(CLOCK_REALTIME)`: through the vDSO where the kernel has one.
+#[inline(always)]
+fn system_time() -> libc::timespec {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a place for the result.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    time
+}
+
+/// A page in shared memory, as a daemon would have it, and a clock that reads it.
+struct Bench {
+    path: PathBuf,
+    clock: Clock,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("ffclock-bench-{}/page", std::process::id()));
+        write_page(&path, |writer| writer.publish(&publication()));
+        let clock = Clock::open_at(&path).expect("the page just made");
+        Bench { path, clock }
+    }
+
+    fn reading(&self) {
+        let [system, fenced, now] =
+            medians([&mut || block(system_time), &mut || block(|| read_ordered(CounterKind::Tsc)), &mut || {
+                block(|| self.clock.now())
+            }]);
+        report("now", (now, "ns"), ("clock_gettime(CLOCK_REALTIME)", system), Goal::Ratio(0.8));
+        report("now beyond the counter", (now - fenced, "ns"), ("fenced counter read", fenced), Goal::Value(2.1));
+    }
+
+    fn stamping(&self) {
+        let [fenced, stamp] =
+            medians([&mut || block(|| read_ordered(CounterKind::Tsc)), &mut || block(|| self.clock.stamp())]);
+        report("stamp", (stamp, "ns"), ("fenced counter read", fenced), Goal::Ratio(1.1));
+    }
+
+    fn converting(&self) {
+        let (first, second) = (self.clock.stamp(), self.clock.stamp());
+        let [empty, at, elapsed] = medians([
+            &mut || block(|| (*black_box(&first), *black_box(&second))),
+            &mut || block(|| self.clock.at(*black_box(&first))),
+            &mut || block(|| self.clock.elapsed(*black_box(&first), *black_box(&second))),
+        ]);
+        report("at", (at - empty, "ns"), ("empty loop", empty), Goal::Value(10.0));
+        report("elapsed beyond two stamps", (elapsed - empty, "ns"), ("empty loop", empty), Goal::Value(5.0));
+    }
+
+    fn reading_while_a_writer_publishes(&self) {
+        let (busy, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        let [idle, disturbed] = thread::scope(|scope| {
+            scope.spawn(|| write_page(&self.path, |writer| publish_while(writer, &busy, &done)));
+            let mut times = [Vec::new(), Vec::new()];
+            for turn in 0..2 * TURNS {
+                busy.store(turn % 2 == 1, Ordering::Relaxed);
+                times[turn % 2].extend((0..BLOCKS).map(|_| block(|| self.clock.now())));
+            }
+            done.store(true, Ordering::Relaxed);
+            times.map(mean_of_most)
+        });
+        report("now with 1000 publications/s", (disturbed, "ns"), ("now with an idle writer", idle), Goal::Ratio(1.1));
+    }
+
+    /// Every publication lies on the same line, so every whole reading does; one of two publications would not.
+    fn torn_reads(&self) {
+        let reads: u64 =
+            std::env::var("FFCLOCK_BENCH_READS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000_000);
+        let done = AtomicBool::new(false);
+        let (torn, publications) = thread::scope(|scope| {
+            let writer = scope.spawn(|| write_page(&self.path, |writer| publish_along_the_line(writer, &done)));
+            let torn =
+                (0..reads).filter(|_| !self.clock.snapshot().is_ok_and(|snapshot| on_the_line(&snapshot))).count();
+            done.store(true, Ordering::Relaxed);
+            (torn, writer.join().expect("the writer"))
+        });
+        report(
+            "torn reads",
+            (torn as f64, "reads"),
+            (&format!("{reads} reads, publications"), publications as f64),
+            Goal::Value(0.0),
+        );
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let directory = self.path.parent().expect("the directory of the page");
+        std::fs::remove_dir_all(directory).expect("the directory just made");
+    }
+}
+
+fn write_page<T>(path: &std::path::Path, work: impl FnOnce(&mut Writer<SharedPage>) -> T) -> T {
+    let page = SharedPage::create(path).expect("a page in the directory for temporary files");
+    work(&mut Writer::open(page, None))
+}
+
+fn publication() -> Publication {
+    let counter = read_ordered(CounterKind::Tsc);
+    let period = Period::from_hertz(HERTZ).expect("a period");
+    Publication {
+        counter_id: CPU,
+        epoch: CounterEpoch::from_raw(1),
+        epoch_begin: Counter::from_raw(0),
+        estimate: Estimate {
+            counter,
+            time: Moment::from_origin(Span::from_secs(1_800_000_037)),
+            period,
+            uncertainty: Bound::of(Span::from_micros(2)),
+            uncertainty_growth: GrowthRate::of(Rate::from_ppb(20.0)),
+            bound: Bound::of(Span::from_micros(50)),
+            bound_growth: GrowthRate::of(Rate::from_ppb(100.0)),
+            difference_period: period,
+            difference_bound: GrowthRate::of(Rate::from_ppb(50.0)),
+            status: Status::Synchronised,
+        },
+        leap: LeapStep { before: 36, after: 37, at: 1_483_228_836 },
+        valid_until: counter + period.ticks_in(Span::from_secs(3600)),
+        server: None,
+    }
+}
+
+fn publish_while(writer: &mut Writer<SharedPage>, busy: &AtomicBool, done: &AtomicBool) {
+    let publication = publication();
+    while !done.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(1));
+        if busy.load(Ordering::Relaxed) {
+            writer.publish(&publication);
+        }
+    }
+}
+
+/// Publishes without pause; the time, the bound and the uncertainty each say what the counter is.
+fn publish_along_the_line(writer: &mut Writer<SharedPage>, done: &AtomicBool) -> u64 {
+    let mut publication = publication();
+    let mut count = 0;
+    while !done.load(Ordering::Relaxed) {
+        count += 1;
+        publication.estimate.counter = Counter::from_raw(count);
+        publication.estimate.time = Moment::from_origin(Span::from_secs(count as i64));
+        publication.estimate.bound = Bound::of(Span::from_secs(count as i64));
+        publication.valid_until = Counter::from_raw(count) + Ticks::from_raw(1);
+        writer.publish(&publication);
+    }
+    count
+}
+
+fn on_the_line(snapshot: &ffclock_page::Snapshot) -> bool {
+    snapshot.estimate().is_some_and(|estimate| {
+        let count = estimate.counter.raw();
+        let expected = Span::from_secs(count as i64);
+        let first = estimate.time.since_origin() == Span::from_secs(1_800_000_037);
+        first
+            || (estimate.time.since_origin() == expected
+                && estimate.bound.as_span() == expected
+                && snapshot.valid_until().raw() == count + 1)
+    })
+}

@@ -1,0 +1,176 @@
+//! The clock as a program has it.
+
+use crate::open::{self, CPU_COUNTER};
+use crate::stamp::NO_EPOCH;
+use crate::{OpenError, Stamp};
+use core::time::Duration;
+use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_page::{CounterId, Interval, PageError, ReadError, Reader, Snapshot};
+use ffclock_sys::SharedPageReader;
+use ffclock_units::{Bound, Reading, Status};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
+
+/// How often [`Clock::wait_until`] looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The clock that a daemon publishes. It can be shared between threads; none ever waits for another, nor for the daemon.
+///
+/// A restarted daemon goes on in the same page. Only where somebody has removed the file does a new one appear that this clock does
+/// not see; its readings are then [`Status::Unsynchronised`] after a while, and [`reopen`](Self::reopen) finds the new file.
+#[derive(Debug)]
+pub struct Clock {
+    page: SharedPageReader,
+    path: PathBuf,
+    /// The counter of the page when it was opened; readings are quick as long as it is the same.
+    counter_id: CounterId,
+    kind: CounterKind,
+}
+
+/// The clock did not become good enough in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the clock did not come within the bound in time")]
+pub struct WaitError {
+    /// The last look at it.
+    pub last: Result<Reading, ReadError>,
+}
+
+impl Clock {
+    /// Opens the page named by `$FFCLOCK_PAGE`; else `/run/ffclock/page`; else `$XDG_RUNTIME_DIR/ffclock/page`.
+    ///
+    /// # Errors
+    /// As [`open_at`](Self::open_at).
+    pub fn open() -> Result<Self, OpenError> {
+        Self::open_at(&open::default_path())
+    }
+
+    /// Opens the page at `path`. It may still be empty: [`wait_until`](Self::wait_until) waits for the first estimate.
+    ///
+    /// # Errors
+    /// Where the file is missing, forbidden, of a wrong size, of another version, damaged or of an earlier boot.
+    pub fn open_at(path: &Path) -> Result<Self, OpenError> {
+        let page = open::open_page(path)?;
+        let published = Reader::new(page.words()).mark().map(|mark| mark.counter_id);
+        let (counter_id, kind) =
+            published.ok().and_then(|id| Some((id, open::kind_of(id)?))).unwrap_or((CPU_COUNTER, CounterKind::Tsc));
+        Ok(Clock { page, path: path.to_owned(), counter_id, kind })
+    }
+
+    /// Opens the page at the same path again. Without success the clock stays as it was.
+    ///
+    /// # Errors
+    /// As [`open_at`](Self::open_at).
+    pub fn reopen(&mut self) -> Result<(), OpenError> {
+        *self = Self::open_at(&self.path)?;
+        Ok(())
+    }
+
+    /// Where the page is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The present time with its bound and status, the counter being read after everything that the program did before.
+    ///
+    /// # Errors
+    /// [`ReadError::NoEstimate`] or [`ReadError::Page`]; other errors where the page is about a counter that this machine has not.
+    #[inline]
+    pub fn now(&self) -> Result<Reading, ReadError> {
+        let counter = read_ordered(self.kind);
+        match self.reader().reading_at(counter, self.counter_id) {
+            Err(ReadError::OtherCounter(id)) => self.now_by(id),
+            result => result,
+        }
+    }
+
+    /// The time by a counter that the daemon has changed to since the page was opened.
+    #[cold]
+    #[inline(never)]
+    fn now_by(&self, id: CounterId) -> Result<Reading, ReadError> {
+        let kind = open::kind_of(id).ok_or(ReadError::OtherCounter(id))?;
+        self.reader().reading_at(read_ordered(kind), id)
+    }
+
+    /// Reads the counter, after everything that the program did before, and notes its epoch; converts nothing.
+    ///
+    /// A stamp taken while the page was empty or damaged is of no epoch, and refused later.
+    #[inline]
+    pub fn stamp(&self) -> Stamp {
+        let counter = read_ordered(self.kind);
+        match self.reader().mark() {
+            Ok(mark) if mark.counter_id == self.counter_id => Stamp::from_parts(counter, mark.epoch),
+            _ => self.careful_stamp(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn careful_stamp(&self) -> Stamp {
+        let mark = self.reader().mark();
+        let kind = mark.ok().and_then(|mark| open::kind_of(mark.counter_id));
+        let epoch = mark.ok().filter(|_| kind.is_some()).map_or(NO_EPOCH, |mark| mark.epoch);
+        Stamp::from_parts(read_ordered(kind.unwrap_or(self.kind)), epoch)
+    }
+
+    /// The time of a stamp by the present estimate, which may be later, and then better, than the stamp.
+    ///
+    /// # Errors
+    /// [`ReadError::OtherEpoch`], [`ReadError::BeforeEpoch`], [`ReadError::NoEstimate`], [`ReadError::Page`].
+    #[inline]
+    pub fn at(&self, stamp: Stamp) -> Result<Reading, ReadError> {
+        self.reader().reading_of(stamp.counter(), stamp.epoch())
+    }
+
+    /// From one stamp to another by the difference clock: corrections of the absolute clock do not enter.
+    ///
+    /// # Errors
+    /// [`ReadError::OtherEpoch`], [`ReadError::BeforeEpoch`], [`ReadError::NoEstimate`], [`ReadError::Page`].
+    #[inline]
+    pub fn elapsed(&self, first: Stamp, second: Stamp) -> Result<Interval, ReadError> {
+        let snapshot = self.reader().snapshot()?;
+        if snapshot.epoch() != first.epoch() || snapshot.epoch() != second.epoch() {
+            return Err(ReadError::OtherEpoch);
+        }
+        snapshot.elapsed(first.counter(), second.counter())
+    }
+
+    /// Waits until the clock is not [`Status::Unsynchronised`] and its bound is at most `bound`; gives the reading that says so.
+    ///
+    /// # Errors
+    /// [`WaitError`] with the last look at the clock, after `timeout`.
+    pub fn wait_until(&self, bound: Bound, timeout: Duration) -> Result<Reading, WaitError> {
+        let begin = Instant::now();
+        loop {
+            let last = self.now();
+            if let Ok(reading) = last
+                && reading.status != Status::Unsynchronised
+                && reading.bound <= bound
+            {
+                return Ok(reading);
+            }
+            match timeout.checked_sub(begin.elapsed()) {
+                Some(rest) if !rest.is_zero() => thread::sleep(rest.min(PAUSE)),
+                _ => return Err(WaitError { last }),
+            }
+        }
+    }
+
+    /// The present status; [`Status::Unsynchronised`] also where there is no reading.
+    pub fn status(&self) -> Status {
+        self.now().map_or(Status::Unsynchronised, |reading| reading.status)
+    }
+
+    /// All that the page says at present.
+    ///
+    /// # Errors
+    /// [`PageError::Empty`], [`PageError::Torn`], [`PageError::Corrupt`].
+    pub fn snapshot(&self) -> Result<Snapshot, PageError> {
+        self.reader().snapshot()
+    }
+
+    #[inline]
+    fn reader(&self) -> Reader<'_> {
+        Reader::new(self.page.words())
+    }
+}

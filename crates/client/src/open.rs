@@ -1,0 +1,122 @@
+//! Finding the page and making sure that it is one.
+
+use ffclock_counter::CounterKind;
+use ffclock_page::{BootId, CounterId, PageError, Reader};
+use ffclock_sys::{PageFileError, SharedPageReader};
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The variable that names another page.
+const VARIABLE: &str = "FFCLOCK_PAGE";
+/// Where the daemon of the system publishes.
+const SYSTEM: &str = "/run/ffclock/page";
+/// Where a daemon of an ordinary user publishes, below `$XDG_RUNTIME_DIR`.
+const USER: &str = "ffclock/page";
+/// Names the present boot.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Why the clock cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file is missing, forbidden or not of a page's size.
+    #[error("{error}{}", remedy(.error))]
+    File {
+        /// What is wrong with it.
+        #[from]
+        error: PageFileError,
+    },
+    /// The file has a page's size, and yet is not a page for this reader.
+    #[error("{path}: {error}; restart ffclockd of the same version as this library to write it anew")]
+    Page {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the page.
+        error: PageError,
+    },
+}
+
+fn remedy(error: &PageFileError) -> &'static str {
+    match error {
+        PageFileError::Missing(_) => " (start ffclockd, or name its page in FFCLOCK_PAGE)",
+        PageFileError::Permission(_) => " (its mode should be 0644, and its directory's 0755)",
+        PageFileError::Size { .. } | PageFileError::NotAFile(_) => " (remove it and restart ffclockd)",
+        PageFileError::Busy(_) | PageFileError::Io { .. } => "",
+    }
+}
+
+/// Where the page is looked for: `$FFCLOCK_PAGE`; else `/run/ffclock/page`, if it is there; else `$XDG_RUNTIME_DIR/ffclock/page`, if it is
+/// there. A program that runs with more rights than its caller does not let the caller's environment choose its clock.
+pub(crate) fn default_path() -> PathBuf {
+    choose_path(|name| if privileged() { None } else { env::var_os(name) }, Path::exists)
+}
+
+fn choose_path(variable: impl Fn(&str) -> Option<OsString>, exists: impl Fn(&Path) -> bool) -> PathBuf {
+    let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = set(VARIABLE) {
+        return path;
+    }
+    let system = PathBuf::from(SYSTEM);
+    match set("XDG_RUNTIME_DIR").map(|directory| directory.join(USER)) {
+        Some(user) if !exists(&system) && exists(&user) => user,
+        _ => system,
+    }
+}
+
+/// Whether the program was started with rights that its caller has not (set-user-ID and the like).
+fn privileged() -> bool {
+    // SAFETY: getauxval reads a value that the kernel gave to the process, and takes no pointer.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Maps the page at `path` and checks its header.
+pub(crate) fn open_page(path: &Path) -> Result<SharedPageReader, OpenError> {
+    let page = SharedPageReader::open(path)?;
+    let boot = std::fs::read_to_string(BOOT_ID).ok().and_then(|text| BootId::parse(&text));
+    match Reader::new(page.words()).check_header(boot) {
+        Ok(()) => Ok(page),
+        Err(error) => Err(OpenError::Page { path: path.to_owned(), error }),
+    }
+}
+
+/// How the CPU's counter is called in a page.
+pub(crate) const CPU_COUNTER: CounterId =
+    if cfg!(target_arch = "aarch64") { CounterId::ArmVirtual } else { CounterId::Tsc };
+
+/// How to read the counter of a page; `None` where this machine has none such.
+pub(crate) fn kind_of(id: CounterId) -> Option<CounterKind> {
+    match id {
+        CounterId::MonotonicRaw => Some(CounterKind::MonotonicRaw),
+        id if id == CPU_COUNTER => Some(CounterKind::Tsc),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(variables: &[(&str, &str)], present: &[&str]) -> PathBuf {
+        let variable = |name: &str| variables.iter().find(|pair| pair.0 == name).map(|pair| pair.1.into());
+        choose_path(variable, |path| present.iter().any(|there| Path::new(there) == path))
+    }
+
+    #[test]
+    fn the_page_is_looked_for_in_order() {
+        let runtime = ("XDG_RUNTIME_DIR", "/run/user/1000");
+        let user = "/run/user/1000/ffclock/page";
+        assert_eq!(chosen(&[], &[]), Path::new(SYSTEM));
+        assert_eq!(chosen(&[runtime], &[]), Path::new(SYSTEM));
+        assert_eq!(chosen(&[runtime], &[user]), Path::new(user));
+        assert_eq!(chosen(&[runtime], &[user, SYSTEM]), Path::new(SYSTEM));
+        assert_eq!(chosen(&[runtime, (VARIABLE, "/x")], &[user, SYSTEM]), Path::new("/x"));
+        assert_eq!(chosen(&[(VARIABLE, "")], &[SYSTEM]), Path::new(SYSTEM));
+    }
+
+    #[test]
+    fn this_machine_reads_its_own_counters_only() {
+        assert_eq!(kind_of(CPU_COUNTER), Some(CounterKind::Tsc));
+        let foreign = if CPU_COUNTER == CounterId::Tsc { CounterId::ArmVirtual } else { CounterId::Tsc };
+        assert_eq!(kind_of(foreign), None);
+    }
+}
