@@ -1,0 +1,92 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_ffclock_global_optspecs
+    string join \n page= control= json h/help V/version
+end
+
+function __fish_ffclock_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_ffclock_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_ffclock_using_subcommand
+    set -l cmd (__fish_ffclock_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c ffclock -n "__fish_ffclock_needs_command" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_needs_command" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_needs_command" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_needs_command" -s V -l version -d 'Print version'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
+unix\t'Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l at -d 'Tell the time of a stamp taken earlier with `ffclock stamp`' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l count -d 'How many times to tell it' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l interval -d 'How long to wait in between' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l tai -d 'Tell International Atomic Time instead of UTC'
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l output -d 'Write the figure for a command to this file instead of standard error' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand status" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand status" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l interval -d 'How long to wait between two looks' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l count -d 'Stop after so many looks' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l bound -d 'Wait until the bound is at most this, whether warmed up or not; without it, until the clock is synchronised' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l timeout -d 'How long to wait at most' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand wait" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -1,0 +1,96 @@
+//! `ffclock generate` (hidden): writes the man pages, the shell completions and the reference of the configuration.
+//!
+//! All of it comes from the declarations in the code; the files are committed, and a test fails when they are out of date.
+
+mod configuration;
+mod man;
+
+use crate::failure::Failure;
+use crate::{Cli, Global, Public, output};
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Options of `ffclock generate`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ cargo run -p ffclock-cli -- generate --output .")]
+pub(crate) struct Args {
+    /// The project's directory, below which docs/ and completions/ are written
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    output: PathBuf,
+}
+
+/// A file below the project's directory.
+#[derive(Debug)]
+struct Generated {
+    path: PathBuf,
+    text: Vec<u8>,
+}
+
+/// Writes every generated file.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    for file in everything()? {
+        let path = args.output.join(&file.path);
+        let write = || -> std::io::Result<()> {
+            if let Some(directory) = path.parent() {
+                std::fs::create_dir_all(directory)?;
+            }
+            std::fs::write(&path, &file.text)
+        };
+        write().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        if global.json {
+            output::json(&serde_json::json!({ "written": path }))?;
+        } else {
+            output::line(&format!("wrote {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn everything() -> Result<Vec<Generated>, Failure> {
+    let mut files = man::pages()?;
+    files.extend(completions());
+    files.extend(configuration::files());
+    Ok(files)
+}
+
+fn completions() -> impl Iterator<Item = Generated> {
+    let shells = [(Shell::Bash, "ffclock.bash"), (Shell::Zsh, "_ffclock"), (Shell::Fish, "ffclock.fish")];
+    shells.into_iter().map(|(shell, name)| {
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut Cli::<Public>::command(), "ffclock", &mut text);
+        Generated { path: PathBuf::from("completions").join(name), text }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_committed_files_are_up_to_date() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for file in everything().unwrap() {
+            let committed = std::fs::read(root.join(&file.path)).unwrap_or_default();
+            assert!(
+                committed == file.text,
+                "{} is out of date: run `cargo run -p ffclock-cli -- generate`",
+                file.path.display()
+            );
+        }
+    }
+
+    #[test]
+    fn no_generated_page_is_left_behind() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let expected: Vec<PathBuf> = everything().unwrap().into_iter().map(|file| file.path).collect();
+        for directory in ["docs/man", "completions"] {
+            for entry in std::fs::read_dir(root.join(directory)).unwrap() {
+                let path = Path::new(directory).join(entry.unwrap().file_name());
+                assert!(expected.contains(&path), "{} is not generated any more: delete it", path.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The man pages of the commands.
+
+use super::Generated;
+use crate::failure::Failure;
+use crate::{Cli, Public};
+use clap::{Command, CommandFactory};
+use clap_mangen::roff::{Roff, bold, roman};
+use std::path::PathBuf;
+
+/// Where the date of a page stands. It is not empty, because an empty argument would vanish and the next one take its place.
+pub(super) const NO_DATE: &str = " ";
+/// What a page belongs to.
+pub(super) const SOURCE: &str = concat!("ffclock ", env!("CARGO_PKG_VERSION"));
+
+/// `ffclock.1` and a page for each subcommand but `help`, which needs none.
+pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
+    let mut whole = Cli::<Public>::command().disable_help_subcommand(true);
+    whole.build();
+    let mut files = vec![page(whole.clone())?];
+    for subcommand in whole.get_subcommands() {
+        files.push(page(subcommand.clone())?);
+    }
+    Ok(files)
+}
+
+fn page(command: Command) -> Result<Generated, Failure> {
+    let has_subcommands = command.has_subcommands();
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let page = clap_mangen::Man::new(command).date(NO_DATE).source(SOURCE).manual("ffclock");
+    let path = PathBuf::from("docs/man").join(page.get_filename());
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if has_subcommands {
+        page.render_subcommands_section(&mut text)?;
+    }
+    let mut rest = Roff::new();
+    examples_section(&mut rest, &examples);
+    rest.control("SH", ["SEE ALSO"]);
+    rest.text([bold("ffclock"), roman("(1), "), bold("ffclockd"), roman("(8)")]);
+    text.extend_from_slice(rest.to_roff().as_bytes());
+    Ok(Generated { path, text })
+}
+
+/// Lines that begin with spaces are what is typed and what is answered: they stay as they are.
+fn examples_section(page: &mut Roff, text: &str) {
+    page.control("SH", ["EXAMPLES"]);
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    for part in lines.chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' ')) {
+        if part.first().is_some_and(|line| line.starts_with(' ')) {
+            page.control("nf", []).text([roman(part.join("\n"))]).control("fi", []);
+        } else {
+            page.control("PP", []).text([roman(part.join("\n").trim().to_owned())]);
+        }
+    }
+}

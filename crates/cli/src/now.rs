@@ -1,0 +1,83 @@
+//! `ffclock now`: the time, how far it can be off, and how far to trust it.
+
+use crate::failure::Failure;
+use crate::page::{self, Told};
+use crate::stamp::StampText;
+use crate::{Global, output, std_duration, text, waiting_time};
+use ffclock_units::{Span, Status};
+
+/// Options of `ffclock now`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock now
+  2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (likely error 14.2 us)
+  $ ffclock now --format unix --count 3 --interval '100 ms'
+  $ ffclock now --at $(ffclock stamp)
+  $ ffclock now --json | jq .bound_s
+
+The true time lies within the bound (after +-) as long as the server's own claim is true. The
+likely error leaves out the unknown constant asymmetry of the path to the server.")]
+pub(crate) struct Args {
+    /// Tell International Atomic Time instead of UTC
+    #[arg(long)]
+    tai: bool,
+    /// How the time is written
+    #[arg(long, value_enum, default_value_t = Format::Iso)]
+    format: Format,
+    /// Tell the time of a stamp taken earlier with `ffclock stamp`
+    #[arg(long, value_name = "STAMP", conflicts_with_all = ["count", "interval"])]
+    at: Option<StampText>,
+    /// How many times to tell it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// How long to wait in between
+    #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time, allow_hyphen_values = true)]
+    interval: Span,
+}
+
+/// How a time is written.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// ISO 8601 with nanoseconds
+    Iso,
+    /// Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else
+    Unix,
+}
+
+/// Tells the time.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let clock = page::open(global)?;
+    if let Some(stamp) = args.at {
+        return tell(global, args, &page::read_at(&clock, stamp.0)?);
+    }
+    for turn in 0..args.count {
+        if turn > 0 {
+            std::thread::sleep(std_duration(args.interval));
+        }
+        tell(global, args, &page::read(&clock)?)?;
+    }
+    Ok(())
+}
+
+fn tell(global: &Global, args: &Args, told: &Told) -> Result<(), Failure> {
+    if global.json {
+        output::json(&page::Report::of(told))?;
+    } else {
+        output::line(&written(args, told))?;
+    }
+    match told.reading.status {
+        Status::Unsynchronised => Err(Failure::unsynchronised(
+            "the clock is not synchronised: `ffclock status` shows why, `ffclock wait` waits for it",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn written(args: &Args, told: &Told) -> String {
+    match (args.format, args.tai) {
+        (Format::Unix, false) => text::seconds(told.reading.time),
+        (Format::Unix, true) => text::seconds(told.tai),
+        (Format::Iso, false) => page::sentence(&text::utc(told.reading.time), &told.reading),
+        (Format::Iso, true) => page::sentence(&text::tai(told.tai), &told.reading),
+    }
+}

@@ -1,0 +1,32 @@
+//! Writing the answer: the only place that prints to standard output.
+
+use crate::failure::Failure;
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// What a shell reports for a program that a closed pipe ended: 128 + SIGPIPE.
+const PIPE_CLOSED: u8 = 141;
+
+/// Writes text as it stands, at once: who reads line by line sees each line when it is made.
+pub(crate) fn write(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::silent(PIPE_CLOSED),
+        _ => Failure::from(format!("cannot write to standard output: {error}")),
+    })
+}
+
+/// Writes one line.
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    write(&format!("{text}\n"))
+}
+
+/// Writes one JSON object on one line.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    line(&to_json(value)?)
+}
+
+/// One JSON object on one line.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::from(format!("cannot write as JSON: {error}")))
+}

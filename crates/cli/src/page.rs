@@ -1,0 +1,107 @@
+//! Reading the published clock, and saying what to do where it cannot be read.
+
+use crate::Global;
+use crate::failure::Failure;
+use crate::text;
+use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp};
+use ffclock_units::{Moment, Reading, Status, Tai};
+use serde::Serialize;
+
+/// A time on both scales, from one publication.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// UTC with its error figures and status.
+    pub(crate) reading: Reading,
+    /// The same moment on the scale that never repeats a second.
+    pub(crate) tai: Moment<Tai>,
+}
+
+/// A time as `--json` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    utc: String,
+    utc_ns: i64,
+    tai_ns: i64,
+    bound_s: f64,
+    uncertainty_s: f64,
+    status: &'static str,
+}
+
+/// Opens the page.
+pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
+    let clock = global.page.as_deref().map_or_else(Clock::open, Clock::open_at);
+    clock.map_err(|error| Failure::from(format!("cannot read the clock: {error}; --page names another page")))
+}
+
+/// The time now.
+pub(crate) fn read(clock: &Clock) -> Result<Told, Failure> {
+    read_at(clock, clock.stamp())
+}
+
+/// The time of a stamp.
+pub(crate) fn read_at(clock: &Clock, stamp: Stamp) -> Result<Told, Failure> {
+    convert(clock, stamp).map_err(unreadable)
+}
+
+fn convert(clock: &Clock, stamp: Stamp) -> Result<Told, ReadError> {
+    let snapshot = clock.snapshot()?;
+    if snapshot.epoch() != stamp.epoch() {
+        return Err(ReadError::OtherEpoch);
+    }
+    let counter = stamp.counter();
+    Ok(Told { reading: snapshot.reading_at(counter)?, tai: snapshot.tai_at(counter)? })
+}
+
+/// The time between two stamps.
+pub(crate) fn elapsed(clock: &Clock, begin: Stamp, end: Stamp) -> Result<Interval, Failure> {
+    clock.elapsed(begin, end).map_err(unreadable)
+}
+
+/// Whether the page says anything at all.
+pub(crate) fn check(clock: &Clock) -> Result<(), Failure> {
+    clock.snapshot().map(|_| ()).map_err(|error| unreadable(error.into()))
+}
+
+/// A page without a time is not synchronised; anything else is a fault.
+fn unreadable(error: ReadError) -> Failure {
+    match error {
+        ReadError::NoEstimate | ReadError::Page(PageError::Empty) => {
+            Failure::unsynchronised(format!("{error}: `ffclock status` shows why, `ffclock wait` waits for it"))
+        }
+        _ => Failure::from(error.to_string()),
+    }
+}
+
+/// A status as configurations, messages and the control protocol name it.
+pub(crate) const fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Unsynchronised => "unsynchronised",
+        Status::WarmingUp => "warming-up",
+        Status::FreeRunning => "free-running",
+        Status::Synchronised => "synchronised",
+    }
+}
+
+/// A time, already written, with what is known about its error.
+pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
+    format!("{time}  +- {}  {} (likely error {})", reading.bound, status_name(reading.status), reading.uncertainty)
+}
+
+impl Report {
+    /// The time as `--json` shows it.
+    pub(crate) fn of(told: &Told) -> Self {
+        Report {
+            utc: text::utc(told.reading.time),
+            utc_ns: whole_nanos(told.reading.time),
+            tai_ns: whole_nanos(told.tai),
+            bound_s: told.reading.bound.as_seconds(),
+            uncertainty_s: told.reading.uncertainty.as_seconds(),
+            status: status_name(told.reading.status),
+        }
+    }
+}
+
+/// Nanoseconds since 1970; good until the year 2262, and the last of them after.
+fn whole_nanos<S>(moment: Moment<S>) -> i64 {
+    i64::try_from(moment.since_origin().as_nanos()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,83 @@
+//! `ffclock wait`: until the clock is good enough, or patience ends.
+
+use crate::failure::Failure;
+use crate::page::{self, Told};
+use crate::{Global, output, std_duration, text, waiting_time};
+use ffclock_units::{Bound, Span, Status};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// Options of `ffclock wait`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock wait --bound '1 ms' --timeout '60 s' && run-the-experiment
+  2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (likely error 14.2 us)
+
+Exit code: 0 as soon as the clock is good enough, 3 when it was not in time. The daemon need not run
+yet: its page is looked for again and again.")]
+pub(crate) struct Args {
+    /// Wait until the bound is at most this, whether warmed up or not; without it, until the clock is synchronised
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    bound: Option<Bound>,
+    /// How long to wait at most
+    #[arg(long, value_name = "SPAN", default_value = "60 s", value_parser = waiting_time, allow_hyphen_values = true)]
+    timeout: Span,
+}
+
+/// Short against the second or so that a first synchronisation takes, long against the cost of a look.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Report {
+    in_time: bool,
+    waited_s: f64,
+    #[serde(flatten)]
+    reading: Option<page::Report>,
+}
+
+/// Waits.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let deadline = begin + std_duration(args.timeout);
+    loop {
+        // Opened anew each time: the daemon may start, or start again, while we wait.
+        let look = page::open(global).and_then(|clock| page::read(&clock));
+        match look {
+            Ok(told) if good_enough(args.bound, &told) => return succeed(global, begin.elapsed(), &told),
+            look if Instant::now() >= deadline => return give_up(global, begin.elapsed(), look),
+            _ => std::thread::sleep(deadline.saturating_duration_since(Instant::now()).min(BETWEEN_LOOKS)),
+        }
+    }
+}
+
+/// As `Clock::wait_until` of the client: where a bound was named, it is enough that the time is known within it.
+fn good_enough(bound: Option<Bound>, told: &Told) -> bool {
+    match (told.reading.status, bound) {
+        (status, None) => status == Status::Synchronised,
+        (status, Some(bound)) => status != Status::Unsynchronised && told.reading.bound <= bound,
+    }
+}
+
+fn succeed(global: &Global, waited: Duration, told: &Told) -> Result<(), Failure> {
+    if global.json {
+        report(true, waited, Some(told))
+    } else {
+        output::line(&page::sentence(&text::utc(told.reading.time), &told.reading))
+    }
+}
+
+fn give_up(global: &Global, waited: Duration, look: Result<Told, Failure>) -> Result<(), Failure> {
+    if global.json {
+        report(false, waited, look.as_ref().ok())?;
+    }
+    let last = match look {
+        Ok(told) => format!("it is {}, +- {}", page::status_name(told.reading.status), told.reading.bound),
+        Err(failure) => failure.message,
+    };
+    Err(Failure::unsynchronised(format!("not synchronised after {:.1} s: {last}", waited.as_secs_f64())))
+}
+
+fn report(in_time: bool, waited: Duration, told: Option<&Told>) -> Result<(), Failure> {
+    output::json(&Report { in_time, waited_s: waited.as_secs_f64(), reading: told.map(page::Report::of) })
+}

@@ -1,0 +1,121 @@
+//! `ffclock watch`: the clock live, on a whole terminal, or a line for each look where there is no terminal.
+
+mod look;
+mod screen;
+mod terminal;
+
+use crate::failure::Failure;
+use crate::page::{self, Told};
+use crate::{Global, output, std_duration, text, waiting_time};
+use ffclock_sys::mono_now;
+use ffclock_units::{Moment, Mono, Rate, Span};
+use look::Look;
+use screen::History;
+use std::io::IsTerminal;
+use terminal::{Key, Terminal};
+
+/// Options of `ffclock watch`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock watch
+  $ ffclock watch --interval '200 ms'
+  $ ffclock watch --count 3 | cat
+  2026-11-21T09:30:00.123456789Z  offset 3.1 us  bound 812.4 us  likely 14.2 us  synchronised
+  $ ffclock watch --json --count 1 | jq .offset_s
+
+On a terminal, q or Ctrl-C ends it. The offset is the published clock minus the system clock. Where
+the daemon answers, rate and floor stand before the status.")]
+pub(crate) struct Args {
+    /// How long to wait between two looks
+    #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time, allow_hyphen_values = true)]
+    interval: Span,
+    /// Stop after so many looks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+}
+
+/// Where the looks go.
+enum View {
+    Json,
+    Lines,
+    Screen(Terminal, History),
+}
+
+/// Looks until told to stop.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let first = Look::take(global);
+    if first.is_blind() {
+        return Err(first.explain().into());
+    }
+    let mut view = View::choose(global)?;
+    let mut next = mono_now();
+    let mut look = first;
+    let mut left = args.count.unwrap_or(u64::MAX);
+    loop {
+        view.show(&look)?;
+        left -= 1;
+        next = next + args.interval;
+        if left == 0 || view.pause_until(next)? == Key::Leave {
+            return Ok(());
+        }
+        look = Look::take(global);
+    }
+}
+
+impl View {
+    /// A whole screen only where there is one and nobody asked for JSON.
+    fn choose(global: &Global) -> Result<Self, Failure> {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+        if global.json {
+            Ok(View::Json)
+        } else if terminal && !dumb {
+            Ok(View::Screen(Terminal::take()?, History::default()))
+        } else {
+            Ok(View::Lines)
+        }
+    }
+
+    fn show(&mut self, look: &Look) -> Result<(), Failure> {
+        match self {
+            View::Json => output::json(&look.report()),
+            View::Lines => output::line(&line(look)),
+            View::Screen(terminal, history) => {
+                history.push(look);
+                let size = terminal.size();
+                terminal.draw(&screen::render(look, history, size))
+            }
+        }
+    }
+
+    fn pause_until(&mut self, next: Moment<Mono>) -> Result<Key, Failure> {
+        match self {
+            View::Screen(terminal, _) => terminal.wait_until(next),
+            View::Json | View::Lines => {
+                std::thread::sleep(std_duration(next - mono_now()));
+                Ok(Key::None)
+            }
+        }
+    }
+}
+
+/// One look on one line.
+fn line(look: &Look) -> String {
+    let Ok(Told { reading, .. }) = &look.told else {
+        return look.explain();
+    };
+    let offset = look.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
+    let (time, status) = (text::utc(reading.time), page::status_name(reading.status));
+    let (bound, likely) = (reading.bound, reading.uncertainty);
+    format!("{time}  offset {offset}  bound {bound}  likely {likely}{}  {status}", rate_and_floor(look))
+}
+
+/// What only the daemon can tell, where it does.
+fn rate_and_floor(look: &Look) -> String {
+    let Ok(report) = &look.daemon else {
+        return String::new();
+    };
+    let rate = report.clock.as_ref().map(|clock| format!("  rate {}", Rate::from_ppm(clock.rate_ppm)));
+    let floor = look.followed().map(|source| format!("  floor {}", text::span_or_dash(source.floor_s)));
+    rate.unwrap_or_default() + &floor.unwrap_or_default()
+}

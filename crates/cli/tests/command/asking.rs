@@ -1,0 +1,109 @@
+//! The subcommands that ask the daemon: status, sources, watch, reload.
+
+use crate::common::Place;
+use ffclock_units::Status;
+
+const REPORT: &str = include_str!("status.json");
+
+fn with_daemon() -> Place {
+    let place = Place::new();
+    place.answer(REPORT.trim());
+    place
+}
+
+#[test]
+fn status_is_laid_out_for_people() {
+    let out = with_daemon().run(&["status"]).well();
+    assert_eq!(out, include_str!("status.txt"));
+}
+
+#[test]
+fn status_in_json_is_the_answer_of_the_daemon() {
+    let told = with_daemon().run(&["status", "--json"]).json();
+    let mut sent: serde_json::Value = serde_json::from_str(REPORT).unwrap();
+    sent.as_object_mut().unwrap().remove("answer");
+    assert_eq!(told, sent);
+}
+
+#[test]
+fn status_of_a_clock_that_is_not_synchronised_ends_with_three() {
+    let place = Place::new();
+    place.answer(&REPORT.trim().replace("\"synchronised\"", "\"unsynchronised\""));
+    let ended = place.run(&["status"]);
+    assert_eq!(ended.code, 3);
+    assert!(ended.out.contains("unsynchronised"), "{ended:?}");
+}
+
+#[test]
+fn without_a_daemon_the_page_still_speaks() {
+    let place = Place::new();
+    place.publish(Status::Synchronised);
+    let ended = place.run(&["status"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.out.contains("The page says: 2026-11-21T09:30:"), "{ended:?}");
+    assert!(ended.err.contains("is ffclockd running?"), "{ended:?}");
+    let told = place.run(&["status", "--json"]).json();
+    assert_eq!(told["page"]["status"], "synchronised");
+    assert!(told["error"].as_str().unwrap().contains("control socket"));
+    let told = Place::new().run(&["status", "--json"]).json();
+    assert!(told["page"].is_null());
+}
+
+#[test]
+fn sources_are_a_table() {
+    let out = with_daemon().run(&["sources"]).well();
+    let table = include_str!("status.txt").split("\n\n").nth(2).unwrap();
+    assert_eq!(out.trim_end(), table);
+    let told = with_daemon().run(&["sources", "--json"]).json();
+    assert_eq!(told[0]["name"], "ntp.example.org");
+    assert_eq!(told.as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn watch_writes_lines_where_there_is_no_terminal() {
+    let place = with_daemon();
+    place.publish(Status::Synchronised);
+    let out = place.run(&["watch", "--count", "2", "--interval", "10 ms"]).well();
+    assert_eq!(out.lines().count(), 2);
+    for part in ["  offset ", "  bound 812.", "  likely 14", "  rate -12.5 ppm", "  floor 1.52 ms", "  synchronised"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(!out.contains('\x1b'));
+}
+
+#[test]
+fn watch_in_json_is_a_line_for_each_look() {
+    let place = with_daemon();
+    place.publish(Status::Synchronised);
+    let out = place.run(&["watch", "--json", "--count", "2", "--interval", "10 ms"]).well();
+    for line in out.lines() {
+        let look: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(look["reading"]["status"], "synchronised");
+        assert!(look["offset_s"].is_number());
+        assert_eq!(look["daemon"]["sources"][0]["state"], "reachable");
+        assert_eq!(look["errors"].as_array().unwrap().len(), 0);
+    }
+    let ended = Place::new().run(&["watch", "--count", "1"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("is ffclockd running?"), "{ended:?}");
+}
+
+#[test]
+fn watch_goes_on_without_a_daemon() {
+    let place = Place::new();
+    place.publish(Status::FreeRunning);
+    let out = place.run(&["watch", "--count", "1"]).well();
+    assert!(out.contains("free-running"), "{out}");
+}
+
+#[test]
+fn reload_says_how_it_went() {
+    let place = Place::new();
+    place.answer("{\"answer\":\"reloaded\"}");
+    assert!(place.run(&["reload"]).well().contains("in force"));
+    let place = Place::new();
+    place.answer("{\"answer\":\"error\",\"message\":\"line 3: unknown key `pool`\"}");
+    let ended = place.run(&["reload"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("line 3: unknown key `pool`"), "{ended:?}");
+}

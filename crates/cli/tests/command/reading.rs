@@ -1,0 +1,166 @@
+//! The subcommands that read the page: now, stamp, elapsed, wait.
+
+use crate::common::{EPOCH, Place, UTC_SECOND};
+use ffclock_units::Status;
+use serde_json::Value;
+
+const TAI_MINUS_UTC_NS: i64 = 37_000_000_000;
+
+/// The pages of the tests tell a time between the making of the page and a minute later.
+#[track_caller]
+fn assert_recent(utc_ns: &Value) {
+    let second = utc_ns.as_i64().unwrap() / 1_000_000_000;
+    assert!((UTC_SECOND..UTC_SECOND + 60).contains(&second), "{second}");
+}
+
+fn published(status: Status) -> Place {
+    let place = Place::new();
+    place.publish(status);
+    place
+}
+
+#[test]
+fn now_tells_time_bound_and_status() {
+    let out = published(Status::Synchronised).run(&["now"]).well();
+    assert!(out.starts_with("2026-11-21T09:30:"), "{out}");
+    assert!(out.contains("Z  +- 812."), "{out}");
+    assert!(out.contains("us  synchronised (likely error 14"), "{out}");
+    let out = published(Status::WarmingUp).run(&["now", "--tai"]).well();
+    assert!(out.starts_with("2026-11-21T09:30:3") && out.contains(" TAI  +- ") && out.contains("warming-up"), "{out}");
+}
+
+#[test]
+fn now_in_json_has_everything_with_its_unit() {
+    let told = published(Status::FreeRunning).run(&["--json", "now"]).json();
+    assert_recent(&told["utc_ns"]);
+    assert_eq!(told["tai_ns"].as_i64().unwrap() - told["utc_ns"].as_i64().unwrap(), TAI_MINUS_UTC_NS);
+    assert!(told["utc"].as_str().unwrap().starts_with("2026-11-21T09:30:"));
+    assert!((812e-6..813e-6).contains(&told["bound_s"].as_f64().unwrap()));
+    assert!((14e-6..15e-6).contains(&told["uncertainty_s"].as_f64().unwrap()));
+    assert_eq!(told["status"], "free-running");
+}
+
+#[test]
+fn now_repeats_at_an_interval() {
+    let out = published(Status::Synchronised).run(&["now", "--format", "unix", "--count", "3", "--interval", "20 ms"]);
+    let times: Vec<f64> = out.well().lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(times.len(), 3);
+    assert!(times[2] - times[0] >= 0.039, "{times:?}");
+}
+
+#[test]
+fn a_stamp_is_converted_later() {
+    let place = published(Status::Synchronised);
+    let stamp = place.run(&["stamp"]).well();
+    let between = place.run(&["now", "--json"]).json();
+    let earlier = place.run(&["now", "--json", "--at", stamp.trim()]).json();
+    assert_recent(&earlier["utc_ns"]);
+    assert!(earlier["utc_ns"].as_i64().unwrap() < between["utc_ns"].as_i64().unwrap());
+    let again = place.run(&["now", "--json", "--at", stamp.trim()]).json();
+    assert_eq!(again["utc_ns"], earlier["utc_ns"]);
+}
+
+#[test]
+fn a_stamp_in_json_has_its_parts() {
+    let stamp = published(Status::Synchronised).run(&["stamp", "--json"]).json();
+    assert_eq!(stamp["epoch"], EPOCH);
+    assert_eq!(stamp["stamp"], format!("{}@{EPOCH}", stamp["counter"]));
+}
+
+#[test]
+fn a_stamp_of_another_epoch_is_refused() {
+    let place = published(Status::Synchronised);
+    let ended = place.run(&["now", "--at", "5@2"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("epoch"), "{ended:?}");
+    let ended = place.run(&["elapsed", "5@3", "9@2"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("epoch"), "{ended:?}");
+}
+
+#[test]
+fn elapsed_between_stamps_is_their_distance() {
+    let place = published(Status::Synchronised);
+    let out = place.run(&["elapsed", "1000@3", "2500001000@3"]).well();
+    assert!(out.starts_with("2.500000000 s +- 75"), "{out}");
+    let back = place.run(&["elapsed", "--json", "2500001000@3", "1000@3"]).json();
+    assert!((back["elapsed_s"].as_f64().unwrap() + 2.5).abs() < 1e-9);
+    assert!((75e-9..76e-9).contains(&back["bound_s"].as_f64().unwrap()));
+    assert_eq!(back["status"], "synchronised");
+}
+
+#[test]
+fn elapsed_measures_a_command_and_passes_its_code_on() {
+    let place = published(Status::Synchronised);
+    let ended = place.run(&["elapsed", "--", "sh", "-c", "sleep 0.05; echo out; exit 7"]);
+    assert_eq!((ended.code, ended.out.as_str()), (7, "out\n"));
+    let seconds: f64 = ended.err.strip_prefix("elapsed ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((0.05..30.0).contains(&seconds), "{ended:?}");
+    let report = place.file("report");
+    let ended = place.run(&["elapsed", "--json", "--output", report.to_str().unwrap(), "--", "true"]);
+    assert_eq!(ended.well(), "");
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+    assert_eq!(report["exit_code"], 0);
+    assert!(report["elapsed_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn elapsed_ends_as_a_shell_does() {
+    let place = published(Status::Synchronised);
+    assert_eq!(place.run(&["elapsed", "--", "/nowhere/command"]).code, 127);
+    assert_eq!(place.run(&["elapsed", "--", "/dev/null"]).code, 126);
+    assert_eq!(place.run(&["elapsed", "--", "sh", "-c", "kill -9 $$"]).code, 137);
+}
+
+#[test]
+fn waiting_ends_at_once_when_the_clock_is_good() {
+    let place = published(Status::Synchronised);
+    assert!(place.run(&["wait"]).well().contains("synchronised"));
+    let told = place.run(&["wait", "--json", "--bound", "1 ms", "--timeout", "1 s"]).json();
+    assert_eq!(told["in_time"], true);
+    assert!(told["waited_s"].as_f64().unwrap() < 1.0);
+    assert_recent(&told["utc_ns"]);
+}
+
+#[test]
+fn waiting_gives_up_with_code_three() {
+    let place = published(Status::FreeRunning);
+    let ended = place.run(&["wait", "--timeout", "100 ms"]);
+    assert_eq!(ended.code, 3);
+    assert!(ended.err.contains("free-running"), "{ended:?}");
+    let ended = published(Status::Synchronised).run(&["wait", "--json", "--bound", "1 us", "--timeout", "0 s"]);
+    assert_eq!((ended.code, &ended.json()["in_time"]), (3, &Value::Bool(false)));
+    let ended = Place::new().run(&["wait", "--timeout", "0 s"]);
+    assert_eq!(ended.code, 3);
+    assert!(ended.err.contains("start ffclockd"), "{ended:?}");
+}
+
+#[test]
+fn waiting_sees_a_daemon_that_starts_later() {
+    let place = Place::new();
+    let waiting = place.command(&["wait", "--timeout", "20 s"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    place.publish(Status::Synchronised);
+    assert!(waiting.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a_missing_page_is_explained() {
+    for arguments in [&["now"][..], &["stamp"], &["elapsed", "--", "true"]] {
+        let ended = Place::new().run(arguments);
+        assert_eq!(ended.code, 1, "{ended:?}");
+        assert!(ended.err.contains("start ffclockd"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_damaged_page_is_an_error_not_a_time() {
+    let place = published(Status::Synchronised);
+    let mut bytes = std::fs::read(place.page()).unwrap();
+    bytes.iter_mut().skip(64).for_each(|byte| *byte ^= 0x40);
+    std::fs::write(place.page(), &bytes).unwrap();
+    let ended = place.run(&["now"]);
+    assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{ended:?}");
+    std::fs::write(place.page(), b"hello").unwrap();
+    assert_eq!(place.run(&["now"]).code, 1);
+}
