@@ -1,0 +1,217 @@
+//! `ffclock replay`: runs the estimator over a recorded trace, and says how good its clock was where the trace knows the truth.
+//!
+//! The estimator is fed as the daemon feeds it, so the same trace gives the same estimates. Two clocks are judged at each reply, both
+//! as a reader of the page would have seen them: the one published right after the exchange (`error`), and the one published before
+//! it, run on to the same reading (`error_before`), which is the honest figure for whoever asks at an arbitrary moment.
+//! Error is clock minus truth: positive when our clock is ahead. Memory does not grow with the trace.
+
+mod distribution;
+mod frequency;
+mod progress;
+mod report;
+mod rows;
+mod selection;
+mod table;
+mod track;
+
+use crate::failure::Failure;
+use crate::{Global, output};
+use ffclock_estimator::{Classic, ClassicConfig};
+use ffclock_trace::{TraceError, TraceReader, TraceRow};
+use ffclock_units::{Period, Span};
+use frequency::{Nominal, NominalSource};
+use progress::Progress;
+use report::Report;
+use rows::Rows;
+use selection::Selection;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use track::Track;
+
+/// Options of `ffclock replay`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock replay site.trace
+  $ ffclock replay --json lab.csv.zst | jq '.error.iqr, .containment'
+  $ ffclock replay --output clock.csv --from '1 h' --set 'offset_window=512 s' lab.csv
+
+FILE is a recording of ffclockd, CSV with a header (Ta, Tb, Te, Tf and optional columns), RADclock stamps, ntpd rawstats or chrony
+measurements, plain or compressed with gzip or zstd; docs/trace.md describes them. Errors are clock minus true time, in seconds.")]
+pub(crate) struct Args {
+    /// The trace; `-` reads standard input
+    file: PathBuf,
+    /// Ticks per second of the counter, where the trace does not tell or is wrong
+    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    counter_frequency: Option<Period>,
+    /// Begin the statistics so long after the first exchange, instead of at the end of the warm-up
+    #[arg(long, value_name = "SPAN", value_parser = crate::waiting_time)]
+    from: Option<Span>,
+    /// Write the clock after each exchange as CSV
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replay this server, by the name in the trace or its number from 0, instead of the first
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
+    /// Count rows that cannot be read and go on, instead of stopping
+    #[arg(long)]
+    keep_going: bool,
+    /// The algorithm
+    #[arg(long, value_name = "NAME", default_value = "classic")]
+    estimator: Algorithm,
+    /// Set an option of the algorithm, such as `offset_window=512 s`
+    #[arg(long, value_name = "OPTION=VALUE")]
+    set: Vec<String>,
+}
+
+/// The algorithms that can be replayed.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Algorithm {
+    /// The algorithm of the RADclock papers
+    Classic,
+}
+
+fn hertz(text: &str) -> Result<Period, String> {
+    let hertz: f64 = text.parse().map_err(|_| "not a number of ticks per second".to_owned())?;
+    Period::from_hertz(hertz).ok_or_else(|| "must lie between 1 Hz and 2^60 Hz".to_owned())
+}
+
+/// Replays the trace and prints the report.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let config = config(&args.set)?;
+    let begun = Instant::now();
+    let reader = if args.file == Path::new("-") {
+        TraceReader::from_reader(Box::new(std::io::stdin()))
+    } else {
+        TraceReader::open(&args.file)
+    };
+    let reader = reader.map_err(|error| with_file(&args.file, &error))?;
+    let report = Replay::new(args, reader, config)?.run(begun)?;
+    if global.json { output::json(&report) } else { output::write(&table::render(&report)) }
+}
+
+fn config(settings: &[String]) -> Result<ClassicConfig, Failure> {
+    let mut config = ClassicConfig::default();
+    for setting in settings {
+        let pair =
+            setting.split_once('=').ok_or_else(|| Failure::usage(format!("--set {setting}: not OPTION=VALUE")))?;
+        let outcome = config.set(pair.0.trim(), pair.1.trim());
+        outcome.map_err(|error| Failure::usage(format!("--set {setting}: {error}")))?;
+    }
+    Ok(config)
+}
+
+fn with_file(file: &Path, error: &TraceError) -> Failure {
+    match error {
+        TraceError::Open { .. } => Failure::from(error.to_string()),
+        _ => Failure::from(format!("{}: {error}", file.display())),
+    }
+}
+
+/// How many rows the counter's frequency is judged by.
+const FREQUENCY_ROWS: usize = 100;
+
+/// One replay under way.
+struct Replay<'a> {
+    args: &'a Args,
+    reader: TraceReader,
+    config: ClassicConfig,
+    selection: Selection,
+    output: Option<Rows>,
+    progress: Progress,
+    bad_rows: u64,
+}
+
+impl<'a> Replay<'a> {
+    fn new(args: &'a Args, reader: TraceReader, config: ClassicConfig) -> Result<Self, Failure> {
+        let output = args.output.as_deref().map(Rows::create).transpose()?;
+        let selection = Selection::new(args.server.clone());
+        Ok(Replay { args, reader, config, selection, output, progress: Progress::new(), bad_rows: 0 })
+    }
+
+    /// The next row of the chosen server; `None` at the end.
+    fn next_row(&mut self) -> Result<Option<TraceRow>, Failure> {
+        loop {
+            match self.reader.next() {
+                None => return Ok(None),
+                Some(Ok(row)) => {
+                    self.progress.advance();
+                    if self.selection.takes(&self.reader, row.server) {
+                        return Ok(Some(row));
+                    }
+                }
+                Some(Err(error)) if self.args.keep_going && error.is_one_row() => self.bad_rows += 1,
+                Some(Err(error)) => return Err(with_file(&self.args.file, &error)),
+            }
+        }
+    }
+
+    /// Feeds one row to the track, and what came of it to the output.
+    fn feed(&mut self, track: &mut Track, row: &TraceRow) -> Result<(), Failure> {
+        let step = track.feed(row);
+        match (&mut self.output, step) {
+            (Some(output), Some(step)) => output.write(&step),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(mut self, begun: Instant) -> Result<Report, Failure> {
+        let first = self.first_rows()?;
+        let nominal = self.nominal(&first)?;
+        let estimator = match self.args.estimator {
+            Algorithm::Classic => Box::new(Classic::new(self.config.clone(), nominal.period, None)),
+        };
+        let mut track = Track::new(estimator, self.args.from);
+        for row in first {
+            self.feed(&mut track, &row)?;
+        }
+        while let Some(row) = self.next_row()? {
+            self.feed(&mut track, &row)?;
+        }
+        self.progress.clear();
+        if let Some(output) = self.output.take() {
+            output.finish()?;
+        }
+        let rows_per_second = self.progress.rows() as f64 / begun.elapsed().as_secs_f64();
+        Ok(report::make(
+            &self.reader,
+            &self.selection,
+            &track,
+            report::Run { nominal, bad_rows: self.bad_rows, rows_per_second },
+        ))
+    }
+
+    /// What must be read before the estimator can begin: nothing where the counter's frequency is known, the first row to know whether
+    /// there is one.
+    fn first_rows(&mut self) -> Result<Vec<TraceRow>, Failure> {
+        let known = self.args.counter_frequency.or(self.reader.header().nominal).is_some();
+        let wanted = if known { 1 } else { FREQUENCY_ROWS };
+        let mut rows = Vec::new();
+        while rows.len() < wanted {
+            match self.next_row()? {
+                Some(row) => rows.push(row),
+                None => break,
+            }
+        }
+        if rows.is_empty() {
+            return Err(with_reason(self.args, &self.selection.explain(&self.reader)));
+        }
+        Ok(rows)
+    }
+
+    fn nominal(&self, first: &[TraceRow]) -> Result<Nominal, Failure> {
+        if let Some(period) = self.args.counter_frequency {
+            return Ok(Nominal { period, source: NominalSource::Given });
+        }
+        if let Some(period) = self.reader.header().nominal {
+            return Ok(Nominal { period, source: NominalSource::Trace });
+        }
+        let period = frequency::estimate(first).ok_or_else(|| {
+            with_reason(self.args, "its first rows do not tell the frequency of the counter; give --counter-frequency")
+        })?;
+        Ok(Nominal { period, source: NominalSource::Estimated })
+    }
+}
+
+fn with_reason(args: &Args, reason: &str) -> Failure {
+    Failure::from(format!("{}: {reason}", args.file.display()))
+}

@@ -1,0 +1,52 @@
+//! A sign of life while a long trace is replayed.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+/// How many rows pass between two looks at the clock.
+const STRIDE: u64 = 1 << 14;
+/// A replay shorter than this says nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
+const BETWEEN: Duration = Duration::from_millis(200);
+
+/// Counts rows, and shows the count on a terminal.
+pub(super) struct Progress {
+    rows: u64,
+    begun: Instant,
+    next: Option<Instant>,
+    shown: bool,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        let begun = Instant::now();
+        Progress { rows: 0, begun, next: stderr().is_terminal().then(|| begun + PATIENCE), shown: false }
+    }
+
+    /// One row was read.
+    pub(super) fn advance(&mut self) {
+        self.rows += 1;
+        if self.rows.is_multiple_of(STRIDE) && self.next.is_some_and(|next| Instant::now() >= next) {
+            self.show();
+        }
+    }
+
+    /// How many rows were read.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn show(&mut self) {
+        let rate = self.rows as f64 / self.begun.elapsed().as_secs_f64();
+        let _ = write!(stderr(), "\r{} rows, {:.2} M/s ", self.rows, rate / 1e6);
+        self.shown = true;
+        self.next = Some(Instant::now() + BETWEEN);
+    }
+
+    /// Takes the sign away.
+    pub(super) fn clear(&mut self) {
+        if self.shown {
+            let _ = write!(stderr(), "\r{:40}\r", "");
+        }
+    }
+}

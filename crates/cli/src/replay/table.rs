@@ -1,0 +1,105 @@
+//! The report for people.
+
+use super::distribution::Figures;
+use super::frequency::NominalSource;
+use super::report::Report;
+use ffclock_units::{Rate, Span};
+
+/// The report as lines.
+pub(super) fn render(report: &Report) -> String {
+    let mut text = field("Trace", &origin(report));
+    text += &field("Exchanges", &exchanges(report));
+    text += &field("Path", &path(report));
+    text += &field("Counter", &counter(report));
+    text += &field("Clock", &clock(report));
+    text += &errors("after", report.error.as_ref(), (report.containment, report.outside));
+    text += &errors("before", report.error_before.as_ref(), (report.containment_before, report.outside_before));
+    if report.error.is_none() {
+        text += &field("Error", no_error(report));
+    }
+    for note in &report.notes {
+        text += &field("Note", note);
+    }
+    text + &field("Speed", &format!("{:.2} million rows/s", report.exchanges_per_s / 1e6))
+}
+
+fn field(name: &str, value: &str) -> String {
+    format!("{name:<12}{value}\n")
+}
+
+fn span(seconds: f64) -> String {
+    Span::from_seconds(seconds).to_string()
+}
+
+fn or_dash(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), span)
+}
+
+fn origin(report: &Report) -> String {
+    let name = report.server_name.clone().unwrap_or_else(|| report.server.to_string());
+    let server = if report.servers > 1 { format!(", server {name} of {}", report.servers) } else { String::new() };
+    let epochs = if report.epochs > 1 { format!(", {} counter epochs", report.epochs) } else { String::new() };
+    format!("{}{server}{epochs}, {}", report.format, or_dash(report.span_s))
+}
+
+fn exchanges(report: &Report) -> String {
+    let mut parts = vec![format!("{} with a reply, {} used", report.exchanges, report.used)];
+    for (count, what) in [
+        (report.lost, "lost"),
+        (report.rejected, "rejected"),
+        (report.contradictions, "contradicting"),
+        (report.server_steps, "steps of the server accepted"),
+        (report.bad_rows, "rows unreadable"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    parts.join(", ")
+}
+
+fn path(report: &Report) -> String {
+    let shifts = format!("{} shifts up, {} down", report.shifts_up, report.shifts_down);
+    format!("smallest round trip {}, {shifts}", or_dash(report.floor_s))
+}
+
+fn counter(report: &Report) -> String {
+    let name = report.counter.as_deref().unwrap_or("counter");
+    let source = match report.nominal_source {
+        NominalSource::Given => "as given",
+        NominalSource::Trace => "by the trace",
+        NominalSource::Estimated => "by the first exchanges",
+    };
+    let mut text = format!("{name}, {:.3} MHz nominal {source}", 1e-6 / report.nominal_period_s);
+    if let Some(period) = report.period_s {
+        text += &format!(", measured {}", Rate::from_fraction(period / report.nominal_period_s - 1.0));
+    }
+    if let Some(error) = report.rate_error_ppm {
+        text += &format!(", {} off the truth", Rate::from_ppm(error));
+    }
+    text
+}
+
+fn clock(report: &Report) -> String {
+    let (bound, likely) = (or_dash(report.bound_s), or_dash(report.uncertainty_s));
+    format!("{}, bound {bound}, likely error {likely}, warm after {}", report.status, or_dash(report.warmup_s))
+}
+
+fn no_error(report: &Report) -> &'static str {
+    match report.warmup_s {
+        Some(_) => "not known: the trace has no reference times (or --from leaves none)",
+        None => "not counted: the warm-up did not end; --from '0 s' counts from the beginning",
+    }
+}
+
+/// The errors of one clock: percentiles, then whether the bound held.
+fn errors(moment: &str, figures: Option<&Figures>, (containment, outside): (Option<f64>, u64)) -> String {
+    let (Some(figures), Some(containment)) = (figures, containment) else { return String::new() };
+    let [p1, p25, median, p75, p99] = [figures.p1, figures.p25, figures.median, figures.p75, figures.p99].map(span);
+    let first = format!("median {median}, IQR {}, [1 25 75 99] % {p1}, {p25}, {p75}, {p99}", span(figures.iqr));
+    let second = format!("largest {}, rms {}, {} readings", span(figures.max_abs), span(figures.rms), figures.count);
+    let third = format!("{outside} outside the bound ({:.4} % inside)", containment * 100.0);
+    field("Error", &format!("of the clock {moment} each exchange:"))
+        + &field("", &first)
+        + &field("", &format!("{second}, {third}"))
+}
