@@ -60,7 +60,8 @@ fn roots(house: &House<'_>) -> BTreeSet<String> {
         for path in house.scans.keys().filter(|path| path.starts_with(package)) {
             let inside = path.strip_prefix(package).unwrap_or_default().trim_start_matches('/');
             let is_named = ["src/lib.rs", "src/main.rs", "build.rs"].contains(&inside);
-            let is_apart = ["src/bin", "tests", "benches", "examples"].contains(&directory(inside));
+            let place = inside.strip_suffix("/main.rs").map_or_else(|| directory(inside), directory);
+            let is_apart = ["src/bin", "tests", "benches", "examples"].contains(&place);
             if is_named || is_apart {
                 roots.insert((*path).to_owned());
             }
@@ -131,6 +132,7 @@ mod tests {
             ("crates/a/src/tool/help.rs", ""),
             ("crates/a/tests/it.rs", "mod common;"),
             ("crates/a/tests/common/mod.rs", ""),
+            ("crates/a/tests/together/main.rs", ""),
         ];
         assert_eq!(complaints(check, "", files), [""; 0]);
     }
