@@ -3,7 +3,7 @@
 //! With SOF_TIMESTAMPING_OPT_ID the kernel numbers the packets of a socket from 0, in 32 bits that wrap, and names the number with each
 //! stamp. Here every packet gets a number of our own that never repeats, and the kernel's is translated.
 
-use crate::Pair;
+use crate::Mark;
 use std::collections::VecDeque;
 
 /// Names one packet that a socket sent; never used twice by the same socket.
@@ -18,12 +18,12 @@ impl SendId {
 }
 
 /// A packet whose stamp has not come yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outstanding {
     pub(crate) id: SendId,
     key: u32,
-    /// Read before the packet was sent: its stamp lies after.
-    pub(crate) before: Pair,
+    /// Made before the packet was sent: its stamp lies after.
+    pub(crate) before: Mark,
 }
 
 /// Packets whose stamps have not come yet; the oldest are given up.
@@ -46,7 +46,7 @@ impl Ledger {
     }
 
     /// The id for a packet that was just sent, to be stamped.
-    pub(crate) fn expect(&mut self, before: Pair) -> SendId {
+    pub(crate) fn expect(&mut self, before: Mark) -> SendId {
         let key = self.next_key;
         let id = self.number();
         if self.outstanding.len() == MOST {
@@ -81,17 +81,19 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Counter, Moment, Span, Ticks};
+    use crate::Mapper;
+    use ffclock_counter::CounterKind;
+    use ffclock_units::Period;
 
-    fn pair() -> Pair {
-        Pair { counter: Counter::from_raw(1), width: Ticks::ZERO, system: Moment::from_origin(Span::ZERO) }
+    fn mark() -> Mark {
+        Mapper::system(CounterKind::MonotonicRaw, Period::from_hertz(1e9).unwrap()).mark()
     }
 
     #[test]
     fn numbers_go_on_where_keys_wrap() {
         let mut ledger = Ledger::default();
         ledger.start_keys_at(u32::MAX);
-        let ids = [ledger.expect(pair()), ledger.number(), ledger.expect(pair())];
+        let ids = [ledger.expect(mark()), ledger.number(), ledger.expect(mark())];
         assert_eq!(ids.map(SendId::number), [0, 1, 2]);
         assert_eq!(ledger.find(u32::MAX).unwrap().id, ids[0]);
         assert_eq!(ledger.find(0), None);
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn a_settled_packet_is_found_no_more() {
         let mut ledger = Ledger::default();
-        let id = ledger.expect(pair());
+        let id = ledger.expect(mark());
         ledger.settle(id);
         assert_eq!(ledger.find(0), None);
     }
@@ -109,11 +111,11 @@ mod tests {
     #[test]
     fn after_a_restart_old_keys_mean_nothing() {
         let mut ledger = Ledger::default();
-        ledger.expect(pair());
-        ledger.expect(pair());
+        ledger.expect(mark());
+        ledger.expect(mark());
         ledger.restart_keys();
         assert_eq!(ledger.find(1), None);
-        assert_eq!(ledger.expect(pair()).number(), 2);
+        assert_eq!(ledger.expect(mark()).number(), 2);
         assert_eq!(ledger.find(0).unwrap().id.number(), 2);
     }
 
@@ -121,7 +123,7 @@ mod tests {
     fn packets_whose_stamps_never_come_are_given_up() {
         let mut ledger = Ledger::default();
         for _ in 0..=MOST {
-            ledger.expect(pair());
+            ledger.expect(mark());
         }
         assert_eq!(ledger.find(0), None);
         assert!(ledger.find(1).is_some());

@@ -27,7 +27,7 @@ mod time;
 mod timer;
 
 pub use ledger::SendId;
-pub use mapper::{Mapper, StampDiscarded};
+pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};
 pub use pairs::{Pair, PairReader, SystemPairs, Watch};
 pub use poll::{Interest, poll};

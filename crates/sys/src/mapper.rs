@@ -35,7 +35,7 @@ pub enum StampDiscarded {
     /// The stamp is earlier than a reading that was taken before it.
     #[error("the stamp is older than the packet")]
     BeforeReading,
-    /// The stamp is older than all pairs that are remembered.
+    /// The stamp is older than all marks that are remembered.
     #[error("the stamp is too old")]
     TooOld,
 }
@@ -44,10 +44,13 @@ pub enum StampDiscarded {
 const SLEW: Rate = Rate::from_ppm(600.0);
 /// The system clock and the stamps are truncated to nanoseconds.
 const RESOLUTION: Span = Span::from_nanos(2);
-/// Pairs remembered.
+/// Marks remembered.
 const REMEMBERED: usize = 16;
-/// Of pairs that follow each other more closely only the first and the last are remembered.
+/// Of marks that follow each other more closely only the first and the last are remembered.
 const CLOSE: Span = Span::from_millis(5);
+/// A packet that came before a step is taken over within this time after the step was noticed: the process is running, and empties its
+/// sockets whenever it wakes.
+const LONGEST_WAIT: Span = Span::from_secs(4);
 /// The rate of the system clock is measured over this and longer.
 const RATE_OVER: Span = Span::from_secs(2);
 /// At the very beginning a shorter time must do.
@@ -59,17 +62,26 @@ pub struct Mapper<R = SystemPairs> {
     reader: R,
     period: Period,
     read_cost: Ticks,
-    /// The pairs of the present run, oldest first.
-    pairs: VecDeque<Pair>,
+    /// The marks of the present run, oldest first.
+    marks: VecDeque<Mark>,
     /// Where the present run began: what is older was before a step.
     begin: Counter,
+    /// The most that the system clock can have shown before that step. Where it was set back, stamps up to here may be of either side.
+    shown_before: Option<Moment<Utc>>,
     anchor: Pair,
     drift: Drift,
-    is_blind: bool,
+}
+
+/// A pair, and what was known of the system clock's rate when it was read. What happens later is judged by that rate: one that was measured
+/// across a step would hide the step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    pair: Pair,
+    drift: Drift,
 }
 
 /// The rate of the system clock against the nominal period, and its largest error as long as nobody changes the slewing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Drift {
     rate: Rate,
     error: Rate,
@@ -77,14 +89,21 @@ struct Drift {
 
 const NO_DRIFT_KNOWN: Drift = Drift { rate: Rate::ZERO, error: SLEW };
 
-/// Two pairs around a stamp, and those beyond them.
+/// Two marks around a stamp, and those beyond them.
 #[derive(Clone, Copy, Debug)]
 struct Around {
-    before: Pair,
-    after: Pair,
-    /// The pair before `before`; `None` where the stamp is known to be later than `before`.
-    previous: Option<Pair>,
-    next: Option<Pair>,
+    before: Mark,
+    after: Mark,
+    /// The mark before `before`; `None` where the stamp is known to be later than `before`.
+    previous: Option<Mark>,
+    next: Option<Mark>,
+}
+
+impl Mark {
+    /// The pair that was read.
+    pub fn pair(&self) -> &Pair {
+        &self.pair
+    }
 }
 
 impl Mapper<SystemPairs> {
@@ -98,19 +117,10 @@ impl<R: PairReader> Mapper<R> {
     /// Maps with pairs from `reader`.
     pub fn new(mut reader: R, period: Period) -> Self {
         let read_cost = read_cost(&mut reader);
-        let is_blind = reader.watch() == Watch::Blind;
+        let drift = NO_DRIFT_KNOWN;
         let first = reader.read_pair();
-        let begin = first.counter;
-        Mapper {
-            reader,
-            period,
-            read_cost,
-            pairs: [first].into(),
-            begin,
-            anchor: first,
-            drift: NO_DRIFT_KNOWN,
-            is_blind,
-        }
+        let marks = [Mark { pair: first, drift }].into();
+        Mapper { reader, period, read_cost, marks, begin: first.counter, shown_before: None, anchor: first, drift }
     }
 
     /// Where the pairs come from.
@@ -118,8 +128,8 @@ impl<R: PairReader> Mapper<R> {
         &self.reader
     }
 
-    /// Reads a pair: before a packet is sent, and whenever an upper or lower limit for stamps is of use.
-    pub fn take_pair(&mut self) -> Pair {
+    /// Reads a pair: before a packet is sent, and whenever a limit for stamps is of use.
+    pub fn mark(&mut self) -> Mark {
         self.read_on().0
     }
 
@@ -132,60 +142,81 @@ impl<R: PairReader> Mapper<R> {
         Stamp { counter: self.reader.read_counter(), width: self.read_cost, location: StampLocation::User }
     }
 
-    /// Maps the kernel's stamp of a packet. `since` is a pair that is known to be older than the stamp: for a packet sent, the one read
-    /// before sending it. Reads a new pair for the other side, so it must be called after the stamp has come.
+    /// Maps the kernel's stamp of a packet sent; `before` was made before sending it. Reads a new pair for the other side, so it must be
+    /// called after the stamp has come.
     ///
     /// # Errors
     /// When the stamp cannot be trusted.
-    pub fn map(&mut self, stamped: Moment<Utc>, since: Option<Pair>) -> Result<Stamp, StampDiscarded> {
+    pub fn map_sent(&mut self, stamped: Moment<Utc>, before: Mark) -> Result<Stamp, StampDiscarded> {
         let (_, has_stepped) = self.read_on();
-        if has_stepped || since.is_some_and(|since| self.begin.is_after(since.counter)) {
+        if has_stepped || self.begin.is_after(before.pair.counter) {
             return Err(StampDiscarded::ClockStepped);
         }
+        let around = self.around(stamped, Some(before))?;
+        Ok(self.carry_over(stamped, &around))
+    }
+
+    /// Maps the kernel's stamp of a packet received. It came after `since`, if it is the answer to a packet that was sent after making this
+    /// mark. Reads a new pair for the other side, so it must be called after the packet was taken over.
+    ///
+    /// # Errors
+    /// When the stamp cannot be trusted.
+    pub fn map_received(&mut self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Stamp, StampDiscarded> {
+        let (now, has_stepped) = self.read_on();
+        if has_stepped || self.may_be_of_last_run(stamped, &now) {
+            return Err(StampDiscarded::ClockStepped);
+        }
+        let since = since.filter(|since| !self.begin.is_after(since.pair.counter) && since.pair.system <= stamped);
         let around = self.around(stamped, since)?;
         Ok(self.carry_over(stamped, &around))
     }
 
-    /// Reads a pair and says whether the system clock was stepped since the one before.
-    fn read_on(&mut self) -> (Pair, bool) {
+    /// Whether a stamp from before a step back could look like this one.
+    fn may_be_of_last_run(&self, stamped: Moment<Utc>, now: &Mark) -> bool {
+        let waited = self.period * (now.pair.counter - self.begin);
+        waited <= LONGEST_WAIT && self.shown_before.is_some_and(|shown| stamped <= shown)
+    }
+
+    /// Makes a mark and says whether the system clock was stepped since the one before.
+    fn read_on(&mut self) -> (Mark, bool) {
         let pair = self.reader.read_pair();
         let watch = self.reader.watch();
-        self.is_blind = watch == Watch::Blind;
         if watch == Watch::Set {
             // The step may have come after this pair, so the new run begins with another.
             let pair = self.reader.read_pair();
-            self.begin_run(pair);
-            return (pair, true);
+            return (self.begin_run(pair), true);
         }
-        if self.newest().is_some_and(|newest| self.proves_step(&newest, &pair)) {
-            self.begin_run(pair);
-            return (pair, true);
+        if self.marks.back().is_some_and(|newest| self.proves_step(&newest.pair, &pair)) {
+            return (self.begin_run(pair), true);
         }
         self.learn_drift(&pair);
-        self.remember(pair);
-        (pair, false)
+        let drift = if watch == Watch::Blind { NO_DRIFT_KNOWN } else { self.drift };
+        let mark = Mark { pair, drift };
+        self.remember(mark);
+        (mark, false)
     }
 
-    fn newest(&self) -> Option<Pair> {
-        self.pairs.back().copied()
-    }
-
-    fn begin_run(&mut self, pair: Pair) {
-        self.pairs.clear();
-        self.pairs.push_back(pair);
+    fn begin_run(&mut self, pair: Pair) -> Mark {
+        self.shown_before = self.marks.back().map(|last| {
+            let passed = self.period * (pair.counter - last.pair.counter);
+            last.pair.system + passed + part(passed, SLEW) + self.reading_error(&last.pair, &pair)
+        });
         self.begin = pair.counter;
         self.anchor = pair;
         self.drift = NO_DRIFT_KNOWN;
+        let mark = Mark { pair, drift: self.drift };
+        self.marks = [mark].into();
+        mark
     }
 
-    fn remember(&mut self, pair: Pair) {
-        let before_newest = self.pairs.len().checked_sub(2).and_then(|index| self.pairs.get(index));
-        if before_newest.is_some_and(|older| self.period * (pair.counter - older.counter) < CLOSE) {
-            self.pairs.pop_back();
-        } else if self.pairs.len() == REMEMBERED {
-            self.pairs.pop_front();
+    fn remember(&mut self, mark: Mark) {
+        let before_newest = self.marks.len().checked_sub(2).and_then(|index| self.marks.get(index));
+        if before_newest.is_some_and(|older| self.period * (mark.pair.counter - older.pair.counter) < CLOSE) {
+            self.marks.pop_back();
+        } else if self.marks.len() == REMEMBERED {
+            self.marks.pop_front();
         }
-        self.pairs.push_back(pair);
+        self.marks.push_back(mark);
     }
 
     /// How far the counter went from one pair to the other, and how much further the system clock did.
@@ -218,48 +249,44 @@ impl<R: PairReader> Mapper<R> {
         }
     }
 
-    fn drift(&self) -> Drift {
-        if self.is_blind { NO_DRIFT_KNOWN } else { self.drift }
+    /// The largest step between two marks that would have gone unnoticed.
+    fn doubt(&self, before: &Mark, after: &Mark) -> Span {
+        let (passed, gained) = self.compare(&before.pair, &after.pair);
+        (gained - scaled(passed, before.drift.rate)).abs() + part(passed, before.drift.error)
     }
 
-    /// The largest step between two pairs that would have gone unnoticed.
-    fn doubt(&self, before: &Pair, after: &Pair) -> Span {
-        let (passed, gained) = self.compare(before, after);
-        let drift = self.drift();
-        (gained - scaled(passed, drift.rate)).abs() + part(passed, drift.error)
-    }
-
-    /// The nearest pairs on both sides of a stamp.
-    fn around(&self, stamped: Moment<Utc>, since: Option<Pair>) -> Result<Around, StampDiscarded> {
-        let is_usable = |pair: &&Pair| since.is_none_or(|since| pair.counter.is_after(since.counter));
+    /// The nearest marks on both sides of a stamp.
+    fn around(&self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Around, StampDiscarded> {
+        let is_later = |mark: &&Mark| since.is_none_or(|since| mark.pair.counter.is_after(since.pair.counter));
         let mut previous = None;
         let mut before = since;
-        let mut later = self.pairs.iter().filter(is_usable);
+        let mut later = self.marks.iter().filter(is_later);
         let after = loop {
-            let pair = later.next().ok_or(StampDiscarded::AfterReading)?;
-            if pair.system >= stamped {
-                break *pair;
+            let mark = later.next().ok_or(StampDiscarded::AfterReading)?;
+            if mark.pair.system >= stamped {
+                break *mark;
             }
-            previous = before.replace(*pair);
+            previous = before.replace(*mark);
         };
         let Some(before) = before else { return Err(self.too_old()) };
-        if before.system > stamped {
+        if before.pair.system > stamped {
             return Err(StampDiscarded::BeforeReading);
         }
         Ok(Around { before, after, previous, next: later.next().copied() })
     }
 
     fn too_old(&self) -> StampDiscarded {
-        let is_first_of_run = self.pairs.front().is_some_and(|pair| pair.counter == self.begin);
+        let is_first_of_run = self.marks.front().is_some_and(|first| first.pair.counter == self.begin);
         if is_first_of_run { StampDiscarded::ClockStepped } else { StampDiscarded::TooOld }
     }
 
     fn carry_over(&self, stamped: Moment<Utc>, around: &Around) -> Stamp {
-        let [after_before, before_after] = [stamped - around.before.system, around.after.system - stamped];
-        let near = if after_before < before_after { around.before } else { around.after };
+        let Around { before, after, .. } = around;
+        let is_early = stamped - before.pair.system < after.pair.system - stamped;
+        let near = if is_early { before.pair } else { after.pair };
         let away = stamped - near.system;
         let slack = RESOLUTION + part(away, SLEW) + self.hidden_steps(stamped, around);
-        let ticks = self.period.ticks_in(away - scaled(away, self.drift().rate));
+        let ticks = self.period.ticks_in(away - scaled(away, before.drift.rate));
         let half = self.period.ticks_in(slack) + Ticks::from_raw(1);
         Stamp { counter: near.counter + ticks, width: near.width + half + half, location: StampLocation::Kernel }
     }
@@ -267,11 +294,12 @@ impl<R: PairReader> Mapper<R> {
     /// What unnoticed steps can do to a stamp: those between its two pairs, and, where it lies so close to one of these that a step beyond
     /// could have moved it across, those beyond.
     fn hidden_steps(&self, stamped: Moment<Utc>, around: &Around) -> Span {
-        let between = self.doubt(&around.before, &around.after);
-        let earlier = around.previous.map_or(Span::ZERO, |previous| self.doubt(&previous, &around.before));
-        let later = around.next.map_or(Span::ZERO, |next| self.doubt(&around.after, &next));
+        let Around { before, after, previous, next } = around;
+        let between = self.doubt(before, after);
+        let earlier = previous.map_or(Span::ZERO, |previous| self.doubt(&previous, before));
+        let later = next.map_or(Span::ZERO, |next| self.doubt(after, &next));
         let counts = |doubt: Span, distance: Span| if distance <= doubt { doubt } else { Span::ZERO };
-        between + counts(earlier, stamped - around.before.system) + counts(later, around.after.system - stamped)
+        between + counts(earlier, stamped - before.pair.system) + counts(later, after.pair.system - stamped)
     }
 }
 

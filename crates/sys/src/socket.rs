@@ -10,7 +10,7 @@ use crate::address::RawAddress;
 use crate::cmsg::{self, QueuedError};
 use crate::ffi::{self, Message};
 use crate::ledger::{Ledger, SendId};
-use crate::{Mapper, Pair, PairReader, StampDiscarded};
+use crate::{Mapper, Mark, PairReader, StampDiscarded};
 use ffclock_units::{Moment, Stamp, Utc};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -92,8 +92,8 @@ pub struct StampedSocket {
     peer: Option<SocketAddr>,
     mode: StampMode,
     ledger: Ledger,
-    /// Read before the latest packet was sent.
-    last_sent: Option<Pair>,
+    /// Made before the latest packet was sent.
+    last_sent: Option<Mark>,
     /// Whether ICMP messages come through the error queue, so that the errors of calls tell nothing new.
     queues_errors: bool,
     /// An error that a call returned.
@@ -222,7 +222,7 @@ impl StampedSocket {
         // The kernel reports an ICMP message about an earlier packet in place of sending this one, so it is tried again.
         let mut tries = 3;
         loop {
-            let before = (self.mode == StampMode::Kernel).then(|| mapper.take_pair());
+            let before = (self.mode == StampMode::Kernel).then(|| mapper.mark());
             let user = mapper.user_stamp();
             let error = match ffi::send_message(self.socket.as_fd(), bytes, to) {
                 Ok(_) => return Ok(self.sent(before, user)),
@@ -240,7 +240,7 @@ impl StampedSocket {
         }
     }
 
-    fn sent(&mut self, before: Option<Pair>, user: Stamp) -> Sent {
+    fn sent(&mut self, before: Option<Mark>, user: Stamp) -> Sent {
         self.last_sent = before;
         let id = match before {
             Some(before) => self.ledger.expect(before),
@@ -276,15 +276,14 @@ impl StampedSocket {
         Some(Received { length: message.length, is_truncated, from, user, kernel })
     }
 
-    /// A stamp later than the latest packet sent is later than the pair read before that packet, for the queue is empty before we send.
+    /// From the peer of a connected socket comes, as a rule, the answer to the latest packet; whether it is one, the protocol knows.
     fn map_received<R: PairReader>(
         &self,
         stamped: Option<Moment<Utc>>,
         mapper: &mut Mapper<R>,
     ) -> Result<Stamp, StampDiscarded> {
         let stamped = stamped.ok_or(StampDiscarded::Missing)?;
-        let since = self.last_sent.filter(|before| self.peer.is_some() && before.system <= stamped);
-        mapper.map(stamped, since)
+        mapper.map_received(stamped, self.last_sent.filter(|_| self.peer.is_some()))
     }
 
     /// The next thing in the error queue that is worth telling.
@@ -313,7 +312,7 @@ impl StampedSocket {
         mapper: &mut Mapper<R>,
     ) -> Option<SocketEvent> {
         let packet = self.ledger.find(entry.data).filter(|_| entry.info == AT_DRIVER)?;
-        let stamp = stamped.ok_or(StampDiscarded::Missing).and_then(|stamped| mapper.map(stamped, Some(packet.before)));
+        let stamp = stamped.ok_or(StampDiscarded::Missing).and_then(|stamped| mapper.map_sent(stamped, packet.before));
         if stamp == Err(StampDiscarded::BeforeReading) {
             // Of a packet that had this number before the count began anew: the right one is still to come.
             return None;

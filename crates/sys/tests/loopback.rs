@@ -1,0 +1,287 @@
+//! Packets over the loopback interface: stamps, errors and their order.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
+
+use ffclock_counter::{CounterKind, nominal};
+use ffclock_sys::{
+    Interest, Mapper, Received, SendId, Sent, SocketEvent, StampDiscarded, StampMode, StampedSocket, Transmitted,
+    mono_now, poll,
+};
+use ffclock_units::{Span, Stamp, StampLocation, Ticks};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+const V4: &str = "127.0.0.1:0";
+const V6: &str = "[::1]:0";
+
+fn mapper(kind: CounterKind) -> Mapper {
+    Mapper::system(kind, nominal(kind).unwrap().period)
+}
+
+/// A client connected to a server on `address`, or `None` where this host does not have that address.
+fn connected(address: &str, mode: StampMode) -> Option<(StampedSocket, StampedSocket)> {
+    let server = match StampedSocket::bind(address.parse().unwrap(), mode) {
+        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => return None,
+        result => result.unwrap(),
+    };
+    let client = StampedSocket::connect(server.local_address().unwrap(), mode).unwrap();
+    Some((client, server))
+}
+
+/// The next event, waited for up to two seconds.
+fn wait(socket: &mut StampedSocket, buffer: &mut [u8], mapper: &mut Mapper) -> Option<SocketEvent> {
+    let deadline = mono_now() + Span::from_secs(2);
+    while mono_now() < deadline {
+        if let Some(event) = socket.next_event(buffer, mapper).unwrap() {
+            return Some(event);
+        }
+        poll(&mut [Interest::readable(socket.as_fd())], Some(deadline)).unwrap();
+    }
+    None
+}
+
+fn wait_received(socket: &mut StampedSocket, buffer: &mut [u8], mapper: &mut Mapper) -> Received {
+    loop {
+        match wait(socket, buffer, mapper).expect("a packet within two seconds") {
+            SocketEvent::Received(received) => return received,
+            SocketEvent::Transmitted(_) => {}
+            SocketEvent::Unreachable(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+fn wait_transmitted(socket: &mut StampedSocket, mapper: &mut Mapper) -> Transmitted {
+    match wait(socket, &mut [0; 64], mapper) {
+        Some(SocketEvent::Transmitted(transmitted)) => transmitted,
+        other => panic!("expected a transmit stamp: {other:?}"),
+    }
+}
+
+/// The kernel begins to stamp some time after it was asked to: sends packets until both stamps come.
+fn warm_up(client: &mut StampedSocket, server: &mut StampedSocket, mapper: &mut Mapper) {
+    for _ in 0..200 {
+        client.send(b"warm", mapper).unwrap();
+        let received = wait_received(server, &mut [0; 64], mapper);
+        let sent = wait_transmitted(client, mapper);
+        if received.kernel.is_ok() && sent.stamp.is_ok() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("the kernel never began to stamp");
+}
+
+/// `a` can lie before `b` as far as their widths allow.
+fn assert_ordered(a: Stamp, b: Stamp, what: &str) {
+    let slack = a.width.halved() + b.width.halved() + Ticks::from_raw(2);
+    assert!(b.counter - a.counter >= -slack, "{what}: {a:?} then {b:?}");
+}
+
+/// One packet, as (handed over, sent, received, taken over).
+fn exchange(client: &mut StampedSocket, server: &mut StampedSocket, mapper: &mut Mapper) -> [Stamp; 4] {
+    let mut buffer = [0; 64];
+    let sent = client.send(b"stamped packet", mapper).unwrap();
+    let transmitted = wait_transmitted(client, mapper);
+    let received = wait_received(server, &mut buffer, mapper);
+    assert_eq!(transmitted.id, sent.id);
+    assert_eq!(&buffer[..received.length], b"stamped packet");
+    assert_eq!(received.from.port(), client.local_address().unwrap().port());
+    [sent.user, transmitted.stamp.unwrap(), received.kernel.unwrap(), received.user]
+}
+
+fn thousand_packets(address: &str, kind: CounterKind) {
+    let mut mapper = mapper(kind);
+    let Some((mut client, mut server)) = connected(address, StampMode::Kernel) else { return };
+    assert_eq!((client.mode(), server.mode()), (StampMode::Kernel, StampMode::Kernel));
+    warm_up(&mut client, &mut server, &mut mapper);
+    for _ in 0..1000 {
+        let [before, left, came, after] = exchange(&mut client, &mut server, &mut mapper);
+        assert_eq!((left.location, came.location), (StampLocation::Kernel, StampLocation::Kernel));
+        assert_ordered(before, left, "handed over, then sent");
+        assert_ordered(left, came, "sent, then received");
+        assert_ordered(came, after, "received, then taken over");
+    }
+}
+
+#[test]
+fn a_thousand_packets_have_their_stamps_in_order() {
+    thousand_packets(V4, CounterKind::Tsc);
+}
+
+#[test]
+fn over_ipv6_too() {
+    thousand_packets(V6, CounterKind::Tsc);
+}
+
+#[test]
+fn by_the_raw_clock_too() {
+    thousand_packets(V4, CounterKind::MonotonicRaw);
+}
+
+#[test]
+fn stamps_that_come_late_and_together_find_their_packets() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
+    warm_up(&mut client, &mut server, &mut mapper);
+    let sent: Vec<Sent> = (0..50).map(|_| client.send(b"x", &mut mapper).unwrap()).collect();
+    let told: Vec<Transmitted> = sent.iter().map(|_| wait_transmitted(&mut client, &mut mapper)).collect();
+    for (sent, told) in sent.iter().zip(&told) {
+        assert_eq!(sent.id, told.id);
+        assert_ordered(sent.user, told.stamp.unwrap(), "handed over, then sent");
+    }
+    // The loopback interface takes a packet before the call that sends it returns.
+    for (told, next) in told.iter().zip(&sent[1..]) {
+        assert_ordered(told.stamp.unwrap(), next.user, "sent, then the next one handed over");
+    }
+}
+
+#[test]
+fn a_full_error_queue_loses_stamps_but_mixes_none_up() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
+    warm_up(&mut client, &mut server, &mut mapper);
+    let sent: BTreeMap<SendId, Stamp> =
+        (0..3000).map(|_| client.send(b"x", &mut mapper).unwrap()).map(|sent| (sent.id, sent.user)).collect();
+    let mut told = Vec::new();
+    while let Some(event) = client.next_event(&mut [0; 64], &mut mapper).unwrap() {
+        let SocketEvent::Transmitted(transmitted) = event else { panic!("{event:?}") };
+        told.push(transmitted);
+    }
+    assert!(told.len() < sent.len(), "the queue was not full");
+    assert!(told.is_sorted_by_key(|transmitted| transmitted.id));
+    for transmitted in &told {
+        if let Ok(stamp) = transmitted.stamp {
+            assert_ordered(sent[&transmitted.id], stamp, "handed over, then sent");
+        }
+    }
+    exchange_after_flood(&mut client, &mut server, &mut mapper);
+}
+
+/// The server's queue is full of the flood; once it is empty, everything is as before.
+fn exchange_after_flood(client: &mut StampedSocket, server: &mut StampedSocket, mapper: &mut Mapper) {
+    while server.next_event(&mut [0; 64], mapper).unwrap().is_some() {}
+    let [before, left, came, after] = exchange(client, server, mapper);
+    assert_ordered(before, left, "handed over, then sent");
+    assert_ordered(left, came, "sent, then received");
+    assert_ordered(came, after, "received, then taken over");
+}
+
+#[test]
+fn user_space_alone_stamps_around_the_truth() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let (mut client, mut server) = connected(V4, StampMode::User).unwrap();
+    assert_eq!(client.mode(), StampMode::User);
+    let mut last = None;
+    for _ in 0..100 {
+        let sent = client.send(b"x", &mut mapper).unwrap();
+        let received = wait_received(&mut server, &mut [0; 64], &mut mapper);
+        assert_eq!(received.kernel, Err(StampDiscarded::Missing));
+        assert_eq!(received.best(), received.user);
+        assert_eq!((sent.user.location, received.user.location), (StampLocation::User, StampLocation::User));
+        assert!(received.user.counter.is_after(sent.user.counter));
+        assert!(sent.user.width > Ticks::ZERO);
+        assert!(last.is_none_or(|last| last < sent.id));
+        last = Some(sent.id);
+    }
+    assert_eq!(client.next_event(&mut [0; 64], &mut mapper).unwrap(), None);
+}
+
+#[test]
+fn answers_go_back_to_where_they_belong() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
+    client.send(b"request", &mut mapper).unwrap();
+    let request = wait_received(&mut server, &mut [0; 64], &mut mapper);
+    server.send_to(b"answer", request.from, &mut mapper).unwrap();
+    let mut buffer = [0; 64];
+    let answer = wait_received(&mut client, &mut buffer, &mut mapper);
+    assert_eq!(&buffer[..answer.length], b"answer");
+    assert_eq!(Some(answer.from), client.peer());
+}
+
+/// An address where nobody listens.
+fn deserted(address: &str) -> SocketAddr {
+    let socket = std::net::UdpSocket::bind(address).unwrap();
+    socket.local_addr().unwrap()
+}
+
+#[test]
+fn nobody_listening_is_an_event_and_ends_nothing() {
+    for mode in [StampMode::Kernel, StampMode::User] {
+        let mut mapper = mapper(CounterKind::Tsc);
+        let peer = deserted(V4);
+        let mut client = StampedSocket::connect(peer, mode).unwrap();
+        let mut refusals = 0;
+        for _ in 0..20 {
+            client.send(b"x", &mut mapper).unwrap();
+            while let Some(event) = client.next_event(&mut [0; 64], &mut mapper).unwrap() {
+                if let SocketEvent::Unreachable(error) = event {
+                    assert_eq!(error.kind, io::ErrorKind::ConnectionRefused);
+                    assert_eq!(error.reporter.map(|reporter| reporter.ip()), Some(peer.ip()));
+                    refusals += 1;
+                }
+            }
+        }
+        assert!(refusals >= 19, "{refusals} of 20 told");
+    }
+}
+
+#[test]
+fn stamps_find_their_packets_after_refused_ones() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let peer = deserted(V4);
+    let mut client = StampedSocket::connect(peer, StampMode::Kernel).unwrap();
+    // The refusal of each packet is reported in place of sending the next one, after which the kernel's count is in doubt.
+    for _ in 0..5 {
+        client.send(b"x", &mut mapper).unwrap();
+    }
+    while client.next_event(&mut [0; 64], &mut mapper).unwrap().is_some() {}
+    let mut server = StampedSocket::bind(peer, StampMode::Kernel).unwrap();
+    warm_up(&mut client, &mut server, &mut mapper);
+    for _ in 0..20 {
+        let [before, left, came, after] = exchange(&mut client, &mut server, &mut mapper);
+        assert_ordered(before, left, "handed over, then sent");
+        assert_ordered(left, came, "sent, then received");
+        assert_ordered(came, after, "received, then taken over");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
+    client.send(&[7; 100], &mut mapper).unwrap();
+    let mut buffer = [0; 48];
+    let received = wait_received(&mut server, &mut buffer, &mut mapper);
+    assert!(received.is_truncated);
+    assert_eq!(received.length, 48);
+    client.send(&[7; 48], &mut mapper).unwrap();
+    assert!(!wait_received(&mut server, &mut buffer, &mut mapper).is_truncated);
+    client.send(&[], &mut mapper).unwrap();
+    assert_eq!(wait_received(&mut server, &mut buffer, &mut mapper).length, 0);
+}
+
+#[test]
+fn a_packet_too_large_to_send_is_an_error_and_spoils_no_stamp() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
+    warm_up(&mut client, &mut server, &mut mapper);
+    assert!(client.send(&vec![0; 70_000], &mut mapper).is_err());
+    let [before, left, came, after] = exchange(&mut client, &mut server, &mut mapper);
+    assert_ordered(before, left, "handed over, then sent");
+    assert_ordered(left, came, "sent, then received");
+    assert_ordered(came, after, "received, then taken over");
+}
+
+#[test]
+fn the_error_queue_wakes_the_loop() {
+    let mut mapper = mapper(CounterKind::Tsc);
+    let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
+    warm_up(&mut client, &mut server, &mut mapper);
+    client.send(b"x", &mut mapper).unwrap();
+    let mut interests = [Interest::readable(client.as_fd())];
+    assert_eq!(poll(&mut interests, Some(mono_now() + Span::from_secs(2))).unwrap(), 1);
+    assert!(interests[0].has_error() && !interests[0].is_readable());
+}
