@@ -11,13 +11,16 @@ class Clock:
 
     @staticmethod
     def open(path: str | PathLike[str] | None = None) -> Clock:
-        """Opens the page at ``path``, by default that of this machine's daemon; raises PageError."""
+        """Opens the page at ``path``, by default that of this machine's daemon; raises PageError.
+
+        The default is the page that $FFCLOCK_PAGE names, else /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page.
+        """
 
     def now(self) -> Reading:
         """The time now with its bound; raises UnsynchronisedError or PageError."""
 
     def stamp(self) -> Stamp:
-        """The raw counter now; raises PageError."""
+        """The raw counter now. A stamp taken while the page says nothing belongs to no epoch, and is refused later."""
 
     def at(self, stamp: Stamp) -> Reading:
         """The time of ``stamp`` by the newest estimate; raises EpochError, UnsynchronisedError or PageError."""
@@ -26,14 +29,15 @@ class Clock:
         """From ``begin`` to ``end`` by the difference clock, negative if ``end`` was taken first; raises as ``at`` does."""
 
     def wait_until(self, bound: float, timeout: float | None = None) -> Reading:
-        """Waits until the bound is at most ``bound`` seconds, for at most ``timeout`` seconds (for ever if None).
+        """Waits until the clock is synchronised within ``bound`` seconds, for at most ``timeout`` seconds (for ever if None).
 
-        Returns that reading, or raises WaitTimeoutError. ValueError if an argument is negative or not finite.
+        Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it. ValueError if an
+        argument is negative or not a number.
         """
 
     @property
     def status(self) -> str:
-        """The clock's status now: ``"unsynchronised"`` instead of an error where there is no estimate; raises PageError."""
+        """The clock's status now; ``"unsynchronised"`` also where there is no reading."""
 
 @final
 class Reading:
@@ -69,7 +73,10 @@ class Reading:
 
 @final
 class Stamp:
-    """A raw counter reading and the epoch of the counter that it belongs to."""
+    """A raw counter reading and the epoch of the counter that it belongs to. It can be written down, pickled and made again."""
+
+    def __new__(cls, raw: int, epoch: int) -> Stamp:
+        """From the parts of a stamp that was written down."""
 
     @property
     def raw(self) -> int:
@@ -81,6 +88,7 @@ class Stamp:
 
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
+    def __getnewargs__(self) -> tuple[int, int]: ...
 
 @final
 class Interval:
@@ -97,3 +105,7 @@ class Interval:
     @property
     def bound_ns(self) -> int:
         """Largest possible error of the length [ns, rounded up]."""
+
+    @property
+    def status(self) -> str:
+        """How far the rate may be trusted, in the words of a reading."""

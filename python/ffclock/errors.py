@@ -8,7 +8,7 @@ class FfclockError(Exception):
 
 
 class PageError(FfclockError):
-    """The page is missing, unreadable, damaged, of another version, or from before the last start of the machine."""
+    """The page is missing, unreadable, damaged, of another version, of another machine, or of an earlier boot."""
 
 
 class UnsynchronisedError(FfclockError):
@@ -16,7 +16,7 @@ class UnsynchronisedError(FfclockError):
 
 
 class EpochError(FfclockError):
-    """A stamp belongs to another epoch of the counter, or to another counter."""
+    """A stamp belongs to another epoch of the counter, or to none."""
 
 
 class WaitTimeoutError(FfclockError, TimeoutError):

@@ -135,7 +135,11 @@ def page_bytes(words: Mapping[int, int]) -> bytes:
 
 def write_page(path: Path, estimate: Estimate | None, sequence: int = 2, boot: int | None = None) -> Path:
     """Replaces the content of ``path`` in place, so that who has it mapped sees the change."""
-    data = page_bytes(page_words(estimate, sequence, boot))
+    return overwrite(path, page_words(estimate, sequence, boot))
+
+
+def overwrite(path: Path, words: Mapping[int, int]) -> Path:
+    """Puts a page into ``path`` without ever cutting the file off: readers may have it mapped."""
     with path.open("r+b" if path.exists() else "xb") as file:
-        file.write(data)
+        file.write(page_bytes(words))
     return path

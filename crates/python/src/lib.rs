@@ -1,12 +1,24 @@
-//! The compiled part of the Python package `ffclock`.
+//! The compiled part of the Python package `ffclock`: the Rust client as Python objects.
+//!
+//! It adds nothing to the client but Python's manners: whole nanoseconds, exceptions, and waiting that lets other threads run. What it
+//! promises to Python is written in `python/ffclock/_ffclock.pyi`, and tested from there.
 #![deny(missing_docs)]
+
+mod clock;
+mod errors;
+mod values;
 
 use pyo3::prelude::*;
 
-/// The compiled part of the package `ffclock`: a reader of the page that `ffclockd` publishes.
+/// The compiled part of the package ffclock: a reader of the page that ffclockd publishes.
 #[pymodule]
 mod _ffclock {
-    use super::*;
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_export]
+    use super::clock::Clock;
+    #[pymodule_export]
+    use super::values::{Interval, Reading, Stamp};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,0 +1,133 @@
+//! The clock as a Python object: a thin cover over the Rust client that lets other threads run while it waits.
+
+use crate::errors::{self, WaitTimeoutError};
+use crate::values::{Interval, Reading, Stamp, status_word};
+use core::time::Duration;
+use ffclock_client::{Bound, ReadError, Status};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// How long a wait lasts before it looks whether the program was interrupted.
+const SLICE: Duration = Duration::from_millis(100);
+/// Epochs end once in a while; that one ends between stamp and snapshot this many times in a row does not happen.
+const ATTEMPTS: usize = 3;
+
+/// An open page. May be shared between threads.
+#[pyclass(frozen, module = "ffclock")]
+pub(crate) struct Clock(ffclock_client::Clock);
+
+#[pymethods]
+impl Clock {
+    /// Opens the page at ``path``, by default that of this machine's daemon; raises PageError.
+    ///
+    /// The default is the page that $FFCLOCK_PAGE names, else /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page.
+    #[staticmethod]
+    #[pyo3(signature = (path = None))]
+    fn open(path: Option<PathBuf>) -> PyResult<Self> {
+        let opened = match path {
+            Some(path) => ffclock_client::Clock::open_at(&path),
+            None => ffclock_client::Clock::open(),
+        };
+        opened.map(Clock).map_err(|error| errors::cannot_open(&error))
+    }
+
+    /// The time now with its bound; raises UnsynchronisedError or PageError.
+    fn now(&self) -> PyResult<Reading> {
+        self.look().map_err(errors::no_reading)
+    }
+
+    /// The raw counter now. A stamp taken while the page says nothing belongs to no epoch, and is refused later.
+    fn stamp(&self) -> Stamp {
+        Stamp(self.0.stamp())
+    }
+
+    /// The time of ``stamp`` by the newest estimate; raises EpochError, UnsynchronisedError or PageError.
+    fn at(&self, stamp: &Stamp) -> PyResult<Reading> {
+        self.convert(stamp.0).map_err(errors::no_reading)
+    }
+
+    /// From ``begin`` to ``end`` by the difference clock, negative if ``end`` was taken first; raises as ``at`` does.
+    fn elapsed(&self, begin: &Stamp, end: &Stamp) -> PyResult<Interval> {
+        self.0.elapsed(begin.0, end.0).map(|interval| Interval::new(&interval)).map_err(errors::no_reading)
+    }
+
+    /// Waits until the clock is synchronised within ``bound`` seconds, for at most ``timeout`` seconds (for ever if None).
+    ///
+    /// Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it. ValueError if an
+    /// argument is negative or not a number.
+    #[pyo3(signature = (bound, timeout = None))]
+    fn wait_until(&self, py: Python<'_>, bound: f64, timeout: Option<f64>) -> PyResult<Reading> {
+        let limit = Bound::from_seconds(checked("bound", bound)?);
+        let begin = Instant::now();
+        // More than Duration holds is for ever, too.
+        let whole = match timeout {
+            Some(seconds) => Duration::try_from_secs_f64(checked("timeout", seconds)?).unwrap_or(Duration::MAX),
+            None => Duration::MAX,
+        };
+        loop {
+            let rest = whole.saturating_sub(begin.elapsed());
+            let seen = py.detach(|| self.0.wait_until(limit, rest.min(SLICE)));
+            match seen {
+                Ok(_) => {
+                    if let Some(reading) = self.look().ok().filter(|reading| reading.is_within(limit)) {
+                        return Ok(reading);
+                    }
+                }
+                Err(error) if whole <= begin.elapsed() => return Err(timed_out(bound, error.last)),
+                Err(_) => {}
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// The clock's status now; "unsynchronised" also where there is no reading.
+    #[getter]
+    fn status(&self) -> &'static str {
+        status_word(self.0.status())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Clock(path={:?}, status='{}')", self.0.path(), self.status())
+    }
+}
+
+impl Clock {
+    fn look(&self) -> Result<Reading, ReadError> {
+        for _ in 0..ATTEMPTS {
+            match self.convert(self.0.stamp()) {
+                Err(ReadError::OtherEpoch) => {}
+                result => return result,
+            }
+        }
+        // The client knows whether the page is about a counter that this machine has not.
+        Err(self.0.now().err().unwrap_or(ReadError::OtherEpoch))
+    }
+
+    /// UTC and TAI of a stamp from one snapshot.
+    fn convert(&self, stamp: ffclock_client::Stamp) -> Result<Reading, ReadError> {
+        let snapshot = self.0.snapshot()?;
+        if snapshot.epoch() != stamp.epoch() {
+            return Err(ReadError::OtherEpoch);
+        }
+        let reading = snapshot.reading_at(stamp.counter())?;
+        Ok(Reading::new(&reading, snapshot.tai_at(stamp.counter())?))
+    }
+}
+
+fn checked(name: &str, seconds: f64) -> PyResult<f64> {
+    if seconds >= 0.0 {
+        return Ok(seconds);
+    }
+    Err(PyValueError::new_err(format!("{name} must be a number of seconds that is not negative, not {seconds}")))
+}
+
+fn timed_out(bound: f64, last: Result<ffclock_client::Reading, ReadError>) -> PyErr {
+    let state = match last {
+        Ok(reading) if reading.status == Status::Unsynchronised => "it is unsynchronised".to_owned(),
+        Ok(reading) => format!("its bound is {}", reading.bound),
+        Err(error) => error.to_string(),
+    };
+    WaitTimeoutError::new_err(format!("the clock did not come within a bound of {bound} s in time: {state}"))
+}

@@ -1,0 +1,171 @@
+//! What a clock hands out: readings, stamps and intervals as Python objects, in whole nanoseconds.
+//!
+//! Rounding to nanoseconds never breaks a claim: a bound covers the rounding of the time that it belongs to.
+
+use ffclock_client::Status;
+use ffclock_units::{Bound, Counter, CounterEpoch, Moment, Span, Tai};
+use pyo3::prelude::*;
+
+/// A time with its error figures and status, all from one snapshot. An error figure that is not known is 2**63 - 1 ns.
+#[pyclass(frozen, module = "ffclock")]
+pub(crate) struct Reading {
+    /// UTC as POSIX counts it [ns since 1970].
+    #[pyo3(get)]
+    utc_ns: i64,
+    /// TAI [ns since 1970-01-01 00:00:00 TAI].
+    #[pyo3(get)]
+    tai_ns: i64,
+    /// Largest possible error [ns, rounded up].
+    #[pyo3(get)]
+    bound_ns: i64,
+    /// Likely error without the constant asymmetry of the path [ns, rounded up].
+    #[pyo3(get)]
+    uncertainty_ns: i64,
+    status: Status,
+    /// As `bound_ns`, not rounded.
+    bound: Bound,
+}
+
+impl Reading {
+    /// From a reading and TAI at the same counter value.
+    pub(crate) fn new(reading: &ffclock_client::Reading, tai: Moment<Tai>) -> Self {
+        let (utc_ns, bound_ns) = rounded(reading.time.since_origin(), reading.bound);
+        Reading {
+            utc_ns,
+            tai_ns: nanos(tai.since_origin()),
+            bound_ns,
+            uncertainty_ns: bound_nanos(reading.uncertainty),
+            status: reading.status,
+            bound: reading.bound,
+        }
+    }
+
+    /// Whether it is good enough for whoever waits for `bound`.
+    pub(crate) fn is_within(&self, bound: Bound) -> bool {
+        self.status != Status::Unsynchronised && self.bound <= bound
+    }
+}
+
+#[pymethods]
+impl Reading {
+    /// The earliest that UTC can be [ns since 1970].
+    #[getter]
+    fn earliest_ns(&self) -> i64 {
+        self.utc_ns.saturating_sub(self.bound_ns)
+    }
+
+    /// The latest that UTC can be [ns since 1970].
+    #[getter]
+    fn latest_ns(&self) -> i64 {
+        self.utc_ns.saturating_add(self.bound_ns)
+    }
+
+    /// "synchronised", "warming-up", "free-running" or "unsynchronised".
+    #[getter]
+    fn status(&self) -> &'static str {
+        status_word(self.status)
+    }
+
+    fn __repr__(&self) -> String {
+        let Reading { utc_ns, tai_ns, bound_ns, uncertainty_ns, status, .. } = self;
+        let status = status_word(*status);
+        format!(
+            "Reading(utc_ns={utc_ns}, tai_ns={tai_ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, status='{status}')"
+        )
+    }
+}
+
+/// A raw counter reading and the epoch of the counter that it belongs to.
+#[pyclass(frozen, eq, hash, module = "ffclock")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Stamp(pub(crate) ffclock_client::Stamp);
+
+#[pymethods]
+impl Stamp {
+    /// From the parts of a stamp that was written down.
+    #[new]
+    fn new(raw: u64, epoch: u64) -> Self {
+        Stamp(ffclock_client::Stamp::from_parts(Counter::from_raw(raw), CounterEpoch::from_raw(epoch)))
+    }
+
+    /// Ticks since the counter's arbitrary origin.
+    #[getter]
+    fn raw(&self) -> u64 {
+        self.0.counter().raw()
+    }
+
+    /// The number of the counter's epoch.
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.0.epoch().raw()
+    }
+
+    fn __getnewargs__(&self) -> (u64, u64) {
+        (self.raw(), self.epoch())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Stamp(raw={}, epoch={})", self.raw(), self.epoch())
+    }
+}
+
+/// A length of time by the difference clock.
+#[pyclass(frozen, module = "ffclock")]
+pub(crate) struct Interval {
+    /// The length [ns], the nearest.
+    #[pyo3(get)]
+    ns: i64,
+    /// The length [s].
+    #[pyo3(get)]
+    seconds: f64,
+    /// Largest possible error of the length [ns, rounded up].
+    #[pyo3(get)]
+    bound_ns: i64,
+    status: Status,
+}
+
+impl Interval {
+    pub(crate) fn new(interval: &ffclock_client::Interval) -> Self {
+        let (ns, bound_ns) = rounded(interval.span, interval.bound);
+        Interval { ns, seconds: interval.span.as_seconds(), bound_ns, status: interval.status }
+    }
+}
+
+#[pymethods]
+impl Interval {
+    /// How far the rate may be trusted, in the words of a reading.
+    #[getter]
+    fn status(&self) -> &'static str {
+        status_word(self.status)
+    }
+
+    fn __repr__(&self) -> String {
+        let Interval { ns, bound_ns, .. } = self;
+        format!("Interval(ns={ns}, bound_ns={bound_ns}, status='{}')", status_word(self.status))
+    }
+}
+
+/// One word for each status, the same in every interface.
+pub(crate) fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Synchronised => "synchronised",
+        Status::WarmingUp => "warming-up",
+        Status::FreeRunning => "free-running",
+        Status::Unsynchronised => "unsynchronised",
+    }
+}
+
+/// The nearest nanosecond, and a bound on its distance from everything that `bound` allows for `span`.
+fn rounded(span: Span, bound: Bound) -> (i64, i64) {
+    let ns = nanos(span);
+    let rounding = Bound::of(span - Span::from_nanos(i128::from(ns)));
+    (ns, bound_nanos(bound + rounding))
+}
+
+fn nanos(span: Span) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(if span.is_negative() { i64::MIN } else { i64::MAX })
+}
+
+fn bound_nanos(bound: Bound) -> i64 {
+    i64::try_from(bound.as_nanos_up()).unwrap_or(i64::MAX)
+}
