@@ -84,7 +84,9 @@ impl Offset {
             return OffsetChange::Held;
         }
         how.scale = thresholds.scale_for(errors.typical).max(errors.first / 3.0);
-        let Some(weighed) = weigh(view, &how) else { return OffsetChange::Held };
+        // Age alone takes all weight from what is older: exp(-16) and less.
+        let reach = thresholds.offset_window.min(4.0 * how.scale / thresholds.ageing);
+        let Some(weighed) = weigh(history.since(now - reach), &how) else { return OffsetChange::Held };
         if !present.trusting && weighed.deviation.abs() > thresholds.offset_sanity(gap) {
             return OffsetChange::Insane;
         }

@@ -7,6 +7,7 @@
 //! long as the history, which slides in it, so that it is always in one piece.
 
 use super::frame::Move;
+use super::weights::place_of_best;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -258,14 +259,7 @@ impl View<'_> {
 
     /// The record with the smallest point error; of equals, the first.
     pub fn best(&self) -> Option<Record> {
-        let mut smallest = f64::INFINITY;
-        let mut at = None;
-        for (index, (&cost, &floor)) in self.cost.iter().zip(self.floor).enumerate() {
-            if cost - floor < smallest {
-                (smallest, at) = (cost - floor, Some(index));
-            }
-        }
-        let at = at?;
+        let at = place_of_best(self.cost, self.floor)?;
         Some(Record {
             x: *self.x.get(at)?,
             y: *self.y.get(at)?,

@@ -76,7 +76,7 @@ impl Thresholds {
         let asymmetry_error = config.asymmetry_error;
         Thresholds {
             stamp_noise,
-            ageing: fraction(config.best_rate_accuracy),
+            ageing: fraction(config.best_rate_accuracy).max(1e-12),
             rate_error,
             offset_scale: 10.0 * stamp_noise,
             offset_scale_least: if config.follow_noise { 0.1 } else { 10.0 } * stamp_noise,
@@ -150,7 +150,7 @@ impl Thresholds {
 
     /// The history for the proven rate.
     pub fn proof(&self) -> Shape {
-        Shape { widest: RATE_PROOF_SPAN / 32.0, crowd: 40, capacity: 40 }
+        Shape { widest: RATE_PROOF_SPAN / 32.0, crowd: 36, capacity: 48 }
     }
 }
 
@@ -178,6 +178,16 @@ mod tests {
             (after.rate_quality_late, before.rate_quality_late),
         ] {
             assert!((new / old - 2.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn every_history_can_fill_its_window() {
+        let thresholds = Thresholds::new(&ClassicConfig::default());
+        let spans = [5.5 * thresholds.offset_window, thresholds.floor_window, RATE_PROOF_SPAN];
+        for (shape, span) in [thresholds.history(), thresholds.archive(), thresholds.proof()].into_iter().zip(spans) {
+            assert!(shape.crowd < shape.capacity);
+            assert!(shape.capacity as f64 * 0.9 * shape.widest > span);
         }
     }
 

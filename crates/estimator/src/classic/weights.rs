@@ -37,13 +37,25 @@ pub struct Errors {
     pub typical: f64,
 }
 
+/// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same result.
 const LANES: usize = 4;
+
+type Row = [f64; LANES];
+
+/// The smaller of two numbers, neither of them NaN; one instruction, unlike `f64::min`.
+fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+fn greater(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
 
 /// `exp(-u)` for `u >= 0` as `(1 - u/n + u^2/2n^2)^n` with n = 256: multiplications only. Relative error below 2e-3 up to u = 9; a
 /// weight below that counts for nothing.
 fn falling_exponential(u: f64) -> f64 {
     const PART: f64 = 1.0 / 256.0;
-    let v = u.min(128.0) * PART;
+    let v = lesser(u, 128.0) * PART;
     let base = 1.0 - v + 0.5 * v * v;
     let p2 = base * base;
     let p4 = p2 * p2;
@@ -55,62 +67,101 @@ fn falling_exponential(u: f64) -> f64 {
     p128 * p128
 }
 
+/// The columns of a few records, side by side.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    x: &'a Row,
+    y: &'a Row,
+    cost: &'a Row,
+    floor: &'a Row,
+}
+
+/// Shows `view` to `each`, row by row. Lanes that the last row does not need hold a record at `now` that costs `nothing_costs`.
+fn for_rows(view: View<'_>, how: &Weighing, nothing_costs: f64, mut each: impl FnMut(Rows<'_>)) {
+    let (x, x_rest) = view.x.as_chunks::<LANES>();
+    let (y, y_rest) = view.y.as_chunks::<LANES>();
+    let (cost, cost_rest) = view.cost.as_chunks::<LANES>();
+    let (floor, floor_rest) = view.floor.as_chunks::<LANES>();
+    for (((x, y), cost), floor) in x.iter().zip(y).zip(cost).zip(floor) {
+        each(Rows { x, y, cost, floor });
+    }
+    if x_rest.is_empty() {
+        return;
+    }
+    let padded =
+        |rest: &[f64], padding: f64| -> Row { core::array::from_fn(|lane| rest.get(lane).copied().unwrap_or(padding)) };
+    let (x, y) = (padded(x_rest, how.now), padded(y_rest, how.predicted));
+    let (cost, floor) = (padded(cost_rest, nothing_costs), padded(floor_rest, 0.0));
+    each(Rows { x: &x, y: &y, cost: &cost, floor: &floor });
+}
+
+/// A point error so large that its weight is nothing, yet finite.
+const WORTHLESS: f64 = 1e30;
+
 /// Looks over the errors of `view`; `limit` is the most that a point error counts in their mean.
 pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {
-    let mut first = [f64::INFINITY; LANES];
-    let mut second = [f64::INFINITY; LANES];
-    let mut sum = [0.0; LANES];
-    let rows = view.x.chunks(LANES).zip(view.cost.chunks(LANES)).zip(view.floor.chunks(LANES));
-    for ((x, cost), floor) in rows {
-        let lanes = first.iter_mut().zip(second.iter_mut()).zip(sum.iter_mut());
-        for (((&x, &cost), &floor), ((first, second), sum)) in x.iter().zip(cost).zip(floor).zip(lanes) {
+    let mut first: Row = [f64::INFINITY; LANES];
+    let mut second: Row = [f64::INFINITY; LANES];
+    let mut sum: Row = [0.0; LANES];
+    for_rows(view, how, f64::INFINITY, |rows| {
+        let cells = rows.x.iter().zip(rows.cost).zip(rows.floor);
+        let lanes = first.iter_mut().zip(&mut second).zip(&mut sum);
+        for (((&x, &cost), &floor), ((first, second), sum)) in cells.zip(lanes) {
             let error = cost - floor;
             let total = error + (how.now - x) * how.ageing;
-            *second = second.min(first.max(total));
-            *first = first.min(total);
-            *sum += error.min(limit);
+            *second = lesser(*second, greater(*first, total));
+            *first = lesser(*first, total);
+            *sum += lesser(error, limit);
         }
-    }
+    });
     let lanes = first.into_iter().zip(second);
     let (first, second) = lanes.fold((f64::INFINITY, f64::INFINITY), |(first, second), (lane_first, lane_second)| {
-        (first.min(lane_first), second.min(lane_second).min(first.max(lane_first)))
+        (lesser(first, lane_first), lesser(lesser(second, lane_second), greater(first, lane_first)))
     });
-    let sum: f64 = sum.iter().fold(0.0, |all, lane| all + lane);
-    Errors { first, second, typical: sum / (view.x.len().max(1) as f64) }
+    let count = view.x.len();
+    let padding = count.next_multiple_of(LANES).saturating_sub(count) as f64 * limit;
+    let sum = sum.iter().fold(0.0, |all, lane| all + lane) - padding;
+    Errors { first, second, typical: sum / (count.max(1) as f64) }
 }
 
 /// The mean over `view`, each height moved to the present, weighed by `exp(-(ET / scale)^2)`; `None` when nothing has weight.
 pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
     let inverse = 1.0 / how.scale;
-    let mut sums = [[0.0f64; LANES]; 3];
-    let rows =
-        view.x.chunks(LANES).zip(view.y.chunks(LANES)).zip(view.cost.chunks(LANES).zip(view.floor.chunks(LANES)));
-    for ((x, y), (cost, floor)) in rows {
-        let mut weights = [0.0f64; LANES];
-        let mut deviations = [0.0f64; LANES];
-        let cells = weights.iter_mut().zip(deviations.iter_mut());
-        for (((&x, &y), (&cost, &floor)), (weight, deviation)) in x.iter().zip(y).zip(cost.iter().zip(floor)).zip(cells)
-        {
+    let (mut weights, mut sums, mut squares): (Row, Row, Row) = Default::default();
+    for_rows(view, how, WORTHLESS, |rows| {
+        let cells = rows.x.iter().zip(rows.y).zip(rows.cost.iter().zip(rows.floor));
+        let lanes = weights.iter_mut().zip(&mut sums).zip(&mut squares);
+        for (((&x, &y), (&cost, &floor)), ((weights, sum), squares)) in cells.zip(lanes) {
             let age = how.now - x;
             let scaled = (cost - floor + age * how.ageing) * inverse;
-            *weight = falling_exponential(scaled * scaled);
-            *deviation = y + how.rate * age - how.predicted;
+            let weight = falling_exponential(scaled * scaled);
+            let deviation = y + how.rate * age - how.predicted;
+            *weights += weight;
+            *sum += weight * deviation;
+            *squares += weight * deviation * deviation;
         }
-        let [weight_sum, sum, squares] = &mut sums;
-        for (lane, (weight, deviation)) in weights.into_iter().zip(deviations).enumerate() {
-            if let (Some(w), Some(d), Some(s)) = (weight_sum.get_mut(lane), sum.get_mut(lane), squares.get_mut(lane)) {
-                *w += weight;
-                *d += weight * deviation;
-                *s += weight * deviation * deviation;
-            }
-        }
-    }
-    let [weight, sum, squares] = sums.map(|lanes| lanes.iter().fold(0.0, |all, lane| all + lane));
+    });
+    let [weight, sum, squares] = [weights, sums, squares].map(|row| row.iter().fold(0.0, |all, lane| all + lane));
     if weight.is_nan() || weight <= 0.0 {
         return None;
     }
     let deviation = sum / weight;
     Some(Weighed { deviation, spread: libm::sqrt((squares / weight - deviation * deviation).max(0.0)) })
+}
+
+/// The place of the smallest point error in two columns; of equals, the first.
+pub fn place_of_best(cost: &[f64], floor: &[f64]) -> Option<usize> {
+    let (cost_rows, cost_rest) = cost.as_chunks::<LANES>();
+    let (floor_rows, floor_rest) = floor.as_chunks::<LANES>();
+    let mut smallest: Row = [f64::INFINITY; LANES];
+    for (cost, floor) in cost_rows.iter().zip(floor_rows) {
+        for ((&cost, &floor), smallest) in cost.iter().zip(floor).zip(&mut smallest) {
+            *smallest = lesser(*smallest, cost - floor);
+        }
+    }
+    let rest = cost_rest.iter().zip(floor_rest).map(|(cost, floor)| cost - floor);
+    let least = smallest.into_iter().chain(rest).fold(f64::INFINITY, lesser);
+    cost.iter().zip(floor).position(|(&cost, &floor)| cost - floor <= least)
 }
 
 #[cfg(test)]
