@@ -107,7 +107,7 @@ fn exit_code(status: ExitStatus) -> u8 {
 impl Report {
     fn of(interval: &Interval, exit_code: Option<u8>) -> Self {
         let (elapsed_s, bound_s) = (interval.span.as_seconds(), interval.bound.as_seconds());
-        Report { elapsed_s, bound_s, status: page::status_name(interval.status), exit_code }
+        Report { elapsed_s, bound_s, status: interval.status.name(), exit_code }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::Global;
 use crate::failure::Failure;
 use crate::text;
 use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp};
-use ffclock_units::{Moment, Reading, Status, Tai};
+use ffclock_units::{Moment, Reading, Tai};
 use serde::Serialize;
 
 /// A time on both scales, from one publication.
@@ -72,19 +72,9 @@ fn unreadable(error: ReadError) -> Failure {
     }
 }
 
-/// A status as configurations, messages and the control protocol name it.
-pub(crate) const fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Unsynchronised => "unsynchronised",
-        Status::WarmingUp => "warming-up",
-        Status::FreeRunning => "free-running",
-        Status::Synchronised => "synchronised",
-    }
-}
-
 /// A time, already written, with what is known about its error.
 pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
-    format!("{time}  +- {}  {} (likely error {})", reading.bound, status_name(reading.status), reading.uncertainty)
+    format!("{time}  +- {}  {} (likely error {})", reading.bound, reading.status.name(), reading.uncertainty)
 }
 
 impl Report {
@@ -96,7 +86,7 @@ impl Report {
             tai_ns: whole_nanos(told.tai),
             bound_s: told.reading.bound.as_seconds(),
             uncertainty_s: told.reading.uncertainty.as_seconds(),
-            status: status_name(told.reading.status),
+            status: told.reading.status.name(),
         }
     }
 }

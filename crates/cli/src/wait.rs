@@ -72,7 +72,7 @@ fn give_up(global: &Global, waited: Duration, look: Result<Told, Failure>) -> Re
         report(false, waited, look.as_ref().ok())?;
     }
     let last = match look {
-        Ok(told) => format!("it is {}, +- {}", page::status_name(told.reading.status), told.reading.bound),
+        Ok(told) => format!("it is {}, +- {}", told.reading.status.name(), told.reading.bound),
         Err(failure) => failure.message,
     };
     Err(Failure::unsynchronised(format!("not synchronised after {:.1} s: {last}", waited.as_secs_f64())))

@@ -5,7 +5,7 @@ mod screen;
 mod terminal;
 
 use crate::failure::Failure;
-use crate::page::{self, Told};
+use crate::page::Told;
 use crate::{Global, output, std_duration, text, waiting_time};
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Rate, Span};
@@ -105,7 +105,7 @@ fn line(look: &Look) -> String {
         return look.explain();
     };
     let offset = look.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
-    let (time, status) = (text::utc(reading.time), page::status_name(reading.status));
+    let (time, status) = (text::utc(reading.time), reading.status.name());
     let (bound, likely) = (reading.bound, reading.uncertainty);
     format!("{time}  offset {offset}  bound {bound}  likely {likely}{}  {status}", rate_and_floor(look))
 }

@@ -85,6 +85,18 @@ pub enum Status {
     Synchronised,
 }
 
+impl Status {
+    /// The name in logs, metrics, the control protocol and the answers of commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Unsynchronised => "unsynchronised",
+            Status::WarmingUp => "warming-up",
+            Status::FreeRunning => "free-running",
+            Status::Synchronised => "synchronised",
+        }
+    }
+}
+
 /// What the estimator knows after an exchange: everything needed to turn a counter reading N into a time,
 /// `time + period * (N - counter)`, and an interval into seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::look::Look;
 use super::terminal::Size;
-use crate::page::{Told, status_name};
+use crate::page::Told;
 use crate::{sources, status, text};
 use ffclock_daemon::control::report::StatusReport;
 use ffclock_units::{Reading, Span, Status};
@@ -87,7 +87,7 @@ fn published(lines: &mut Vec<Line>, reading: &Reading) {
         Status::Unsynchronised => RED,
     };
     lines.push(Line::coloured(BOLD, &format!("{}  +- {}", text::utc(reading.time), reading.bound)));
-    lines.push(Line::coloured(colour, status_name(reading.status)));
+    lines.push(Line::coloured(colour, reading.status.name()));
 }
 
 fn figures(lines: &mut Vec<Line>, look: &Look, history: &History, size: Size) {

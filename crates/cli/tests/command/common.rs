@@ -1,7 +1,5 @@
 //! What the tests of the command share: pages made here, a daemon that is a thread with ready answers, and the command itself.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
-
 use ffclock_counter::{CounterKind, read_ordered};
 use ffclock_page::{BootId, CounterId, PageMemory, Publication, Writer};
 use ffclock_units::{
