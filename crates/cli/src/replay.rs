@@ -43,8 +43,8 @@ pub(crate) struct Args {
     /// Ticks per second of the counter, where the trace does not tell or is wrong
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     counter_frequency: Option<Period>,
-    /// Begin the statistics so long after the first exchange, instead of at the end of the warm-up
-    #[arg(long, value_name = "SPAN", value_parser = crate::waiting_time)]
+    /// Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds
+    #[arg(long, value_name = "SPAN", value_parser = beginning)]
     from: Option<Span>,
     /// Write the clock after each exchange as CSV
     #[arg(long, value_name = "FILE")]
@@ -73,6 +73,12 @@ enum Algorithm {
 fn hertz(text: &str) -> Result<Period, String> {
     let hertz: f64 = text.parse().map_err(|_| "not a number of ticks per second".to_owned())?;
     Period::from_hertz(hertz).ok_or_else(|| "must lie between 1 Hz and 2^60 Hz".to_owned())
+}
+
+/// A span with its unit, or seconds.
+fn beginning(text: &str) -> Result<Span, String> {
+    let seconds = ffclock_trace::decimal::seconds(text.as_bytes());
+    seconds.or_else(|_| text.parse()).map_err(|error: ffclock_units::ParseError| error.to_string())
 }
 
 /// Replays the trace and prints the report.
@@ -118,14 +124,36 @@ struct Replay<'a> {
     selection: Selection,
     output: Option<Rows>,
     progress: Progress,
+    trouble: Trouble,
+}
+
+/// What went wrong on the way and did not stop the replay.
+#[derive(Default)]
+struct Trouble {
     bad_rows: u64,
+    told: Vec<String>,
+}
+
+/// How much of it is told.
+const TOLD_MAX: usize = 5;
+
+impl Trouble {
+    fn note(&mut self, error: &TraceError) {
+        self.bad_rows += u64::from(error.is_one_row());
+        if self.told.len() < TOLD_MAX || !error.is_one_row() {
+            self.told.push(error.to_string());
+        }
+    }
 }
 
 impl<'a> Replay<'a> {
     fn new(args: &'a Args, reader: TraceReader, config: ClassicConfig) -> Result<Self, Failure> {
+        if args.output.as_deref().is_some_and(|output| is_same_file(output, &args.file)) {
+            return Err(Failure::usage("--output would overwrite the trace"));
+        }
         let output = args.output.as_deref().map(Rows::create).transpose()?;
         let selection = Selection::new(args.server.clone());
-        Ok(Replay { args, reader, config, selection, output, progress: Progress::new(), bad_rows: 0 })
+        Ok(Replay { args, reader, config, selection, output, progress: Progress::new(), trouble: Trouble::default() })
     }
 
     /// The next row of the chosen server; `None` at the end.
@@ -139,7 +167,7 @@ impl<'a> Replay<'a> {
                         return Ok(Some(row));
                     }
                 }
-                Some(Err(error)) if self.args.keep_going && error.is_one_row() => self.bad_rows += 1,
+                Some(Err(error)) if self.args.keep_going => self.trouble.note(&error),
                 Some(Err(error)) => return Err(with_file(&self.args.file, &error)),
             }
         }
@@ -148,10 +176,8 @@ impl<'a> Replay<'a> {
     /// Feeds one row to the track, and what came of it to the output.
     fn feed(&mut self, track: &mut Track, row: &TraceRow) -> Result<(), Failure> {
         let step = track.feed(row);
-        match (&mut self.output, step) {
-            (Some(output), Some(step)) => output.write(&step),
-            _ => Ok(()),
-        }
+        let (Some(output), Some(step)) = (&mut self.output, step) else { return Ok(()) };
+        output.write(&step, track.floor().unwrap_or_default())
     }
 
     fn run(mut self, begun: Instant) -> Result<Report, Failure> {
@@ -172,12 +198,8 @@ impl<'a> Replay<'a> {
             output.finish()?;
         }
         let rows_per_second = self.progress.rows() as f64 / begun.elapsed().as_secs_f64();
-        Ok(report::make(
-            &self.reader,
-            &self.selection,
-            &track,
-            report::Run { nominal, bad_rows: self.bad_rows, rows_per_second },
-        ))
+        let run = report::Run { nominal, bad_rows: self.trouble.bad_rows, told: self.trouble.told, rows_per_second };
+        Ok(report::make(&self.reader, &self.selection, &track, run))
     }
 
     /// What must be read before the estimator can begin: nothing where the counter's frequency is known, the first row to know whether
@@ -212,6 +234,13 @@ impl<'a> Replay<'a> {
     }
 }
 
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
 fn with_reason(args: &Args, reason: &str) -> Failure {
     Failure::from(format!("{}: {reason}", args.file.display()))
 }
+
+#[cfg(test)]
+mod tests;

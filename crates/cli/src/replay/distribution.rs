@@ -145,7 +145,6 @@ fn middle_of(step: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     /// Expected values: numpy.percentile(range(1, 6), [1, 25, 50, 75, 99]).
     #[test]
@@ -162,7 +161,7 @@ mod tests {
     #[test]
     fn many_values_are_right_to_the_stated_resolution() {
         let mut distribution = Distribution::default();
-        let count = 1_500_001;
+        let count = 1_500_001u64;
         for number in 0..count {
             let share = ((number * 700_001) % count) as f64 / (count - 1) as f64;
             distribution.add(share * 3e-6 - 1e-6);
@@ -185,12 +184,12 @@ mod tests {
         assert_eq!((histogram.percentile(0.5, 5), histogram.percentile(0.0, 5)), (0.0, -1.0 - 1.0 / 8192.0));
     }
 
-    proptest! {
-        #[test]
-        fn a_step_holds_its_values(exponent in -60i32..60, fraction in 1.0f64..2.0) {
-            let size = fraction * 2f64.powi(exponent);
+    #[test]
+    fn a_step_holds_its_values() {
+        for number in 0..100_000 {
+            let size = 2f64.powi(number % 120 - 60) * (1.0 + f64::from(number) / 100_000.0);
             let middle = middle_of(step_of(size).unwrap());
-            prop_assert!((middle / size - 1.0).abs() <= 1.0 / 8192.0, "{size} {middle}");
+            assert!((middle / size - 1.0).abs() <= 1.0 / 8192.0, "{size} {middle}");
         }
     }
 }

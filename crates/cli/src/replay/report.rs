@@ -62,6 +62,7 @@ pub(super) struct Report {
 pub(super) struct Run {
     pub(super) nominal: Nominal,
     pub(super) bad_rows: u64,
+    pub(super) told: Vec<String>,
     pub(super) rows_per_second: f64,
 }
 
@@ -105,7 +106,7 @@ pub(super) fn make(reader: &TraceReader, selection: &Selection, track: &Track, r
         containment_before: track.before.containment(),
         outside_before: track.before.outside,
         exchanges_per_s: run.rows_per_second,
-        notes: reader.notes(),
+        notes: reader.notes().into_iter().chain(run.told).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::track::{Step, bound_at, time_at, uncertainty_at};
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
 use ffclock_trace::decimal::write_seconds;
-use ffclock_units::{Bound, LeapTable, Status};
+use ffclock_units::{Bound, LeapTable, Span, Status};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -32,8 +32,9 @@ impl Rows {
         Ok(rows)
     }
 
-    pub(super) fn write(&mut self, step: &Step) -> Result<(), Failure> {
-        write_step(&mut self.output, &self.leaps, step).map_err(|error| self.failure(&error))
+    /// Writes the clock after one exchange; `floor` is the smallest round trip of the path.
+    pub(super) fn write(&mut self, step: &Step, floor: Span) -> Result<(), Failure> {
+        write_step(&mut self.output, &self.leaps, (step, floor)).map_err(|error| self.failure(&error))
     }
 
     /// Hands the last rows to the system.
@@ -46,7 +47,7 @@ impl Rows {
     }
 }
 
-fn write_step(output: &mut impl Write, leaps: &LeapTable, step: &Step) -> io::Result<()> {
+fn write_step(output: &mut impl Write, leaps: &LeapTable, (step, floor): (&Step, Span)) -> io::Result<()> {
     let Step { estimate, counter, .. } = step;
     let utc = leaps.utc_from_tai(time_at(estimate, *counter)).since_origin().as_nanos();
     let period = estimate.period.as_seconds();
@@ -57,7 +58,7 @@ fn write_step(output: &mut impl Write, leaps: &LeapTable, step: &Step) -> io::Re
         }
         output.write_all(b",")?;
     }
-    write_seconds(output, step.floor)?;
+    write_seconds(output, floor)?;
     write!(output, ",{},{}", status_name(estimate.status), verdict_name(step.verdict))?;
     for error in [step.error, step.error_before] {
         output.write_all(b",")?;

@@ -70,7 +70,6 @@ pub(super) struct Step {
     pub(super) verdict: Verdict,
     pub(super) estimate: Estimate,
     pub(super) counter: Counter,
-    pub(super) floor: Span,
     pub(super) error: Option<ClockError>,
     pub(super) error_before: Option<ClockError>,
 }
@@ -147,7 +146,6 @@ impl Track {
             verdict: outcome.verdict,
             estimate,
             counter,
-            floor: self.estimator.summary().floor,
             error: error.map(|judged| judged.error),
             error_before: error_before.map(|judged| judged.error),
         })

@@ -23,7 +23,7 @@ impl<W: Write> CsvWriter<W> {
         for line in header.lines().lines().filter(|line| !line.starts_with("truth=")) {
             writeln!(output, "# {line}")?;
         }
-        let names: Vec<&str> = columns(header.truth).map(Column::name).collect();
+        let names: Vec<&str> = columns(header).map(Column::name).collect();
         writeln!(output, "{}", names.join(","))?;
         Ok(CsvWriter { output, truth: header.truth, leaps: LeapTable::built_in() })
     }
@@ -83,7 +83,9 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
-fn columns(truth: bool) -> impl Iterator<Item = Column> {
+/// The columns that the writer fills, in their order.
+fn columns(header: &TraceHeader) -> impl Iterator<Item = Column> {
+    let truth = header.truth;
     Column::ALL.into_iter().filter(move |column| match column {
         Column::RootDelay | Column::RootDispersion => false,
         Column::TrueSend | Column::TrueReceive => truth,
