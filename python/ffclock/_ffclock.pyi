@@ -4,6 +4,7 @@ from os import PathLike
 from typing import final
 
 __version__: str
+__all__ = ["Clock", "Interval", "Reading", "Stamp", "__version__"]
 
 @final
 class Clock:
@@ -86,7 +87,7 @@ class Stamp:
     def epoch(self) -> int:
         """The number of the counter's epoch."""
 
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __getnewargs__(self) -> tuple[int, int]: ...
 

@@ -1,0 +1,37 @@
+"""What the documents show works as shown, and what the stub promises is compiled."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pagefile import Estimate, write_page
+
+PACKAGE = Path(__file__).resolve().parents[1]
+DOCUMENTS = [PACKAGE / "README.md", PACKAGE.parent / "docs" / "python.md"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FFCLOCK_PAGE", str(write_page(tmp_path / "page", Estimate.present())))
+    blocks = re.findall(r"^```python\n(.*?)^```", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert blocks
+    names: dict[str, object] = {"deadline_ns": 0, "work": lambda: None}
+    for block in blocks:
+        exec(compile(block, str(document), "exec"), names)
+
+
+@pytest.mark.parametrize(("ahead", "verdict"), [("-1", "passed"), ("3600", "not yet"), ("0", "cannot be known")])
+def test_example_runs(ahead: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FFCLOCK_PAGE", str(write_page(tmp_path / "page", Estimate.present(bound_ns=900_000))))
+    command = [sys.executable, str(PACKAGE / "examples" / "deadline.py"), ahead]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith(verdict)
+
+
+def test_stub_and_compiled_part_agree(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mypy.stubtest", "ffclock._ffclock"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stdout
