@@ -10,7 +10,6 @@ use crate::memory::RateStore;
 use crate::peer::{Context, Ground, Peer};
 use crate::resolve::{Resolved, Resolver};
 use crate::selection::{Candidate, select};
-use crate::wording::status_name;
 use ffclock_counter::{Chosen, Continuity, Nominal};
 use ffclock_page::{BootId, CounterId, Publication, Reader, Writer};
 use ffclock_sys::{Mapper, SharedPage};
@@ -298,7 +297,7 @@ impl<'a> Keeper<'a> {
         let system_clock = ffclock_sys::system_utc_now();
         let tai = self.leaps.tai_from_utc(reading.time);
         Some(ClockReport {
-            status: status_name(reading.status).to_owned(),
+            status: reading.status.name().to_owned(),
             utc_ns: reading.time.since_origin().as_nanos() as i64,
             system_clock_behind_s: (reading.time - system_clock).as_seconds(),
             bound_s: reading.bound.as_seconds(),

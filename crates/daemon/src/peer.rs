@@ -215,8 +215,8 @@ impl Peer {
     /// The estimate in the light of what the source knows: a server that does not answer leaves the clock running free.
     pub(crate) fn estimate(&self) -> Option<Estimate> {
         let mut estimate = self.estimator.estimate()?;
-        if self.source.reachability() != Reachability::Reachable {
-            estimate.status = estimate.status.min(Status::FreeRunning);
+        if self.source.reachability() != Reachability::Reachable && estimate.status != Status::Unsynchronised {
+            estimate.status = Status::FreeRunning;
         }
         Some(estimate)
     }

@@ -1,17 +1,6 @@
 //! What happened, in words for logs and status.
 
 use ffclock_estimator::{Event, Rejection, Verdict};
-use ffclock_units::Status;
-
-/// The name of a status in logs, metrics and the control protocol.
-pub(crate) fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Unsynchronised => "unsynchronised",
-        Status::WarmingUp => "warming-up",
-        Status::FreeRunning => "free-running",
-        Status::Synchronised => "synchronised",
-    }
-}
 
 /// An event of the estimator that an operator wants to hear of; `None` for those of regular work.
 pub(crate) fn notable(event: Event) -> Option<&'static str> {

@@ -21,8 +21,8 @@ pub struct Truth {
 impl Truth {
     /// A truth that begins now with the system clock's time.
     pub fn beginning_now(kind: CounterKind) -> Self {
-        let time = LeapTable::built_in().tai_from_utc(ffclock_sys::system_utc_now());
         let period = ffclock_counter::nominal(kind).expect("the counter has a nominal period").period;
+        let time = LeapTable::built_in().tai_from_utc(ffclock_sys::system_utc_now());
         Truth { kind, origin: ffclock_counter::read_ordered(kind), time, period }
     }
 

@@ -1,0 +1,276 @@
+//! The main job in two minutes: synchronise over real packets, compare with the known truth, survive the loss of the server.
+
+mod outcome;
+mod sampler;
+mod stage;
+
+use crate::Global;
+use crate::failure::Failure;
+use crate::lab::truth::Truth;
+use ffclock_client::Clock;
+use ffclock_counter::CounterKind;
+use ffclock_trace::TraceReader;
+use ffclock_units::{Rate, Span};
+use outcome::{Figure, Schedule};
+use sampler::Observed;
+use serde::Serialize;
+use stage::{Plan, Reference, Stage, Stamps};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Arguments of `ffclock demo`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  ffclock demo --output out/demo")]
+pub(crate) struct Args {
+    /// Where the results go; the directory is made if it is missing.
+    #[arg(long, value_name = "DIR", default_value = "out/demo")]
+    output: PathBuf,
+    /// Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server.
+    #[arg(long, value_name = "PATH")]
+    chronyd: Option<PathBuf>,
+    /// Time between two requests.
+    #[arg(long, value_name = "SPAN", default_value = "250 ms")]
+    poll: Span,
+    /// The server's rate against the counter's nominal rate.
+    #[arg(long, value_name = "RATE", default_value = "-37 ppm", allow_hyphen_values = true)]
+    skew: Rate,
+    /// The largest deviation of the server's rate from its mean.
+    #[arg(long, value_name = "RATE", default_value = "0.05 ppm")]
+    wander: Rate,
+    /// Seconds before the server is cut off.
+    #[arg(long, value_name = "SECONDS", default_value_t = 50.0)]
+    before: f64,
+    /// Seconds for which the server is cut off.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+    cut: f64,
+    /// Seconds after the server has come back.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    after: f64,
+    /// The Python interpreter that draws the report; without one, only figures and data are written.
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+}
+
+/// How long one swing of the server's wander takes.
+const SWING: Span = Span::from_secs(60);
+/// The clock is compared with the truth so often.
+const SAMPLING: Duration = Duration::from_millis(10);
+/// The daemons must have made their pages by then.
+const PAGE_PATIENCE: Duration = Duration::from_secs(10);
+/// The clock is settled by then, as the figures to reach say.
+const WARM_UP_S: f64 = 30.0;
+
+#[derive(Serialize)]
+struct Event {
+    t_s: f64,
+    duration_s: f64,
+    text: &'static str,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    title: &'static str,
+    conditions: String,
+    figures: &'a [Figure],
+    events: Vec<Event>,
+    bound_held: bool,
+}
+
+/// Runs the demonstration.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let output = prepare_output(&args.output)?;
+    let reference = reference(args)?;
+    let chronyd = args.chronyd.as_deref();
+    let plan = Plan { directory: &output, reference, chronyd, poll: args.poll };
+    let mut stage = Stage::set(&plan)?;
+    let schedule = Schedule {
+        warm_until: WARM_UP_S,
+        cut_at: args.before,
+        mended_at: args.before + args.cut,
+        end: args.before + args.cut + args.after,
+    };
+    let conditions = format!(
+        "{}; {}; poll {}; this machine's {}",
+        if chronyd.is_some() {
+            "Debian's chronyd as server, truth: the system clock"
+        } else {
+            "embedded reference server"
+        },
+        stage.network(),
+        args.poll,
+        CounterKind::Tsc.name(),
+    );
+    eprintln!("{conditions}; {} s", schedule.end);
+    let mut observed = open_clocks(&output, &mut stage)?;
+    observe(&mut observed, &mut stage, &reference, &schedule)?;
+    let mut figures = outcome::figures(&observed[0], &schedule, chronyd.is_none());
+    figures.extend(outcome::figures(&observed[1], &schedule, false));
+    figures.extend(outcome::usage_figures(stage.daemon_usage()));
+    drop(stage);
+    let held = outcome::bound_held(&observed);
+    let summary = Summary {
+        title: "ffclock against the known truth",
+        conditions,
+        figures: &figures,
+        events: vec![Event { t_s: schedule.cut_at, duration_s: args.cut, text: "server cut off" }],
+        bound_held: held,
+    };
+    write_results(&output, &observed, &summary)?;
+    present(global, &summary)?;
+    draw_report(args, &output)?;
+    if held { Ok(()) } else { Err("the true time left the published bound".into()) }
+}
+
+fn prepare_output(path: &Path) -> Result<PathBuf, Failure> {
+    fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    for stamps in [Stamps::Kernel, Stamps::User] {
+        let recorded = stage::record_path(path, stamps);
+        if recorded.exists() {
+            fs::remove_dir_all(&recorded)?;
+        }
+    }
+    Ok(fs::canonicalize(path)?)
+}
+
+fn reference(args: &Args) -> Result<Reference, Failure> {
+    if args.chronyd.is_some() {
+        return Ok(Reference::SystemClock);
+    }
+    let nominal = ffclock_counter::nominal(CounterKind::Tsc).map_err(|error| error.to_string())?;
+    let now = ffclock_units::LeapTable::built_in().tai_from_utc(ffclock_sys::system_utc_now());
+    Ok(Reference::Embedded(Truth {
+        origin: ffclock_counter::read_ordered(CounterKind::Tsc),
+        time: now,
+        period: nominal.period.stretched(args.skew),
+        wander: args.wander,
+        swing: SWING,
+    }))
+}
+
+fn open_clocks(output: &Path, stage: &mut Stage) -> Result<[Observed; 2], Failure> {
+    let started = elapsed_clock();
+    let open = |stamps: Stamps| loop {
+        match Clock::open_at(&stage::page_path(output, stamps)) {
+            Ok(clock) => return Ok(Observed::new(stamps.name(), clock)),
+            Err(error) if started() > PAGE_PATIENCE.as_secs_f64() => return Err(Failure::from(error.to_string())),
+            Err(_) => sleep(SAMPLING),
+        }
+    };
+    let clocks = [open(Stamps::Kernel), open(Stamps::User)];
+    stage.check()?;
+    let [kernel, user] = clocks;
+    Ok([kernel?, user?])
+}
+
+/// Seconds since this call.
+fn elapsed_clock() -> impl Fn() -> f64 {
+    let start = ffclock_sys::mono_now();
+    move || (ffclock_sys::mono_now() - start).as_seconds()
+}
+
+fn observe(
+    observed: &mut [Observed; 2],
+    stage: &mut Stage,
+    reference: &Reference,
+    schedule: &Schedule,
+) -> Result<(), Failure> {
+    let elapsed = elapsed_clock();
+    let mut next_line = 1.0;
+    let (mut cut, mut mended) = (false, false);
+    loop {
+        let t_s = elapsed();
+        if t_s >= schedule.end {
+            return Ok(());
+        }
+        if !cut && t_s >= schedule.cut_at {
+            stage.cut()?;
+            cut = true;
+        }
+        if !mended && t_s >= schedule.mended_at {
+            stage.mend()?;
+            mended = true;
+        }
+        for clock in observed.iter_mut() {
+            clock.sample(t_s, reference)?;
+        }
+        if t_s >= next_line {
+            stage.check()?;
+            progress(t_s, schedule, &observed[0]);
+            next_line += 1.0;
+        }
+        sleep(SAMPLING);
+    }
+}
+
+fn progress(t_s: f64, schedule: &Schedule, clock: &Observed) {
+    let link = if (schedule.cut_at..schedule.mended_at).contains(&t_s) { "  server cut off" } else { "" };
+    let state = match clock.latest() {
+        None => "no estimate yet".to_owned(),
+        Some(sample) => format!(
+            "error {:>+9.3} us  uncertainty {:>8.3} us  bound {:>9.3} us  {}",
+            sample.error_s * 1e6,
+            sample.uncertainty_s * 1e6,
+            sample.bound_s * 1e6,
+            sample.status.name()
+        ),
+    };
+    eprintln!("{t_s:>4.0} of {:.0} s  {state}{link}", schedule.end);
+}
+
+fn write_results(output: &Path, observed: &[Observed; 2], summary: &Summary<'_>) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(summary).map_err(|error| error.to_string())?;
+    fs::write(output.join("summary.json"), json)?;
+    fs::write(output.join("samples.csv"), outcome::samples_csv(&observed[0]))?;
+    fs::write(output.join("samples-user.csv"), outcome::samples_csv(&observed[1]))?;
+    fs::write(output.join("exchanges.csv"), exchanges_csv(&stage::record_path(output, Stamps::Kernel))?)?;
+    Ok(())
+}
+
+/// Round trips and their running minimum, from what the daemon itself recorded.
+fn exchanges_csv(recorded: &Path) -> Result<String, Failure> {
+    let mut text = String::from("t_s,round_trip_s,floor_s,used\n");
+    let Some(file) = fs::read_dir(recorded)?.next() else {
+        return Ok(text);
+    };
+    let reader = TraceReader::open(&file?.path()).map_err(|error| error.to_string())?;
+    let nominal = ffclock_counter::nominal(CounterKind::Tsc).map_err(|error| error.to_string())?.period;
+    let mut first = None;
+    let mut floor = Span::MAX;
+    for row in reader {
+        let Some(exchange) = row.map_err(|error| error.to_string())?.exchange else { continue };
+        let start = *first.get_or_insert(exchange.received.counter);
+        let away = nominal * (exchange.received.counter - exchange.sent.counter);
+        let round_trip = away - (exchange.server_out - exchange.server_in);
+        floor = floor.min(round_trip);
+        let t_s = (nominal * (exchange.received.counter - start)).as_seconds();
+        let _ = writeln!(text, "{t_s:.6},{:.12},{:.12},true", round_trip.as_seconds(), floor.as_seconds());
+    }
+    Ok(text)
+}
+
+fn present(global: &Global, summary: &Summary<'_>) -> Result<(), Failure> {
+    if global.json {
+        println!("{}", serde_json::to_string_pretty(summary).map_err(|error| error.to_string())?);
+    } else {
+        println!("\n{}\n{}", summary.conditions, outcome::table(summary.figures));
+        println!("  the truth {} the published bound", if summary.bound_held { "never left" } else { "LEFT" });
+    }
+    Ok(())
+}
+
+fn draw_report(args: &Args, output: &Path) -> Result<(), Failure> {
+    let Some(python) = &args.python else { return Ok(()) };
+    let status = Command::new(python).args(["-m", "ffclock.report"]).arg(output).arg("-o").arg(output).status();
+    match status {
+        Ok(status) if status.success() => {
+            eprintln!("report: {}", output.join("report.html").display());
+            Ok(())
+        }
+        Ok(status) => Err(format!("the report was not drawn: {status}").into()),
+        Err(error) => Err(format!("{}: {error}", python.display()).into()),
+    }
+}

@@ -1,0 +1,240 @@
+//! Sets the stage: a reference server and one or two daemons, joined by a link, and their page files.
+
+use crate::failure::Failure;
+use crate::lab::link::{self, Carrier};
+use crate::lab::truth::Truth;
+use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
+use ffclock_units::{Period, Rate, Span};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the true time is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Reference {
+    /// A function of the raw counter, told by the embedded server.
+    Embedded(Truth),
+    /// The system clock of this host, told by a server that somebody else wrote. Nobody adjusts it while the demo runs.
+    SystemClock,
+}
+
+impl Reference {
+    /// `period` / the true mean period - 1; zero where the truth has no known rate.
+    pub(super) fn rate_error(&self, period: Period) -> Rate {
+        match self {
+            Reference::Embedded(truth) => period.relative_to(truth.period),
+            Reference::SystemClock => Rate::ZERO,
+        }
+    }
+}
+
+/// Which daemon, by where it stamps its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stamps {
+    Kernel,
+    User,
+}
+
+impl Stamps {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Stamps::Kernel => "kernel",
+            Stamps::User => "user",
+        }
+    }
+}
+
+/// The reference server's port: above 1023, so that it needs no privilege.
+const PORT: u16 = 11_123;
+
+/// The plan for one run.
+pub(super) struct Plan<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) reference: Reference,
+    pub(super) chronyd: Option<&'a Path>,
+    pub(super) poll: Span,
+}
+
+/// Everything that runs.
+pub(super) struct Stage {
+    server_command: Vec<String>,
+    server: Option<Worker>,
+    daemons: Vec<Worker>,
+    directory: PathBuf,
+    linked: bool,
+    rights: Rights,
+}
+
+impl Stage {
+    /// Starts the server, and a daemon for each kind of stamps.
+    pub(super) fn set(plan: &Plan<'_>) -> Result<Stage, Failure> {
+        let linked = match namespaces_permitted() {
+            Ok(()) => true,
+            Err(reason) => {
+                eprintln!("network namespaces are not permitted here ({reason}); using plain loopback");
+                false
+            }
+        };
+        let network = if linked { Network::Own } else { Network::Shared };
+        let address = if linked { link::SERVER_ADDRESS } else { "127.0.0.1" };
+        let (server_command, rights) = server_command(plan, address)?;
+        let mut stage = Stage {
+            server_command,
+            server: None,
+            daemons: Vec::new(),
+            directory: plan.directory.to_owned(),
+            linked,
+            rights,
+        };
+        let mut server = Worker::prepare(&stage.server_task(), network)?;
+        let first = daemon_command(plan, Stamps::Kernel, address)?;
+        let second = daemon_command(plan, Stamps::User, address)?;
+        let log = stage.log("ffclockd-kernel");
+        let task = Task { name: "ffclockd", command: &first, log: &log, rights: Rights::None };
+        let mut client = Worker::prepare(&task, network)?;
+        if linked {
+            link::join(&server, &client)?;
+        }
+        server.release()?;
+        client.release()?;
+        let log = stage.log("ffclockd-user");
+        let task = Task { name: "ffclockd with user stamps", command: &second, log: &log, rights: Rights::None };
+        let other = Worker::join(&task, &client)?;
+        stage.server = Some(server);
+        stage.daemons = vec![client, other];
+        Ok(stage)
+    }
+
+    /// How the hosts are joined, in words.
+    pub(super) fn network(&self) -> &'static str {
+        if self.linked { "two network namespaces joined by veth" } else { "loopback" }
+    }
+
+    /// Cuts the server off.
+    pub(super) fn cut(&mut self) -> Result<(), Failure> {
+        match &self.server {
+            Some(server) if self.linked => link::set_carrier(server, Carrier::Down),
+            _ => {
+                self.server = None;
+                Ok(())
+            }
+        }
+    }
+
+    /// Brings the server back.
+    pub(super) fn mend(&mut self) -> Result<(), Failure> {
+        match &self.server {
+            Some(server) if self.linked => link::set_carrier(server, Carrier::Up),
+            _ => {
+                let mut server = Worker::prepare(&self.server_task(), Network::Shared)?;
+                server.release()?;
+                self.server = Some(server);
+                Ok(())
+            }
+        }
+    }
+
+    /// Fails when anything that should run has ended; says where to look.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        let directory = self.directory.display().to_string();
+        let workers = self.server.iter_mut().chain(&mut self.daemons);
+        for worker in workers {
+            worker.check_alive().map_err(|failure| format!("{failure}; its output is in {directory}"))?;
+        }
+        Ok(())
+    }
+
+    /// Resident memory of the first daemon [bytes] and how often it has gone to sleep of its own accord.
+    pub(super) fn daemon_usage(&self) -> Option<(u64, u64)> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.daemons.first()?.pid())).ok()?;
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        };
+        Some((field("VmRSS:")? * 1024, field("voluntary_ctxt_switches:")?))
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.log"))
+    }
+
+    fn server_task(&self) -> Task<'_> {
+        // One log for all its lives would need appending; the last life is the one that matters.
+        Task {
+            name: "the reference server",
+            command: &self.server_command,
+            log: Path::new("/dev/null"),
+            rights: self.rights,
+        }
+    }
+}
+
+/// The page file of a daemon.
+pub(super) fn page_path(directory: &Path, stamps: Stamps) -> PathBuf {
+    directory.join(format!("{}.page", stamps.name()))
+}
+
+/// The directory into which a daemon records its exchanges.
+pub(super) fn record_path(directory: &Path, stamps: Stamps) -> PathBuf {
+    directory.join(format!("{}.recorded", stamps.name()))
+}
+
+fn daemon_command(plan: &Plan<'_>, stamps: Stamps, address: &str) -> Result<Vec<String>, Failure> {
+    let name = stamps.name();
+    let directory = plan.directory.display();
+    let record = record_path(plan.directory, stamps);
+    fs::create_dir_all(&record)?;
+    let text = format!(
+        "counter = \"tsc\"\nstamps = \"{name}\"\npage = \"{page}\"\ncontrol = \"{directory}/{name}.control\"\nstate = \"off\"\n\
+         record = \"{record}\"\nvalid_for = \"60 s\"\n\n[[server]]\naddress = \"{address}\"\nport = {PORT}\npoll = \"{poll}\"\n",
+        page = page_path(plan.directory, stamps).display(),
+        record = record.display(),
+        poll = plan.poll,
+    );
+    let path = plan.directory.join(format!("ffclockd-{name}.toml"));
+    fs::write(&path, text)?;
+    let program = sibling("ffclockd")?;
+    Ok(vec![program, "--config".to_owned(), path.display().to_string()])
+}
+
+fn server_command(plan: &Plan<'_>, address: &str) -> Result<(Vec<String>, Rights), Failure> {
+    match (plan.reference, plan.chronyd) {
+        (Reference::Embedded(truth), _) => {
+            let mut command = vec![sibling("ffclock")?, "lab".to_owned(), "server".to_owned()];
+            // Any address of its own namespace; on a shared network loopback alone.
+            let listen = if address == "127.0.0.1" { address } else { "0.0.0.0" };
+            command.extend(["--listen".to_owned(), format!("{listen}:{PORT}")]);
+            command.extend(truth.as_arguments());
+            Ok((command, Rights::None))
+        }
+        (Reference::SystemClock, Some(chronyd)) => {
+            Ok((chronyd_command(plan.directory, chronyd)?, Rights::AllButTheClock))
+        }
+        (Reference::SystemClock, None) => Err("no server tells the system clock".into()),
+    }
+}
+
+fn chronyd_command(directory: &Path, chronyd: &Path) -> Result<Vec<String>, Failure> {
+    use std::os::unix::fs::DirBuilderExt;
+    let run = directory.join("chrony");
+    if !run.exists() {
+        fs::DirBuilder::new().mode(0o750).create(&run)?;
+    }
+    let configuration = run.join("chrony.conf");
+    let text = format!(
+        "local stratum 1\nallow all\nport {PORT}\ncmdport 0\npidfile {run}/chronyd.pid\nbindcmdaddress {run}/chronyd.sock\n",
+        run = run.display()
+    );
+    fs::write(&configuration, text)?;
+    let words = [&chronyd.display().to_string(), "-x", "-d", "-u", "root", "-f", &configuration.display().to_string()];
+    Ok(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// A program that is installed beside this one.
+fn sibling(name: &str) -> Result<String, Failure> {
+    let here = std::env::current_exe()?;
+    let path = here.with_file_name(name);
+    if !path.exists() {
+        return Err(format!("{} is missing; build the whole workspace: cargo build --release", path.display()).into());
+    }
+    Ok(path.display().to_string())
+}

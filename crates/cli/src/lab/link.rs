@@ -1,0 +1,63 @@
+//! A virtual Ethernet link between the namespaces of two workers.
+
+use super::worker::{Worker, run};
+use crate::failure::Failure;
+
+/// The server's address on the link.
+pub(crate) const SERVER_ADDRESS: &str = "10.77.0.1";
+const CLIENT_ADDRESS: &str = "10.77.0.2";
+const SERVER_END: &str = "ff-server";
+const CLIENT_END: &str = "ff-client";
+
+/// Joins two workers that each have a network of their own.
+pub(crate) fn join(server: &Worker, client: &Worker) -> Result<(), Failure> {
+    let (server_pid, client_pid) = (server.pid().to_string(), client.pid().to_string());
+    let pair = [
+        "link",
+        "add",
+        "name",
+        SERVER_END,
+        "netns",
+        &server_pid,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        CLIENT_END,
+        "netns",
+        &client_pid,
+    ];
+    run("ip", &pair)?;
+    configure(&server_pid, SERVER_END, SERVER_ADDRESS)?;
+    configure(&client_pid, CLIENT_END, CLIENT_ADDRESS)
+}
+
+/// Takes the server's end down, or up again.
+pub(crate) fn set_carrier(server: &Worker, state: Carrier) -> Result<(), Failure> {
+    let state = match state {
+        Carrier::Down => "down",
+        Carrier::Up => "up",
+    };
+    inside(&server.pid().to_string(), &["ip", "link", "set", SERVER_END, state])
+}
+
+/// Whether packets pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// They do not.
+    Down,
+    /// They do.
+    Up,
+}
+
+fn configure(pid: &str, end: &str, address: &str) -> Result<(), Failure> {
+    inside(pid, &["ip", "link", "set", "lo", "up"])?;
+    inside(pid, &["ip", "address", "add", &format!("{address}/24"), "dev", end])?;
+    inside(pid, &["ip", "link", "set", end, "up"])
+}
+
+fn inside(pid: &str, command: &[&str]) -> Result<(), Failure> {
+    let mut arguments = vec!["--target", pid, "--net"];
+    arguments.extend_from_slice(command);
+    run("nsenter", &arguments)
+}

@@ -1,0 +1,28 @@
+//! The laboratory: a reference server with a known truth, and hosts made of network namespaces.
+
+pub(crate) mod link;
+mod server;
+pub(crate) mod truth;
+pub(crate) mod worker;
+
+use crate::failure::Failure;
+
+/// Arguments of `ffclock lab`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(clap::Subcommand)]
+enum Part {
+    /// Serve NTP with a time that is a known function of this machine's raw counter.
+    Server(server::Args),
+}
+
+/// Runs a part of the laboratory.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.part {
+        Part::Server(args) => server::run(args),
+    }
+}

@@ -1,0 +1,134 @@
+//! Child processes of the laboratory: each in a network namespace of its own where that is permitted, none outliving its parent.
+//!
+//! The namespaces have no names: they live exactly as long as the processes inside, so there is nothing to clean up, whatever happens.
+
+use crate::failure::Failure;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Where a worker's network lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// In a namespace of the worker's own.
+    Own,
+    /// Where its parent's lies.
+    Shared,
+}
+
+/// What a worker may do to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Nothing that needs a capability.
+    None,
+    /// What a foreign daemon expects of root, except to set the clock.
+    AllButTheClock,
+}
+
+impl Rights {
+    fn bounding_set(self) -> &'static str {
+        match self {
+            Rights::None => "--bounding-set=-all",
+            Rights::AllButTheClock => "--bounding-set=-sys_time",
+        }
+    }
+}
+
+/// What to run.
+pub(crate) struct Task<'a> {
+    /// What to call it in messages.
+    pub(crate) name: &'a str,
+    /// The program and its arguments.
+    pub(crate) command: &'a [String],
+    /// Where its output goes.
+    pub(crate) log: &'a Path,
+    /// What it may do.
+    pub(crate) rights: Rights,
+}
+
+/// A running child.
+pub(crate) struct Worker {
+    child: Child,
+    name: String,
+}
+
+impl Worker {
+    /// Prepares a task to run in its network; it starts when [`Worker::release`] is called. No worker may set the system clock,
+    /// and each is killed when its parent dies.
+    pub(crate) fn prepare(task: &Task<'_>, network: Network) -> Result<Worker, Failure> {
+        let mut starter = Command::new("setpriv");
+        starter.args(["--pdeathsig", "KILL"]);
+        if network == Network::Own {
+            starter.args(["unshare", "--net"]);
+        }
+        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
+        Worker::spawn(task, starter)
+    }
+
+    /// Starts a task at once, in the network of a running worker.
+    pub(crate) fn join(task: &Task<'_>, host: &Worker) -> Result<Worker, Failure> {
+        let mut starter = Command::new("setpriv");
+        starter.args(["--pdeathsig", "KILL", "nsenter", "--target", &host.pid().to_string(), "--net"]);
+        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
+        let mut worker = Worker::spawn(task, starter)?;
+        worker.release()?;
+        Ok(worker)
+    }
+
+    fn spawn(task: &Task<'_>, mut starter: Command) -> Result<Worker, Failure> {
+        let output = File::create(task.log).map_err(|error| format!("{}: {error}", task.log.display()))?;
+        let errors = output.try_clone()?;
+        starter.stdin(Stdio::piped()).stdout(output).stderr(errors);
+        let child = starter.spawn().map_err(|error| format!("cannot start {}: setpriv: {error}", task.name))?;
+        Ok(Worker { child, name: task.name.to_owned() })
+    }
+
+    /// Lets a prepared worker run.
+    pub(crate) fn release(&mut self) -> Result<(), Failure> {
+        let mut gate = self.child.stdin.take().ok_or_else(|| format!("{} was released already", self.name))?;
+        gate.write_all(b"go\n").map_err(|error| Failure::from(format!("{} is gone: {error}", self.name)))
+    }
+
+    /// The process id, which also names its network namespace.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Fails when the worker has ended, which no worker does by itself.
+    pub(crate) fn check_alive(&mut self) -> Result<(), Failure> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(format!("{} ended: {status}", self.name).into()),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Both fail only when the child has already been reaped.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The shell script that waits for the word to go and then becomes the task.
+fn gate(rights: Rights) -> String {
+    let bounding_set = rights.bounding_set();
+    format!("read -r go && exec setpriv --pdeathsig KILL {bounding_set} --inh-caps=-all \"$@\"")
+}
+
+/// Runs a helper command to its end.
+pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<(), Failure> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program} {}: {}", arguments.join(" "), said.trim()).into())
+}
+
+/// Whether this process may make network namespaces and links between them; otherwise the reason.
+pub(crate) fn namespaces_permitted() -> Result<(), Failure> {
+    run("unshare", &["--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1"])
+}
