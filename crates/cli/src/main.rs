@@ -5,13 +5,16 @@
 #![forbid(unsafe_code)]
 
 mod control;
+mod demo;
 mod elapsed;
 mod failure;
 mod generate;
+mod lab;
 mod now;
 mod output;
 mod page;
 mod reload;
+mod replay;
 mod sources;
 mod stamp;
 mod status;
@@ -92,6 +95,10 @@ pub(crate) enum Public {
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),
+    /// Run the estimator over a recorded trace
+    Replay(replay::Args),
+    /// Synchronise to a server with a known time and show how well, in two minutes
+    Demo(demo::Args),
 }
 
 /// Tools that build and test the project.
@@ -100,6 +107,9 @@ enum Hidden {
     /// Write man pages, completions and the configuration reference
     #[command(hide = true)]
     Generate(generate::Args),
+    /// Parts of the laboratory
+    #[command(hide = true)]
+    Lab(lab::Args),
 }
 
 fn main() -> ExitCode {
@@ -127,8 +137,11 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Watch(args) => watch::run(global, args),
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
+            Public::Replay(args) => replay::run(global, args),
+            Public::Demo(args) => demo::run(global, args),
         },
         Everything::Hidden(Hidden::Generate(args)) => generate::run(global, args),
+        Everything::Hidden(Hidden::Lab(args)) => lab::run(args),
     }
 }
 

@@ -4,7 +4,8 @@ use crate::common::Place;
 use ffclock_units::Status;
 use std::process::Stdio;
 
-const SUBCOMMANDS: [&str; 8] = ["now", "stamp", "elapsed", "status", "sources", "watch", "wait", "reload"];
+const SUBCOMMANDS: [&str; 10] =
+    ["now", "stamp", "elapsed", "status", "sources", "watch", "wait", "reload", "replay", "demo"];
 
 #[test]
 fn every_help_has_an_example() {
@@ -12,11 +13,11 @@ fn every_help_has_an_example() {
     for name in SUBCOMMANDS {
         let help = Place::new().run(&[name, "--help"]).well();
         assert!(help.contains("Example"), "{name}: {help}");
-        assert!(help.contains(&format!("$ ffclock {name}")) || help.contains(&format!("(ffclock {name}")), "{name}");
+        assert!(help.contains(&format!("ffclock {name} ")) || help.contains(&format!("$ ffclock {name}\n")), "{name}");
         assert!(help.contains("--json"), "{name}");
         assert!(whole.contains(&format!("  {name} ")), "{name} is not listed");
     }
-    assert!(!whole.contains("generate"));
+    assert!(!whole.contains("generate") && !whole.contains("lab "));
 }
 
 #[test]
