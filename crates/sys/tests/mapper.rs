@@ -15,6 +15,9 @@ const SECOND: i64 = 1_000_000_000;
 /// What the brackets of two pairs and the truncation to nanoseconds may hide: 100 ns.
 const READING_NS: i64 = 100;
 
+/// What is just before and just after.
+const CLOSE_NS: i64 = 3_000;
+
 /// When a step becomes known.
 #[derive(Clone, Copy, Debug)]
 enum Word {
@@ -26,11 +29,13 @@ enum Word {
     Never,
 }
 
-/// A host in true time. The system clock runs `ppm` fast, and was set by `step` at the time `step_at`.
+/// A host in true time. The system clock runs `ppm` fast, from `slew_at` on `ppm_after`, and is set by `step` at the time `step_at`.
 #[derive(Clone, Debug)]
 struct Host {
     now: i64,
     ppm: f64,
+    ppm_after: f64,
+    slew_at: i64,
     step_at: i64,
     step: i64,
     word: Word,
@@ -46,9 +51,15 @@ impl Host {
     }
 
     fn system_at(&self, time: i64) -> Moment<Utc> {
+        let (before, after) = (time.min(self.slew_at), time.saturating_sub(self.slew_at).max(0));
+        let gained = (before as f64 * self.ppm + after as f64 * self.ppm_after) * 1e-6;
         let step = if time >= self.step_at { self.step } else { 0 };
-        let nanos = time + (time as f64 * self.ppm * 1e-6) as i64 + step;
+        let nanos = time + gained as i64 + step;
         Moment::from_origin(Span::from_secs(1_700_000_000) + Span::from_nanos(nanos.into()))
+    }
+
+    fn set(&mut self, at: i64, by: i64) {
+        (self.step_at, self.step) = (at, by);
     }
 
     fn next_bracket(&mut self) -> i64 {
@@ -126,6 +137,10 @@ enum Others {
     Idle,
     /// They make marks: before the reply, and when half and three quarters of the time are over until it is read.
     Busy,
+    /// They make a mark just before the reply.
+    CloseBefore,
+    /// They make a mark just after the reply.
+    CloseAfter,
 }
 
 /// A stamp and the counter at the true time of the packet.
@@ -167,6 +182,22 @@ fn play(host: Host, course: Course) -> [Outcome; 2] {
             advance(course.to_read / 4);
             (mapper.map_received(stamp, None), truth)
         }
+        Others::CloseBefore => {
+            advance(course.to_reply - CLOSE_NS);
+            mapper.mark();
+            advance(CLOSE_NS);
+            let (stamp, truth) = packet();
+            advance(course.to_read);
+            (mapper.map_received(stamp, None), truth)
+        }
+        Others::CloseAfter => {
+            advance(course.to_reply);
+            let (stamp, truth) = packet();
+            advance(CLOSE_NS);
+            mapper.mark();
+            advance(course.to_read);
+            (mapper.map_received(stamp, None), truth)
+        }
     };
     [(sent, sent_truth), reply]
 }
@@ -182,7 +213,18 @@ fn miss(stamp: Stamp, truth: Counter) -> Ticks {
 
 fn quiet_host(ppm: f64, word: Word) -> Host {
     let brackets = [20, 31, 24, 19];
-    Host { now: SECOND, ppm, step_at: i64::MAX, step: 0, word, told: false, brackets, turn: 0 }
+    Host {
+        now: SECOND,
+        ppm,
+        ppm_after: ppm,
+        slew_at: i64::MAX,
+        step_at: i64::MAX,
+        step: 0,
+        word,
+        told: false,
+        brackets,
+        turn: 0,
+    }
 }
 
 const LAN: Course = Course {
@@ -212,6 +254,33 @@ fn without_word_of_steps_the_width_covers_all_that_could_hide() {
         let stamp = stamp.unwrap();
         assert!(miss(stamp, truth) <= Ticks::ZERO);
         assert!(stamp.width < ticks(2 * (6_000 + 1_000)), "{stamp:?}");
+    }
+}
+
+/// 10 ms of slewing at 500 ppm are made up for by a step of 5 us just before the pair is read: the two pairs around the reply agree.
+fn hidden_step(forward: bool, word: Word) -> Host {
+    let (ppm_after, step) = if forward { (-500.0, 5_000) } else { (500.0, -5_000) };
+    let sent = SECOND + LAN.before + LAN.to_sent;
+    let host = Host { ppm_after, slew_at: sent, ..quiet_host(0.0, word) };
+    Host { step, step_at: sent + LAN.to_told + LAN.to_reply + 20_000, ..host }
+}
+
+#[test]
+fn a_step_that_slewing_hides_is_told_by_the_kernel() {
+    for forward in [true, false] {
+        let [(sent, _), (reply, _)] = play(hidden_step(forward, Word::AtOnce), LAN);
+        assert!(sent.is_ok());
+        assert_eq!(reply, Err(StampDiscarded::ClockStepped));
+    }
+}
+
+#[test]
+fn where_nobody_tells_the_width_covers_it() {
+    for forward in [true, false] {
+        for (stamp, truth) in play(hidden_step(forward, Word::Never), LAN) {
+            let stamp = stamp.unwrap();
+            assert!(miss(stamp, truth) <= Ticks::ZERO, "{stamp:?} {truth:?}");
+        }
     }
 }
 
@@ -258,21 +327,27 @@ fn a_step_at_any_point_and_of_any_size_spoils_no_accepted_stamp() {
 
 #[test]
 fn nor_where_other_sockets_use_the_mapper_too() {
-    step_everywhere(Course { others: Others::Busy, to_read: 60 * MS, ..LAN });
+    for others in [Others::Busy, Others::CloseBefore, Others::CloseAfter] {
+        step_everywhere(Course { others, to_read: 60 * MS, ..LAN });
+    }
 }
 
 #[test]
 fn a_step_that_another_socket_found_first_discards_the_stamp_all_the_same() {
-    let shared = Shared(Rc::new(RefCell::new(quiet_host(23.0, Word::AtOnce))));
-    let mut mapper = Mapper::new(shared.clone(), Period::from_hertz(HERTZ).unwrap());
-    let since = mapper.mark();
-    let step_at = shared.0.borrow().now + MS;
     for step in [MS / 10, -MS / 10] {
-        *shared.0.borrow_mut() = Host { now: step_at, step_at: step_at + MS, step, ..quiet_host(23.0, Word::AtOnce) };
-        let stamp = shared.0.borrow().system_at(step_at);
-        shared.0.borrow_mut().now += 2 * MS;
+        let shared = Shared(Rc::new(RefCell::new(quiet_host(23.0, Word::AtOnce))));
+        let mut mapper = Mapper::new(shared.clone(), Period::from_hertz(HERTZ).unwrap());
+        let since = mapper.mark();
+        let now = shared.0.borrow().now;
+        let stamp = shared.0.borrow().system_at(now + MS);
+        shared.0.borrow_mut().set(now + 2 * MS, step);
+        shared.0.borrow_mut().now += 3 * MS;
         mapper.mark();
         assert_eq!(mapper.map_sent(stamp, since), Err(StampDiscarded::ClockStepped));
+        assert_eq!(mapper.map_received(stamp, Some(since)), Err(StampDiscarded::ClockStepped));
+        assert_eq!(mapper.map_received(stamp, None), Err(StampDiscarded::ClockStepped));
+        shared.0.borrow_mut().now += 10 * SECOND;
+        assert_eq!(mapper.map_received(stamp, Some(since)), Err(StampDiscarded::ClockStepped), "also much later");
     }
 }
 
@@ -330,7 +405,9 @@ prop_compose! {
         to_told in 500_i64..5 * MS,
         to_reply in 10_000_i64..300 * MS,
         to_read in 500_i64..100 * MS,
-        others in prop_oneof![Just(Others::Idle), Just(Others::Busy)],
+        others in prop_oneof![
+            Just(Others::Idle), Just(Others::Busy), Just(Others::CloseBefore), Just(Others::CloseAfter)
+        ],
     ) -> Course {
         Course { before, to_sent, to_told, to_reply, to_read, others }
     }
@@ -364,11 +441,16 @@ proptest! {
         point in 0.0..1.0,
         power in 2.0..12.6,
         forward in any::<bool>(),
+        ppm_after in -500.0..500.0,
+        slew_point in 0.0..1.0,
     ) {
         let whole = course.to_sent + course.to_told + course.to_reply + course.to_read;
         let step_at = SECOND + course.before - MS + ((whole + 2 * MS) as f64 * point) as i64;
         let size = 10_f64.powf(power) as i64;
-        let host = Host { step_at, step: if forward { size } else { -size }, ..host };
+        // A step of which the kernel is late to tell, hidden by slewing that begins in between, is beyond all means.
+        let ppm_after = if matches!(host.word, Word::Late) { host.ppm } else { ppm_after };
+        let slew_at = SECOND + course.before - MS + ((whole + 2 * MS) as f64 * slew_point) as i64;
+        let host = Host { step_at, step: if forward { size } else { -size }, ppm_after, slew_at, ..host };
         for (stamp, truth) in play(host, course) {
             let Ok(stamp) = stamp else { continue };
             let missed = miss(stamp, truth);
