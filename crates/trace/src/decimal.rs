@@ -106,13 +106,16 @@ fn long_whole(text: &[u8]) -> Result<u64, DecimalFault> {
         .ok_or(DecimalFault::TooLong)
 }
 
-/// Decimal seconds, such as `-1.25`, as a span rounded down to 2^-64 s; at most 18 digits before and 18 after the point.
-///
-/// # Errors
-/// Anything else.
+/// The digits around the point of a number without a sign.
+struct Parts {
+    whole: u64,
+    fraction: u64,
+    decimals: usize,
+}
+
+/// Splits a number at its point; at most 18 digits before and 18 after it.
 #[inline]
-pub fn seconds(text: &[u8]) -> Result<Span, DecimalFault> {
-    let (negative, body) = split_sign(text);
+fn parts(body: &[u8]) -> Result<Parts, DecimalFault> {
     let (whole, whole_digits, rest) = leading_digits(body);
     let (fraction, decimals, rest) = match rest {
         [b'.', rest @ ..] => leading_digits(rest),
@@ -124,11 +127,22 @@ pub fn seconds(text: &[u8]) -> Result<Span, DecimalFault> {
     if whole_digits > DIGITS_MAX || decimals > DIGITS_MAX {
         return Err(DecimalFault::TooLong);
     }
+    Ok(Parts { whole, fraction, decimals })
+}
+
+/// Decimal seconds, such as `-1.25`, as a span, exact to 2^-64 s and rounded towards zero; at most 18 digits before and 18 after the point.
+///
+/// # Errors
+/// Anything else.
+#[inline]
+pub fn seconds(text: &[u8]) -> Result<Span, DecimalFault> {
+    let (negative, body) = split_sign(text);
+    let Parts { whole, fraction, decimals } = parts(body)?;
     let units = ((whole as i128) << 64) | fraction_units(fraction, decimals) as i128;
     Ok(Span::from_units(if negative { -units } else { units }))
 }
 
-/// Whole nanoseconds as a span rounded down to 2^-64 s.
+/// Whole nanoseconds as a span, exact to 2^-64 s and rounded towards zero.
 ///
 /// # Errors
 /// Anything but a whole number of at most 64 bits, with or without a sign.
@@ -150,19 +164,11 @@ pub fn scientific_seconds(text: &[u8]) -> Result<Span, DecimalFault> {
     let (down, exponent) = split_sign(exponent.get(1..).unwrap_or(&[]));
     let exponent = whole(exponent)? as usize;
     let (negative, body) = split_sign(mantissa);
-    let (high, high_digits, rest) = leading_digits(body);
-    let (low, low_digits, rest) = match rest {
-        [b'.', rest @ ..] => leading_digits(rest),
-        _ => (0, 0, rest),
-    };
-    if !rest.is_empty() || high_digits + low_digits == 0 {
-        return Err(DecimalFault::NotANumber);
-    }
-    if high_digits + low_digits > DIGITS_MAX || exponent > DIGITS_MAX {
-        return Err(DecimalFault::TooLong);
-    }
-    let digits = high * POWERS.get(low_digits).copied().unwrap_or(1) + low;
-    let shift = if down { -(exponent as i64) } else { exponent as i64 } - low_digits as i64;
+    let Parts { whole, fraction, decimals } = parts(body)?;
+    let power = POWERS.get(decimals).copied().unwrap_or(1);
+    let digits = whole.checked_mul(power).and_then(|whole| whole.checked_add(fraction));
+    let digits = digits.filter(|_| exponent <= DIGITS_MAX).ok_or(DecimalFault::TooLong)?;
+    let shift = if down { -(exponent as i64) } else { exponent as i64 } - decimals as i64;
     let span = scaled(digits, shift).ok_or(DecimalFault::TooLong)?;
     Ok(if negative { -span } else { span })
 }

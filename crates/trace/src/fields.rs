@@ -2,8 +2,11 @@
 
 use crate::decimal;
 use crate::error::{CellFault, Fault, shortened};
+use crate::servers::Servers;
+use crate::{ServerIndex, TraceRow};
 use ffclock_units::{
-    Bound, Counter, Exchange, Leap, LeapTable, Moment, Server, ServerQuality, Span, Stamp, StampLocation, Tai, Ticks,
+    Bound, Counter, CounterEpoch, Exchange, Leap, LeapTable, Moment, Server, ServerQuality, Span, Stamp, StampLocation,
+    Tai, Ticks,
 };
 
 /// One cell: the name of its column, and what stands there.
@@ -92,6 +95,33 @@ pub(crate) struct FourStamps {
     pub(crate) server_in: Moment<Server>,
     pub(crate) server_out: Moment<Server>,
     pub(crate) received: Counter,
+}
+
+/// The rows of a format that numbers neither them nor its servers.
+#[derive(Default)]
+pub(crate) struct Imported {
+    servers: Servers,
+    rows: u64,
+}
+
+impl Imported {
+    /// The number of the row that begins now. A bad row has a number, too.
+    pub(crate) fn begin(&mut self) -> u64 {
+        let sequence = self.rows;
+        self.rows += 1;
+        sequence
+    }
+
+    /// The row numbered `sequence`, of the server called `server`.
+    pub(crate) fn row(&mut self, sequence: u64, server: &[u8], exchange: Option<Exchange>) -> Result<TraceRow, Fault> {
+        let server = self.servers.index_of(server)?;
+        Ok(TraceRow { sequence, epoch: CounterEpoch::default(), exchange, truth: None, server })
+    }
+
+    /// The name of a server; an empty one is none.
+    pub(crate) fn server_name(&self, server: ServerIndex) -> Option<&str> {
+        self.servers.name(server).filter(|name| !name.is_empty())
+    }
 }
 
 /// What is true for all rows of a text trace: how its server times become TAI.

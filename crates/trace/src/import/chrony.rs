@@ -2,11 +2,10 @@
 
 use super::date::second_of_date;
 use crate::error::{CellFault, Fault, shortened};
-use crate::fields::{Cell, FourStamps, Scale, words};
+use crate::fields::{Cell, FourStamps, Imported, Scale, words};
 use crate::reader::LineParser;
-use crate::servers::Servers;
 use crate::{ServerIndex, TraceRow};
-use ffclock_units::{CounterEpoch, Exchange, Leap, Moment, ServerIdentity, ServerQuality, Span};
+use ffclock_units::{Exchange, Leap, Moment, ServerIdentity, ServerQuality, Span};
 
 const NAMES: [&str; 17] = [
     "date",
@@ -32,8 +31,7 @@ const NAMES: [&str; 17] = [
 #[derive(Default)]
 pub(crate) struct ChronyParser {
     scale: Scale,
-    servers: Servers,
-    rows: u64,
+    imported: Imported,
 }
 
 struct Line<'a>([&'a [u8]; NAMES.len()]);
@@ -116,20 +114,14 @@ impl LineParser for ChronyParser {
         if line.starts_with(b"=") || line.starts_with(b"Date (UTC)") {
             return Ok(None);
         }
+        let sequence = self.imported.begin();
         let line = Line::new(line)?;
-        let sequence = self.rows;
-        self.rows += 1;
-        Ok(Some(TraceRow {
-            sequence,
-            epoch: CounterEpoch::default(),
-            exchange: self.exchange(&line)?,
-            truth: None,
-            server: self.servers.index_of(line.0[2])?,
-        }))
+        let exchange = self.exchange(&line)?;
+        self.imported.row(sequence, line.0[2], exchange).map(Some)
     }
 
     fn server_name(&self, server: ServerIndex) -> Option<&str> {
-        self.servers.name(server)
+        self.imported.server_name(server)
     }
 
     fn notes(&self) -> Vec<String> {

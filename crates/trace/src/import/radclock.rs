@@ -1,11 +1,10 @@
 //! The ASCII stamps of the original RADclock: Ta, Tb, Te, Tf and up to two more columns, whose meaning depends on the age of the file.
 
 use crate::error::{Fault, shortened};
-use crate::fields::{Cell, FourStamps, Scale, words};
+use crate::fields::{Cell, FourStamps, Imported, Scale, words};
 use crate::reader::LineParser;
-use crate::servers::Servers;
 use crate::{ServerIndex, TraceRow, Truth};
-use ffclock_units::{Counter, CounterEpoch, Moment, ServerQuality, Span};
+use ffclock_units::{Counter, Moment, ServerQuality, Span};
 
 /// Seconds between the NTP epoch and the one of 1970.
 const NTP_TO_1970: Span = Span::from_secs(2_208_988_800);
@@ -25,8 +24,7 @@ enum Layout {
 pub(crate) struct RadclockParser {
     layout: Layout,
     scale: Scale,
-    servers: Servers,
-    rows: u64,
+    imported: Imported,
 }
 
 impl RadclockParser {
@@ -67,8 +65,7 @@ impl LineParser for RadclockParser {
             self.take_comment(comment);
             return Ok(None);
         }
-        let sequence = self.rows;
-        self.rows += 1;
+        let sequence = self.imported.begin();
         let mut cells = words(line);
         let mut found = 0;
         let [sent, server_in, server_out, received, fifth, sixth] = std::array::from_fn(|_| {
@@ -87,17 +84,13 @@ impl LineParser for RadclockParser {
         };
         let truth = self.truth([fifth, sixth])?;
         let server = if truth.is_none() { sixth } else { &[] };
-        Ok(Some(TraceRow {
-            sequence,
-            epoch: CounterEpoch::default(),
-            exchange: Some(self.scale.exchange(&stamps, ServerQuality::default())),
-            truth,
-            server: self.servers.index_of(server)?,
-        }))
+        let exchange = self.scale.exchange(&stamps, ServerQuality::default());
+        let row = self.imported.row(sequence, server, Some(exchange))?;
+        Ok(Some(TraceRow { truth, ..row }))
     }
 
     fn server_name(&self, server: ServerIndex) -> Option<&str> {
-        self.servers.name(server).filter(|name| !name.is_empty())
+        self.imported.server_name(server)
     }
 
     fn notes(&self) -> Vec<String> {

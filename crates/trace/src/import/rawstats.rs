@@ -2,11 +2,10 @@
 
 use super::date::second_of_mjd;
 use crate::error::{CellFault, Fault, shortened};
-use crate::fields::{Cell, FourStamps, Scale, leap_of, words};
+use crate::fields::{Cell, FourStamps, Imported, Scale, leap_of, words};
 use crate::reader::LineParser;
-use crate::servers::Servers;
 use crate::{ServerIndex, TraceRow};
-use ffclock_units::{Bound, CounterEpoch, Exchange, Moment, ServerIdentity, ServerQuality, Span};
+use ffclock_units::{Bound, Exchange, Moment, ServerIdentity, ServerQuality, Span};
 
 /// The columns of the longest form (NTPsec); the first `STAMPS` are always there.
 const NAMES: [&str; 20] = [
@@ -44,8 +43,7 @@ const MODE_SERVER: u64 = 4;
 #[derive(Default)]
 pub(crate) struct RawstatsParser {
     scale: Scale,
-    servers: Servers,
-    rows: u64,
+    imported: Imported,
     passed_over: u64,
 }
 
@@ -159,19 +157,13 @@ impl LineParser for RawstatsParser {
             self.passed_over += 1;
             return Ok(None);
         }
-        let sequence = self.rows;
-        self.rows += 1;
-        Ok(Some(TraceRow {
-            sequence,
-            epoch: CounterEpoch::default(),
-            exchange: self.exchange(&line)?,
-            truth: None,
-            server: self.servers.index_of(line.cells[2])?,
-        }))
+        let sequence = self.imported.begin();
+        let exchange = self.exchange(&line)?;
+        self.imported.row(sequence, line.cells[2], exchange).map(Some)
     }
 
     fn server_name(&self, server: ServerIndex) -> Option<&str> {
-        self.servers.name(server)
+        self.imported.server_name(server)
     }
 
     fn notes(&self) -> Vec<String> {
