@@ -7,7 +7,6 @@ use ffclock_client::{Bound, ReadError, Status};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// How long a wait lasts before it looks whether the program was interrupted.
 const SLICE: Duration = Duration::from_millis(100);
@@ -60,23 +59,21 @@ impl Clock {
     #[pyo3(signature = (bound, timeout = None))]
     fn wait_until(&self, py: Python<'_>, bound: f64, timeout: Option<f64>) -> PyResult<Reading> {
         let limit = Bound::from_seconds(checked("bound", bound)?);
-        let begin = Instant::now();
         // More than Duration holds is for ever, too.
-        let whole = match timeout {
+        let mut rest = match timeout {
             Some(seconds) => Duration::try_from_secs_f64(checked("timeout", seconds)?).unwrap_or(Duration::MAX),
             None => Duration::MAX,
         };
         loop {
-            let rest = whole.saturating_sub(begin.elapsed());
-            let seen = py.detach(|| self.0.wait_until(limit, rest.min(SLICE)));
-            match seen {
+            let slice = rest.min(SLICE);
+            match py.detach(|| self.0.wait_until(limit, slice)) {
                 Ok(_) => {
                     if let Some(reading) = self.look().ok().filter(|reading| reading.is_within(limit)) {
                         return Ok(reading);
                     }
                 }
-                Err(error) if whole <= begin.elapsed() => return Err(timed_out(bound, error.last)),
-                Err(_) => {}
+                Err(error) if slice == rest => return Err(timed_out(bound, error.last)),
+                Err(_) => rest = rest.saturating_sub(slice),
             }
             py.check_signals()?;
         }
