@@ -61,7 +61,7 @@ fn good_enough(bound: Option<Bound>, told: &Told) -> bool {
 
 fn succeed(global: &Global, waited: Duration, told: &Told) -> Result<(), Failure> {
     if global.json {
-        report(true, waited, Some(told))
+        output::json(&Report { in_time: true, waited_s: waited.as_secs_f64(), reading: Some(page::Report::of(told)) })
     } else {
         output::line(&page::sentence(&text::utc(told.reading.time), &told.reading))
     }
@@ -69,15 +69,12 @@ fn succeed(global: &Global, waited: Duration, told: &Told) -> Result<(), Failure
 
 fn give_up(global: &Global, waited: Duration, look: Result<Told, Failure>) -> Result<(), Failure> {
     if global.json {
-        report(false, waited, look.as_ref().ok())?;
+        let reading = look.as_ref().ok().map(page::Report::of);
+        output::json(&Report { in_time: false, waited_s: waited.as_secs_f64(), reading })?;
     }
     let last = match look {
         Ok(told) => format!("it is {}, +- {}", told.reading.status.name(), told.reading.bound),
         Err(failure) => failure.message,
     };
     Err(Failure::unsynchronised(format!("not synchronised after {:.1} s: {last}", waited.as_secs_f64())))
-}
-
-fn report(in_time: bool, waited: Duration, told: Option<&Told>) -> Result<(), Failure> {
-    output::json(&Report { in_time, waited_s: waited.as_secs_f64(), reading: told.map(page::Report::of) })
 }

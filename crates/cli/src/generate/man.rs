@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 /// Where the date of a page stands. It is not empty, because an empty argument would vanish and the next one take its place.
 pub(super) const NO_DATE: &str = " ";
+/// Defines the apostrophe. Every section is rendered with it, and once is enough.
+const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 /// What a page belongs to.
 pub(super) const SOURCE: &str = concat!("ffclock ", env!("CARGO_PKG_VERSION"));
 
@@ -42,7 +44,8 @@ fn page(command: Command) -> Result<Generated, Failure> {
     rest.control("SH", ["SEE ALSO"]);
     rest.text([bold("ffclock"), roman("(1), "), bold("ffclockd"), roman("(8)")]);
     text.extend_from_slice(rest.to_roff().as_bytes());
-    Ok(Generated { path, text })
+    let text = String::from_utf8_lossy(&text).replace(PREAMBLE, "");
+    Ok(Generated { path, text: format!("{PREAMBLE}{text}").into_bytes() })
 }
 
 /// Lines that begin with spaces are what is typed and what is answered: they stay as they are.

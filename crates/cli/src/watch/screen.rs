@@ -135,3 +135,59 @@ fn servers(lines: &mut Vec<Line>, report: &StatusReport) {
         lines.push(Line::plain(&format!("{age} ago: {}", latest.text)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Failure;
+    use crate::page::Told;
+    use ffclock_units::{Bound, LeapTable, Moment};
+
+    fn look() -> Look {
+        let time = Moment::from_origin(Span::from_secs(1_795_253_400));
+        let (bound, uncertainty) = (Bound::of(Span::from_micros(812)), Bound::of(Span::from_micros(14)));
+        let reading = Reading { time, uncertainty, bound, status: Status::Synchronised };
+        let told = Told { reading, tai: LeapTable::built_in().tai_from_utc(time) };
+        Look {
+            told: Ok(told),
+            offset: Some(-Span::from_micros(3)),
+            daemon: Err(Failure::from("nobody\x1b[2J listens")),
+        }
+    }
+
+    /// What is seen of a line: all but the colours.
+    fn seen(line: &str) -> String {
+        [GREEN, YELLOW, RED, BOLD, PLAIN].iter().fold(line.to_owned(), |line, colour| line.replace(colour, ""))
+    }
+
+    #[test]
+    fn the_latest_look_and_those_before_are_shown() {
+        let mut history = History::default();
+        (0..5).for_each(|_| history.push(&look()));
+        let lines: Vec<String> =
+            render(&look(), &history, Size { columns: 100, lines: 40 }).iter().map(|line| seen(line)).collect();
+        assert_eq!(lines[0], "2026-11-21T09:30:00.000000000Z  +- 812 us");
+        assert_eq!(lines[1], "synchronised");
+        assert!(lines.contains(&"offset        -3 us         ▁▁▁▁▁  -3 us .. -3 us".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"nobody?[2J listens".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn nothing_leaves_the_screen() {
+        for (columns, lines) in [(1, 1), (20, 5), (80, 24), (0, 0)] {
+            let mut history = History::default();
+            (0..MOST_KEPT + 10).for_each(|_| history.push(&look()));
+            let shown = render(&look(), &history, Size { columns, lines });
+            assert!(shown.len() <= lines);
+            assert!(shown.iter().all(|line| seen(line).chars().count() <= columns), "{shown:?}");
+            assert_eq!(history.bound_s.len(), MOST_KEPT);
+        }
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_is_said_in_red() {
+        let blind = Look { told: Err(Failure::from("no page")), offset: None, ..look() };
+        let lines = render(&blind, &History::default(), Size { columns: 80, lines: 24 });
+        assert_eq!(lines[0], format!("{RED}no page{PLAIN}"));
+    }
+}
