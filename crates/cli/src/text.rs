@@ -54,13 +54,14 @@ pub(crate) fn span_or_dash(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), span)
 }
 
-/// A frequency in the largest unit that keeps it above one.
+/// A frequency in the largest unit that keeps it above one, to a millionth of that unit.
 pub(crate) fn hertz(hertz: f64) -> String {
-    match hertz {
-        1e9.. => format!("{} GHz", hertz / 1e9),
-        1e6.. => format!("{} MHz", hertz / 1e6),
-        _ => format!("{hertz} Hz"),
-    }
+    let (per_unit, unit) = match hertz {
+        1e9.. => (1e9, "GHz"),
+        1e6.. => (1e6, "MHz"),
+        _ => (1.0, "Hz"),
+    };
+    format!("{} {unit}", (hertz / per_unit * 1e6).round() / 1e6)
 }
 
 /// How long something has run, in the two largest units.
@@ -165,6 +166,13 @@ mod tests {
         assert_eq!(sparkline(&[9.0, 0.0, 3.5, 7.0], 3), "▁▅█");
         assert_eq!(sparkline(&[2.0, 2.0], 8), "▁▁");
         assert_eq!(sparkline(&[], 8), "");
+    }
+
+    #[test]
+    fn frequencies_are_as_long_as_they_are_of_use() {
+        assert_eq!(hertz(2_699_999_906.882_116), "2.7 GHz");
+        assert_eq!(hertz(3_579_545.0), "3.579545 MHz");
+        assert_eq!(hertz(32_768.0), "32768 Hz");
     }
 
     #[test]
