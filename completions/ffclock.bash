@@ -111,7 +111,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__demo)
-            opts="-h --output --chronyd --poll --skew --wander --before --cut --after --python --page --control --json --help"
+            opts="-h --output --chronyd --ntpd --poll --skew --wander --before --cut --after --python --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -122,6 +122,10 @@ _ffclock() {
                     return 0
                     ;;
                 --chronyd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ntpd)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

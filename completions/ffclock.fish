@@ -96,6 +96,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l json -d 'Answ
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l poll -d 'Time between two requests' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l skew -d 'The server\'s rate against the counter\'s nominal rate' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l wander -d 'The largest deviation of the server\'s rate from its mean' -r
