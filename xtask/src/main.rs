@@ -1,11 +1,12 @@
 //! The house-keeper: `cargo xtask tidy` holds the source to the rules of the house, `cargo xtask licences` holds its dependencies to
-//! theirs.
+//! theirs, `cargo xtask figures` makes a table of what the benchmarks measured.
 //!
 //! What may differ from crate to crate (who may use whom, which files may hold unsafe code, which call is banned where) is data in
 //! `xtask/tidy.toml`; how it is checked is one file each in `checks`. Every check is a pure function of the files and the rules, and has
 //! tests that make it fail.
 
 mod checks;
+mod figures;
 mod licences;
 mod rules;
 mod scan;
@@ -20,6 +21,7 @@ usage: cargo xtask COMMAND
 commands:
   tidy      check the source against the rules of the house (xtask/tidy.toml)
   licences  check licence and origin of every dependency (deny.toml)
+  figures   gather figures of benchmarks from standard input into out/bench.json
 ";
 
 fn main() -> ExitCode {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     let outcome = match argument.as_deref() {
         Some("tidy") => checks::tidy(&root),
         Some("licences") => licences::check(&root),
+        Some("figures") => figures::gather(&root.join("out/bench.json")),
         Some("--help" | "-h" | "help") => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
