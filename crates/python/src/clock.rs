@@ -1,7 +1,7 @@
 //! The clock as a Python object: a thin cover over the Rust client that lets other threads run while it waits.
 
 use crate::errors::{self, WaitTimeoutError};
-use crate::values::{Interval, Reading, Stamp, status_word};
+use crate::values::{Interval, Reading, Stamp};
 use core::time::Duration;
 use ffclock_client::{Bound, ReadError, Status};
 use pyo3::exceptions::PyValueError;
@@ -82,7 +82,7 @@ impl Clock {
     /// The clock's status now; "unsynchronised" also where there is no reading.
     #[getter]
     fn status(&self) -> &'static str {
-        status_word(self.0.status())
+        self.0.status().name()
     }
 
     fn __repr__(&self) -> String {

@@ -63,12 +63,12 @@ impl Reading {
     /// "synchronised", "warming-up", "free-running" or "unsynchronised".
     #[getter]
     fn status(&self) -> &'static str {
-        status_word(self.status)
+        self.status.name()
     }
 
     fn __repr__(&self) -> String {
         let Reading { utc_ns, tai_ns, bound_ns, uncertainty_ns, status, .. } = self;
-        let status = status_word(*status);
+        let status = status.name();
         format!(
             "Reading(utc_ns={utc_ns}, tai_ns={tai_ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, status='{status}')"
         )
@@ -136,22 +136,12 @@ impl Interval {
     /// How far the rate may be trusted, in the words of a reading.
     #[getter]
     fn status(&self) -> &'static str {
-        status_word(self.status)
+        self.status.name()
     }
 
     fn __repr__(&self) -> String {
         let Interval { ns, bound_ns, .. } = self;
-        format!("Interval(ns={ns}, bound_ns={bound_ns}, status='{}')", status_word(self.status))
-    }
-}
-
-/// One word for each status, the same in every interface.
-pub(crate) fn status_word(status: Status) -> &'static str {
-    match status {
-        Status::Synchronised => "synchronised",
-        Status::WarmingUp => "warming-up",
-        Status::FreeRunning => "free-running",
-        Status::Unsynchronised => "unsynchronised",
+        format!("Interval(ns={ns}, bound_ns={bound_ns}, status='{}')", self.status.name())
     }
 }
 
