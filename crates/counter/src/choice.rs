@@ -78,10 +78,9 @@ fn decide(choice: Choice, checks: Vec<Check>) -> Chosen {
 
 #[cfg(target_arch = "x86_64")]
 fn check_invariant() -> Check {
-    // Intel SDM volume 2 and AMD APM volume 3: CPUID 0x80000007, EDX bit 8: the TSC runs at one rate in all states of the CPU.
-    let announced = crate::cpu::cpuid(0x8000_0000, 0x8000_0007).is_some_and(|leaf| leaf.edx & (1 << 8) != 0);
+    let power = crate::cpu::cpuid(0x8000_0000, 0x8000_0007).unwrap_or_default();
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    judge_invariance(announced, &flags)
+    judge_invariance(power, &flags)
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -90,9 +89,11 @@ fn check_invariant() -> Check {
     Check { name: "invariant", ok: true, detail }
 }
 
-/// The kernel sets the two flags also for older CPUs that it knows to be good without the CPUID bit.
+/// Intel SDM volume 2 and AMD APM volume 3: CPUID 0x80000007, EDX bit 8: the TSC runs at one rate in all states of the CPU. The kernel sets
+/// two flags that say the same also for older CPUs that it knows to be good without the bit.
 #[cfg(target_arch = "x86_64")]
-fn judge_invariance(announced: bool, cpuinfo: &str) -> Check {
+fn judge_invariance(power: crate::cpu::Leaf, cpuinfo: &str) -> Check {
+    let announced = power.edx & (1 << 8) != 0;
     let has = |wanted: &str| cpuinfo.split_ascii_whitespace().any(|flag| flag == wanted);
     let known = has("constant_tsc") && has("nonstop_tsc");
     let detail = match (announced, known) {
@@ -207,9 +208,10 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn both_flags_or_the_bit_are_needed() {
-        assert!(judge_invariance(true, "").ok);
-        assert!(judge_invariance(false, "flags : fpu constant_tsc rep_good nonstop_tsc").ok);
-        assert!(!judge_invariance(false, "flags : fpu constant_tsc").ok);
+        let silent = crate::cpu::Leaf::default();
+        assert!(judge_invariance(crate::cpu::Leaf { edx: 0x100, ..silent }, "").ok);
+        assert!(judge_invariance(silent, "flags : fpu constant_tsc rep_good nonstop_tsc").ok);
+        assert!(!judge_invariance(silent, "flags : fpu constant_tsc").ok);
     }
 
     #[test]

@@ -64,6 +64,7 @@ const CRYSTAL: Rate = Rate::from_ppm(100.0);
 /// `CLOCK_MONOTONIC_RAW` is off by tens of ppm, by more where the kernel had to calibrate against a poor timer.
 const RAW_CLOCK: Rate = Rate::from_ppm(200.0);
 /// Rounding to 1 MHz, and a bus clock that is not exactly its nominal figure.
+#[cfg(target_arch = "x86_64")]
 const ROUNDED: Rate = Rate::from_ppm(1000.0);
 /// Readings of a confirming measurement, about 12 ms apart in all.
 const CONFIRMING: Plan = Plan { rests: 2, rest: Duration::from_millis(6) };

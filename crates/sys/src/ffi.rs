@@ -96,7 +96,7 @@ pub(crate) fn timer_cancelled_on_set() -> io::Result<OwnedFd> {
     // SAFETY: the call takes no pointers.
     let timer =
         owned(checked(unsafe { libc::timerfd_create(libc::CLOCK_REALTIME, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?);
-    let never = libc::timespec { tv_sec: libc::time_t::MAX, tv_nsec: 0 };
+    let never = libc::timespec { tv_sec: i64::MAX, tv_nsec: 0 };
     let no_repeat = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let setting = libc::itimerspec { it_interval: no_repeat, it_value: never };
     let flags = libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET;
