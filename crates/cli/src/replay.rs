@@ -193,7 +193,6 @@ impl<'a> Replay<'a> {
         while let Some(row) = self.next_row()? {
             self.feed(&mut track, &row)?;
         }
-        self.progress.clear();
         if let Some(output) = self.output.take() {
             output.finish()?;
         }

@@ -42,9 +42,11 @@ impl Progress {
         self.shown = true;
         self.next = Some(Instant::now() + BETWEEN);
     }
+}
 
-    /// Takes the sign away.
-    pub(super) fn clear(&mut self) {
+impl Drop for Progress {
+    /// Takes the sign away, also when the replay ends with an error.
+    fn drop(&mut self) {
         if self.shown {
             let _ = write!(stderr(), "\r{:40}\r", "");
         }

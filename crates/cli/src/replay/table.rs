@@ -15,7 +15,7 @@ pub(super) fn render(report: &Report) -> String {
     text += &errors("after", report.error.as_ref(), (report.containment, report.outside));
     text += &errors("before", report.error_before.as_ref(), (report.containment_before, report.outside_before));
     if report.error.is_none() {
-        text += &field("Error", no_error(report));
+        text += &field("Error", "not known: no reference times in the trace, or none after the warm-up (see --from)");
     }
     for note in &report.notes {
         text += &field("Note", note);
@@ -83,13 +83,6 @@ fn counter(report: &Report) -> String {
 fn clock(report: &Report) -> String {
     let (bound, likely) = (or_dash(report.bound_s), or_dash(report.uncertainty_s));
     format!("{}, bound {bound}, likely error {likely}, warm after {}", report.status, or_dash(report.warmup_s))
-}
-
-fn no_error(report: &Report) -> &'static str {
-    match report.warmup_s {
-        Some(_) => "not known: the trace has no reference times (or --from leaves none)",
-        None => "not counted: the warm-up did not end; --from '0 s' counts from the beginning",
-    }
 }
 
 /// The errors of one clock: percentiles, then whether the bound held.
