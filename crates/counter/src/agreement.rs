@@ -1,7 +1,8 @@
 //! Whether the CPUs' counters agree: a reading passed to another CPU must never lie after a reading taken there later.
 //!
-//! Two pinned threads hand a reading to and fro, as in a game of ping-pong; each compares what it receives with its own counter. An
-//! offset between the two counters larger than the time of a handover shows as time going backwards in one of the directions.
+//! Two pinned threads hand a reading to and fro, as in a game of ping-pong; each compares what it receives with its own
+//! counter. An offset between the two counters larger than the time of a handover shows as time going backwards in one
+//! of the directions.
 
 use crate::affinity::{allowed_cpus, pin_to};
 use crate::{CounterKind, read_ordered};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Turns played between two CPUs, enough for thousands of handovers of about 100 ns within the time below.
 const TURNS: u64 = 4_000;
-/// A pair of CPUs is left alone after this time: on a busy host the partner may not be running. On an idle one they need 1 ms.
+/// A pair of CPUs is left alone after this time: on a busy host the partner may not be running. On an idle one they
+/// need 1 ms.
 const TIME_PER_PAIR: Duration = Duration::from_millis(25);
 /// Hosts with very many CPUs are checked in part.
 const TIME_IN_ALL: Duration = Duration::from_millis(300);
@@ -115,7 +117,8 @@ fn play_side(kind: CounterKind, ball: &Ball, side: u64, deadline: Instant) -> Ag
     seen
 }
 
-/// Spins until it is `turn`; false when the deadline comes first. The clock is asked rarely, so that handovers stay short.
+/// Spins until it is `turn`; false when the deadline comes first. The clock is asked rarely, so that handovers stay
+/// short.
 fn wait_for(ball: &Ball, turn: u64, deadline: Instant) -> bool {
     let mut spins = 0_u32;
     while ball.turn.load(Ordering::Acquire) != turn {

@@ -89,8 +89,8 @@ fn check_invariant() -> Check {
     Check { name: "invariant", ok: true, detail }
 }
 
-/// Intel SDM volume 2 and AMD APM volume 3: CPUID 0x80000007, EDX bit 8: the TSC runs at one rate in all states of the CPU. The kernel sets
-/// two flags that say the same also for older CPUs that it knows to be good without the bit.
+/// Intel SDM volume 2 and AMD APM volume 3: CPUID 0x80000007, EDX bit 8: the TSC runs at one rate in all states of the
+/// CPU. The kernel sets two flags that say the same also for older CPUs that it knows to be good without the bit.
 #[cfg(target_arch = "x86_64")]
 fn judge_invariance(power: crate::cpu::Leaf, cpuinfo: &str) -> Check {
     let announced = power.edx & (1 << 8) != 0;
@@ -120,8 +120,8 @@ fn check_kernel() -> Check {
     judge_clocksources(current_clocksource().as_deref(), fs::read_to_string(AVAILABLE).ok().as_deref())
 }
 
-/// The kernel watches the counters and withdraws one that it found unsteady from the list of those available. A guest's kernel may
-/// prefer the clock of its hypervisor; that says nothing against the counter but deserves a warning.
+/// The kernel watches the counters and withdraws one that it found unsteady from the list of those available. A guest's
+/// kernel may prefer the clock of its hypervisor; that says nothing against the counter but deserves a warning.
 fn judge_clocksources(current: Option<&str>, available: Option<&str>) -> Check {
     let offered = available.unwrap_or_default().split_ascii_whitespace().any(|source| source == CLOCKSOURCE);
     let (ok, detail) = match current {

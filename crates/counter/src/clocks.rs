@@ -54,8 +54,8 @@ impl HostClock {
     }
 }
 
-/// `CLOCK_MONOTONIC_RAW` as a counter of nanoseconds. Every Linux has this clock; should a stand-in lack it, the counter stands at 0,
-/// which [`Continuity`](crate::Continuity) reports as stalled.
+/// `CLOCK_MONOTONIC_RAW` as a counter of nanoseconds. Every Linux has this clock; should a stand-in lack it, the
+/// counter stands at 0, which [`Continuity`](crate::Continuity) reports as stalled.
 #[inline]
 pub fn raw_clock() -> Counter {
     Counter::from_raw(HostClock::MonotonicRaw.read().map_or(0, ClockReading::as_nanos))

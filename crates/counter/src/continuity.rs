@@ -1,11 +1,13 @@
 //! Notices that the run of a counter was interrupted, so that an epoch ends and nothing is computed across the gap.
 //!
-//! Three witnesses are compared between one observation and the next: the counter, another clock of the kernel that nobody steps
-//! (`CLOCK_MONOTONIC_RAW` beside the CPU counter; `CLOCK_MONOTONIC`, which is slewed and so a coarse witness, beside the raw clock
-//! itself), and how far `CLOCK_BOOTTIME` ran ahead of `CLOCK_MONOTONIC`, which is the time spent in suspend. The name of the
-//! kernel's clocksource is watched too, since the raw clock changes its rate with it.
+//! Three witnesses are compared between one observation and the next: the counter, another clock of the kernel that
+//! nobody steps (`CLOCK_MONOTONIC_RAW` beside the CPU counter; `CLOCK_MONOTONIC`, which is slewed and so a coarse
+//! witness, beside the raw clock itself), and how far `CLOCK_BOOTTIME` ran ahead of `CLOCK_MONOTONIC`, which is the
+//! time spent in suspend. The name of the kernel's clocksource is watched too, since the raw clock changes its rate
+//! with it.
 //!
-//! A pause of a virtual machine in which all witnesses ran on, or all stood, cannot be seen from inside and does no harm to intervals.
+//! A pause of a virtual machine in which all witnesses ran on, or all stood, cannot be seen from inside and does no
+//! harm to intervals.
 
 use crate::choice::current_clocksource;
 use crate::{ClockReading, CounterKind, HostClock, Nominal, read_narrowest};
@@ -21,8 +23,8 @@ pub struct Observation {
     pub width: Ticks,
     /// The other clock, since its origin.
     pub witness: Span,
-    /// The time spent in suspend so far (and an arbitrary constant): at least the first, at most the second; `None` where it cannot be
-    /// told.
+    /// The time spent in suspend so far (and an arbitrary constant): at least the first, at most the second; `None`
+    /// where it cannot be told.
     pub suspended: Option<(Span, Span)>,
 }
 
@@ -87,7 +89,8 @@ struct Tolerance {
     constant: Span,
 }
 
-/// The witness is slewed with the system clock: by 500 ppm through the frequency and 10 % through the length of the tick.
+/// The witness is slewed with the system clock: by 500 ppm through the frequency and 10 % through the length of the
+/// tick.
 const SLEWED: Tolerance = Tolerance { rate: Rate::from_ppm(101_000.0), constant: Span::from_millis(1) };
 /// Before the ratio of the two is known; the error of the nominal period comes on top.
 const UNKNOWN_RATIO: Tolerance = Tolerance { rate: Rate::from_ppm(1000.0), constant: Span::from_millis(1) };
@@ -238,7 +241,8 @@ mod tests {
     use core::cell::RefCell;
     use std::rc::Rc;
 
-    /// A host whose witnesses a test moves at will; the counter has a period of 1 ns and the witness runs `off` slow against it.
+    /// A host whose witnesses a test moves at will; the counter has a period of 1 ns and the witness runs `off` slow
+    /// against it.
     #[derive(Clone, Debug)]
     struct Host {
         counter: Counter,

@@ -1,8 +1,9 @@
 //! The CPU's counter and what the CPU says about it. One of the files that may hold unsafe code.
 //!
-//! On x86-64 the ordered reading is `lfence; rdtsc`: it costs the same as `rdtscp` (16.6 to 17.1 ns against 16.6 to 16.9 ns in the
-//! best of 30 runs of 200,000; a bare `rdtsc` 12.2 ns), exists on every CPU and clobbers no third register. Both wait until all
-//! earlier loads are done; neither holds back what follows, which the next ordered reading does.
+//! On x86-64 the ordered reading is `lfence; rdtsc`: it costs the same as `rdtscp` (16.6 to 17.1 ns against 16.6 to
+//! 16.9 ns in the best of 30 runs of 200,000; a bare `rdtsc` 12.2 ns), exists on every CPU and clobbers no third
+//! register. Both wait until all earlier loads are done; neither holds back what follows, which the next ordered
+//! reading does.
 
 use ffclock_units::Counter;
 
@@ -11,8 +12,8 @@ use ffclock_units::Counter;
 #[inline(always)]
 pub(crate) fn read_ordered() -> Counter {
     use core::arch::x86_64::{_mm_lfence, _rdtsc};
-    // SAFETY: both instructions exist on every x86-64 CPU and touch no memory. A kernel that forbids rdtsc (PR_TSC_SIGSEGV) kills the
-    // process, which is safe too.
+    // SAFETY: both instructions exist on every x86-64 CPU and touch no memory. A kernel that forbids rdtsc
+    // (PR_TSC_SIGSEGV) kills the process, which is safe too.
     Counter::from_raw(unsafe {
         _mm_lfence();
         _rdtsc()
@@ -24,7 +25,8 @@ pub(crate) fn read_ordered() -> Counter {
 #[inline(always)]
 pub(crate) fn read_ordered() -> Counter {
     let ticks: u64;
-    // SAFETY: Linux lets user space read this register. The block is not marked `nomem`, so the compiler moves no access across it.
+    // SAFETY: Linux lets user space read this register. The block is not marked `nomem`, so the compiler moves no
+    // access across it.
     unsafe {
         core::arch::asm!("isb", "mrs {ticks}, cntvct_el0", ticks = out(reg) ticks, options(nostack, preserves_flags))
     };
@@ -52,8 +54,8 @@ pub(crate) struct Leaf {
     pub(crate) edx: u32,
 }
 
-/// `cpuid` for `leaf` (subleaf 0), or `None` when `leaf` lies beyond the last one of its `range` (0, 0x4000_0000, 0x8000_0000): the CPU
-/// would answer with the values of some other leaf.
+/// `cpuid` for `leaf` (subleaf 0), or `None` when `leaf` lies beyond the last one of its `range` (0, 0x4000_0000,
+/// 0x8000_0000): the CPU would answer with the values of some other leaf.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn cpuid(range: u32, leaf: u32) -> Option<Leaf> {
     let last = raw_cpuid(range).eax;
@@ -63,8 +65,8 @@ pub(crate) fn cpuid(range: u32, leaf: u32) -> Option<Leaf> {
 #[cfg(target_arch = "x86_64")]
 fn raw_cpuid(leaf: u32) -> Leaf {
     let (eax, ebx, ecx, edx): (u32, u64, u32, u32);
-    // SAFETY: `cpuid` exists on every x86-64 CPU; rbx, which the compiler keeps for itself, is put back. (The intrinsic of the standard
-    // library is an unsafe function in some supported compilers and a safe one in others.)
+    // SAFETY: `cpuid` exists on every x86-64 CPU; rbx, which the compiler keeps for itself, is put back. (The intrinsic
+    // of the standard library is an unsafe function in some supported compilers and a safe one in others.)
     unsafe {
         core::arch::asm!(
             "mov {saved}, rbx", "cpuid", "xchg {saved}, rbx",

@@ -42,7 +42,8 @@ impl FromStr for CounterKind {
     }
 }
 
-/// Reads the counter, after everything that the program loaded before has arrived: a page read first is older than the reading.
+/// Reads the counter, after everything that the program loaded before has arrived: a page read first is older than the
+/// reading.
 #[inline]
 pub fn read_ordered(kind: CounterKind) -> Counter {
     match kind {

@@ -1,9 +1,9 @@
 //! How long a tick lasts before anything was measured against a server.
 //!
-//! The figure should be the same after every boot, so that a rate remembered relative to it stays of use: what the CPU or the
-//! hypervisor announces goes before what is measured against `CLOCK_MONOTONIC_RAW`, whose own rate differs from boot to boot. But an
-//! announced figure can be plainly wrong (a guest may see its host's while the counter is scaled), so a short measurement must
-//! confirm it.
+//! The figure should be the same after every boot, so that a rate remembered relative to it stays of use: what the CPU
+//! or the hypervisor announces goes before what is measured against `CLOCK_MONOTONIC_RAW`, whose own rate differs from
+//! boot to boot. But an announced figure can be plainly wrong (a guest may see its host's while the counter is scaled),
+//! so a short measurement must confirm it.
 
 use crate::{Bracketed, CounterKind, raw_clock, read_narrowest};
 use core::fmt;
@@ -71,8 +71,8 @@ const CONFIRMING: Plan = Plan { rests: 2, rest: Duration::from_millis(6) };
 /// Readings of a measurement that is all there is, about 80 ms.
 const THOROUGH: Plan = Plan { rests: 4, rest: Duration::from_millis(20) };
 
-/// The nominal period of a counter. Takes nothing for `monotonic-raw`, 12 ms where a figure is announced, 80 to 250 ms where it must be
-/// measured.
+/// The nominal period of a counter. Takes nothing for `monotonic-raw`, 12 ms where a figure is announced, 80 to 250 ms
+/// where it must be measured.
 ///
 /// # Errors
 /// When the counter does not run steadily.
@@ -115,8 +115,8 @@ fn announced() -> Option<Nominal> {
     announce(crate::cpu::announced_hertz() as f64, CRYSTAL, NominalSource::Firmware)
 }
 
-/// CPUID 0x15 gives [denominator, numerator, crystal in Hz], any of them 0 when unknown, and 0x16 the base frequency in MHz (Intel SDM
-/// volume 2, CPUID).
+/// CPUID 0x15 gives [denominator, numerator, crystal in Hz], any of them 0 when unknown, and 0x16 the base frequency in
+/// MHz (Intel SDM volume 2, CPUID).
 #[cfg(target_arch = "x86_64")]
 fn announced_by_cpu([denominator, numerator, crystal]: [u32; 3], base_megahertz: u32) -> Option<Nominal> {
     if denominator == 0 || numerator == 0 {

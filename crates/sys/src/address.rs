@@ -1,7 +1,7 @@
 //! Socket addresses as the kernel writes them, encoded and decoded byte by byte.
 //!
-//! `sockaddr_in` is family (2 bytes), port (2, network order), address (4), zeros (8); `sockaddr_in6` is family, port, flow (4), address
-//! (16), scope (4, host order). The families are in host order.
+//! `sockaddr_in` is family (2 bytes), port (2, network order), address (4), zeros (8); `sockaddr_in6` is family, port,
+//! flow (4), address (16), scope (4, host order). The families are in host order.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

@@ -1,6 +1,8 @@
-//! Control messages as the kernel writes them, decoded byte by byte: no pointer arithmetic, nothing read beyond what was received.
+//! Control messages as the kernel writes them, decoded byte by byte: no pointer arithmetic, nothing read beyond what
+//! was received.
 //!
-//! A message is its length (8 bytes, header included), level (4), type (4) and data; the next one begins at the next multiple of 8.
+//! A message is its length (8 bytes, header included), level (4), type (4) and data; the next one begins at the next
+//! multiple of 8.
 
 use crate::address;
 use ffclock_units::{Moment, Span, Utc};
@@ -61,7 +63,8 @@ fn split(control: &[u8]) -> Option<Split<'_>> {
     Some((level, kind, data, next))
 }
 
-/// The first of three timespecs: software, (formerly) hardware made comparable, raw hardware. All zero means that there is none.
+/// The first of three timespecs: software, (formerly) hardware made comparable, raw hardware. All zero means that there
+/// is none.
 fn software_stamp(data: &[u8]) -> Option<Moment<Utc>> {
     let seconds = i64::from_ne_bytes(*data.first_chunk()?);
     let nanos = i64::from_ne_bytes(*data.get(8..)?.first_chunk()?);

@@ -45,7 +45,8 @@ pub(crate) fn receive_message(fd: BorrowedFd<'_>, buffer: &mut [u8], flags: libc
     header.msg_iovlen = 1;
     header.msg_control = control.0.as_mut_ptr().cast();
     header.msg_controllen = control.0.len() as _;
-    // SAFETY: every pointer in the header points to memory of the stated size that outlives the call and that nothing else uses.
+    // SAFETY: every pointer in the header points to memory of the stated size that outlives the call and that nothing
+    // else uses.
     let length = checked_size(unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, flags) })?;
     address.set_length(header.msg_namelen as usize);
     Ok(Message { length, flags: header.msg_flags, address, control, control_length: header.msg_controllen as usize })
@@ -62,7 +63,8 @@ pub(crate) fn send_message(fd: BorrowedFd<'_>, bytes: &[u8], to: Option<&RawAddr
     }
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
-    // SAFETY: every pointer in the header points to memory of the stated size that outlives the call; sendmsg only reads from it.
+    // SAFETY: every pointer in the header points to memory of the stated size that outlives the call; sendmsg only
+    // reads from it.
     checked_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })
 }
 
@@ -131,21 +133,23 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((owned(ends[0]), owned(ends[1])))
 }
 
-/// Makes `handler` the handler of `signal`. System calls that the signal interrupts return early instead of going on, so that
-/// [`poll`] is left at once.
+/// Makes `handler` the handler of `signal`. System calls that the signal interrupts return early instead of going on,
+/// so that [`poll`] is left at once.
 ///
 /// The handler must do nothing but what a signal handler may: atomic operations, and calls that are safe there.
 pub(crate) fn handle_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
     // SAFETY: a sigaction is made of integers and pointers, for which zero is a value: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
-    // SAFETY: the action outlives the call, and the handler is a function of the type that a handler without SA_SIGINFO has.
+    // SAFETY: the action outlives the call, and the handler is a function of the type that a handler without SA_SIGINFO
+    // has.
     checked(unsafe { libc::sigaction(signal, &raw const action, core::ptr::null_mut()) }).map(drop)
 }
 
 /// Writes one byte from within a signal handler: keeps errno, and does not care whether the pipe is full.
 pub(crate) fn write_from_handler(fd: RawFd) {
-    // SAFETY: write(2) may be called in a signal handler, and reads one byte from a static; errno's place belongs to this thread.
+    // SAFETY: write(2) may be called in a signal handler, and reads one byte from a static; errno's place belongs to
+    // this thread.
     unsafe {
         let errno = libc::__errno_location();
         let saved = *errno;

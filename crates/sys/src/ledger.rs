@@ -1,7 +1,8 @@
 //! Which transmit stamp belongs to which packet.
 //!
-//! With SOF_TIMESTAMPING_OPT_ID the kernel numbers the packets of a socket from 0, in 32 bits that wrap, and names the number with each
-//! stamp. Here every packet gets a number of our own that never repeats, and the kernel's is translated.
+//! With SOF_TIMESTAMPING_OPT_ID the kernel numbers the packets of a socket from 0, in 32 bits that wrap, and names the
+//! number with each stamp. Here every packet gets a number of our own that never repeats, and the kernel's is
+//! translated.
 
 use crate::Mark;
 use std::collections::VecDeque;
@@ -66,7 +67,8 @@ impl Ledger {
         self.outstanding.retain(|packet| packet.id != id);
     }
 
-    /// The kernel counts from 0 again. Stamps of packets sent before can no longer be told from those of packets to come.
+    /// The kernel counts from 0 again. Stamps of packets sent before can no longer be told from those of packets to
+    /// come.
     pub(crate) fn restart_keys(&mut self) {
         self.next_key = 0;
         self.outstanding.clear();

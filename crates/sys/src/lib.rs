@@ -1,12 +1,13 @@
-//! What Linux gives to a clock: sockets whose packets are stamped, the way from the kernel's stamps to the raw counter, a page of
-//! shared memory, and the few calls that a daemon of one thread around `poll(2)` needs.
+//! What Linux gives to a clock: sockets whose packets are stamped, the way from the kernel's stamps to the raw counter,
+//! a page of shared memory, and the few calls that a daemon of one thread around `poll(2)` needs.
 //!
-//! Packets, clocks and waiting go through libc's own functions, so that a simulator or a fault injector which stands between a program
-//! and its libc drives the unmodified daemon. Nothing here sets or steers a clock.
+//! Packets, clocks and waiting go through libc's own functions, so that a simulator or a fault injector which stands
+//! between a program and its libc drives the unmodified daemon. Nothing here sets or steers a clock.
 //!
-//! The kernel stamps packets with the system clock, which anybody may step or slew. [`Mapper`] turns such a stamp into a reading of the
-//! counter with the help of pairs (counter, system clock) taken around it, widens it by all that the system clock may have done in
-//! between, and discards it where the clock was stepped. From there on the system clock plays no part.
+//! The kernel stamps packets with the system clock, which anybody may step or slew. [`Mapper`] turns such a stamp into
+//! a reading of the counter with the help of pairs (counter, system clock) taken around it, widens it by all that the
+//! system clock may have done in between, and discards it where the clock was stepped. From there on the system clock
+//! plays no part.
 //!
 //! Unsafe code is in `ffi.rs` (calls into libc) and `mapping.rs` (shared memory) only.
 #![deny(missing_docs)]

@@ -1,19 +1,20 @@
 //! From the kernel's stamps, which are by the system clock, to readings of the raw counter.
 //!
-//! A stamp lies between two pairs (counter, system clock): one read before the packet passed, one read after its stamp came. It is carried
-//! over from the nearer pair with the nominal period, and its width says how wrong that can be:
+//! A stamp lies between two pairs (counter, system clock): one read before the packet passed, one read after its stamp
+//! came. It is carried over from the nearer pair with the nominal period, and its width says how wrong that can be:
 //! - the width of the pair's own bracket;
-//! - 600 ppm of the distance to the pair, since the system clock may be slewed by 500 ppm (adjtimex(2)) and the nominal period is a little
-//!   off;
-//! - what the two pairs disagree by, beyond the rate that the system clock kept against the counter before: a step so small that it
-//!   passes for slewing is no larger than that.
+//! - 600 ppm of the distance to the pair, since the system clock may be slewed by 500 ppm (adjtimex(2)) and the nominal
+//!   period is a little off;
+//! - what the two pairs disagree by, beyond the rate that the system clock kept against the counter before: a step so
+//!   small that it passes for slewing is no larger than that.
 //!
-//! Steps are found in two ways. The kernel tells of each one (see [`CancelOnSetTimer`](crate::CancelOnSetTimer)), but some microseconds
-//! late; and two pairs that disagree by more than slewing can do prove one. After a step nothing that was stamped before it is mapped. A
-//! stamp that contradicts the order of events, later than a pair read after it or earlier than one read before it, is discarded too.
+//! Steps are found in two ways. The kernel tells of each one (see [`CancelOnSetTimer`](crate::CancelOnSetTimer)), but
+//! some microseconds late; and two pairs that disagree by more than slewing can do prove one. After a step nothing that
+//! was stamped before it is mapped. A stamp that contradicts the order of events, later than a pair read after it or
+//! earlier than one read before it, is discarded too.
 //!
-//! Without word from the kernel ([`Watch::Blind`]) a step could hide behind slewing in the other direction, so the full 600 ppm of the
-//! distance between the two pairs enter the width.
+//! Without word from the kernel ([`Watch::Blind`]) a step could hide behind slewing in the other direction, so the full
+//! 600 ppm of the distance between the two pairs enter the width.
 
 use crate::{Pair, PairReader, SystemPairs, Watch};
 use ffclock_counter::CounterKind;
@@ -48,8 +49,8 @@ const RESOLUTION: Span = Span::from_nanos(2);
 const REMEMBERED: usize = 16;
 /// Of marks that follow each other more closely only the first and the last are remembered.
 const CLOSE: Span = Span::from_millis(5);
-/// A packet that came before a step is taken over within this time after the step was noticed: the process is running, and empties its
-/// sockets whenever it wakes.
+/// A packet that came before a step is taken over within this time after the step was noticed: the process is running,
+/// and empties its sockets whenever it wakes.
 const LONGEST_WAIT: Span = Span::from_secs(4);
 /// The rate of the system clock is measured over this and longer.
 const RATE_OVER: Span = Span::from_secs(2);
@@ -66,21 +67,23 @@ pub struct Mapper<R = SystemPairs> {
     marks: VecDeque<Mark>,
     /// Where the present run began: what is older was before a step.
     begin: Counter,
-    /// The most that the system clock can have shown before that step. Where it was set back, stamps up to here may be of either side.
+    /// The most that the system clock can have shown before that step. Where it was set back, stamps up to here may be
+    /// of either side.
     shown_before: Option<Moment<Utc>>,
     anchor: Pair,
     drift: Drift,
 }
 
-/// A pair, and what was known of the system clock's rate when it was read. What happens later is judged by that rate: one that was measured
-/// across a step would hide the step.
+/// A pair, and what was known of the system clock's rate when it was read. What happens later is judged by that rate:
+/// one that was measured across a step would hide the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     pair: Pair,
     drift: Drift,
 }
 
-/// The rate of the system clock against the nominal period, and its largest error as long as nobody changes the slewing.
+/// The rate of the system clock against the nominal period, and its largest error as long as nobody changes the
+/// slewing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Drift {
     rate: Rate,
@@ -135,15 +138,15 @@ impl<R: PairReader> Mapper<R> {
 
     /// Reads the counter for a stamp in user space; its width is what reading takes at least.
     ///
-    /// For a packet to be sent it must be called right before the system call: the packet leaves later, and what passes until then counts
-    /// as part of its way. For a packet received, right after the system call: the packet arrived earlier, and the rest counts as part of
-    /// its way. So the round trip of two such stamps contains the true one.
+    /// For a packet to be sent it must be called right before the system call: the packet leaves later, and what passes
+    /// until then counts as part of its way. For a packet received, right after the system call: the packet arrived
+    /// earlier, and the rest counts as part of its way. So the round trip of two such stamps contains the true one.
     pub fn user_stamp(&mut self) -> Stamp {
         Stamp { counter: self.reader.read_counter(), width: self.read_cost, location: StampLocation::User }
     }
 
-    /// Maps the kernel's stamp of a packet sent; `before` was made before sending it. Reads a new pair for the other side, so it must be
-    /// called after the stamp has come.
+    /// Maps the kernel's stamp of a packet sent; `before` was made before sending it. Reads a new pair for the other
+    /// side, so it must be called after the stamp has come.
     ///
     /// # Errors
     /// When the stamp cannot be trusted.
@@ -156,8 +159,9 @@ impl<R: PairReader> Mapper<R> {
         Ok(self.carry_over(stamped, &around))
     }
 
-    /// Maps the kernel's stamp of a packet received. It came after `since`, if it is the answer to a packet that was sent after making this
-    /// mark. Reads a new pair for the other side, so it must be called after the packet was taken over.
+    /// Maps the kernel's stamp of a packet received. It came after `since`, if it is the answer to a packet that was
+    /// sent after making this mark. Reads a new pair for the other side, so it must be called after the packet was
+    /// taken over.
     ///
     /// # Errors
     /// When the stamp cannot be trusted.
@@ -291,8 +295,8 @@ impl<R: PairReader> Mapper<R> {
         Stamp { counter: near.counter + ticks, width: near.width + half + half, location: StampLocation::Kernel }
     }
 
-    /// What unnoticed steps can do to a stamp: those between its two pairs, and, where it lies so close to one of these that a step beyond
-    /// could have moved it across, those beyond.
+    /// What unnoticed steps can do to a stamp: those between its two pairs, and, where it lies so close to one of these
+    /// that a step beyond could have moved it across, those beyond.
     fn hidden_steps(&self, stamped: Moment<Utc>, around: &Around) -> Span {
         let Around { before, after, previous, next } = around;
         let between = self.doubt(before, after);

@@ -1,4 +1,5 @@
-//! A file of one page in memory, shared with other processes. One of the two files of this crate that may hold unsafe code.
+//! A file of one page in memory, shared with other processes. One of the two files of this crate that may hold unsafe
+//! code.
 
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
@@ -30,14 +31,16 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first page of `file`, which the caller has found to be long enough and opened for this access. Whoever may write the file
-    /// can also cut it off later, which then ends this process at its next access; therefore only the daemon may write it.
+    /// Maps the first page of `file`, which the caller has found to be long enough and opened for this access. Whoever
+    /// may write the file can also cut it off later, which then ends this process at its next access; therefore only
+    /// the daemon may write it.
     pub(crate) fn new(file: &File, access: Access) -> io::Result<Self> {
         let protection = match access {
             Access::Read => libc::PROT_READ,
             Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
         };
-        // SAFETY: the kernel chooses a free place, so no memory in use is touched; the descriptor is open during the call.
+        // SAFETY: the kernel chooses a free place, so no memory in use is touched; the descriptor is open during the
+        // call.
         let start =
             unsafe { libc::mmap(core::ptr::null_mut(), BYTES, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
@@ -48,15 +51,16 @@ impl Mapping {
 
     /// The words. Where the page was mapped for reading, storing into one ends the process.
     pub(crate) fn words(&self) -> &[AtomicU64; WORDS] {
-        // SAFETY: the mapping is of this size, aligned to a page, readable and in place until `self` is dropped; other processes change it
-        // at any time, which atomics allow.
+        // SAFETY: the mapping is of this size, aligned to a page, readable and in place until `self` is dropped; other
+        // processes change it at any time, which atomics allow.
         unsafe { self.words.as_ref() }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping made in `new`, and no reference into it outlives `self`. It cannot fail for a valid mapping.
+        // SAFETY: this is the mapping made in `new`, and no reference into it outlives `self`. It cannot fail for a
+        // valid mapping.
         unsafe { libc::munmap(self.words.as_ptr().cast(), BYTES) };
     }
 }

@@ -57,7 +57,8 @@ fn send(name: &[u8], notice: Notice<'_>) -> io::Result<()> {
     UnixDatagram::unbound()?.send_to_addr(notice.to_string().as_bytes(), &address).map(drop)
 }
 
-/// How often the service manager wants a [`Notice::Watchdog`]: half its patience. `None` when it does not watch this process.
+/// How often the service manager wants a [`Notice::Watchdog`]: half its patience. `None` when it does not watch this
+/// process.
 pub fn watchdog_interval() -> Option<Span> {
     let patience = env::var("WATCHDOG_USEC").ok()?;
     let meant = env::var("WATCHDOG_PID").ok();

@@ -48,7 +48,8 @@ pub struct SystemPairs {
 const TRIES: usize = 5;
 
 impl SystemPairs {
-    /// Reads pairs of this counter. Where the kernel has no timer that tells about steps, [`Watch::Blind`] is what is told.
+    /// Reads pairs of this counter. Where the kernel has no timer that tells about steps, [`Watch::Blind`] is what is
+    /// told.
     pub fn new(kind: CounterKind) -> Self {
         SystemPairs { kind, timer: CancelOnSetTimer::new().ok(), narrowest: Ticks::from_raw(i64::MAX) }
     }

@@ -6,8 +6,8 @@ use ffclock_units::{Moment, Mono, Span};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// A descriptor to wait for, and after [`poll`] what was found. Errors (an entry in a socket's error queue among them) are always waited
-/// for.
+/// A descriptor to wait for, and after [`poll`] what was found. Errors (an entry in a socket's error queue among them)
+/// are always waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Interest<'fd> {
     entry: libc::pollfd,
@@ -50,10 +50,11 @@ impl<'fd> Interest<'fd> {
     }
 }
 
-/// Waits until one of `interests` is ready or `deadline` has passed (`None`: without end), and says how many are ready. A signal ends the
-/// wait early with 0.
+/// Waits until one of `interests` is ready or `deadline` has passed (`None`: without end), and says how many are ready.
+/// A signal ends the wait early with 0.
 ///
-/// poll(2) counts milliseconds; the deadline is rounded up, so the wait never ends early for that reason, and up to 1 ms late.
+/// poll(2) counts milliseconds; the deadline is rounded up, so the wait never ends early for that reason, and up to 1
+/// ms late.
 ///
 /// # Errors
 /// As poll(2), except for the interruption by a signal.

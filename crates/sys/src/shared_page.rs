@@ -1,7 +1,8 @@
 //! The file in which the page is published: memory that one process writes and others read.
 //!
-//! A restarted daemon goes on in the same file, never cut off and never replaced while it has the right size, so that programs which
-//! mapped it before go on reading the same memory. What the words mean is the business of the crate page.
+//! A restarted daemon goes on in the same file, never cut off and never replaced while it has the right size, so that
+//! programs which mapped it before go on reading the same memory. What the words mean is the business of the crate
+//! page.
 
 use crate::ffi;
 use crate::mapping::{Access, BYTES, Mapping, WORDS};
@@ -73,11 +74,12 @@ pub struct SharedPageReader {
 }
 
 impl SharedPage {
-    /// Opens the page at `path` for writing, going on in an existing file of the right size (mode 0644), or making a new one of zeros;
-    /// missing directories are made too (mode 0755).
+    /// Opens the page at `path` for writing, going on in an existing file of the right size (mode 0644), or making a
+    /// new one of zeros; missing directories are made too (mode 0755).
     ///
     /// # Errors
-    /// When another process writes it, when something that is not a regular file stands there, and whatever the file system says.
+    /// When another process writes it, when something that is not a regular file stands there, and whatever the file
+    /// system says.
     pub fn create(path: &Path) -> Result<Self, PageFileError> {
         let wrap = |error| PageFileError::new(path, error);
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {

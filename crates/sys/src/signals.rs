@@ -59,8 +59,8 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The next signal that arrived, those that end the process first; `None` when all are dealt with. A signal that arrived several times
-    /// is told once.
+    /// The next signal that arrived, those that end the process first; `None` when all are dealt with. A signal that
+    /// arrived several times is told once.
     pub fn take(&mut self) -> Option<Signal> {
         // Emptied first: what arrives from here on makes the pipe readable again.
         while matches!(ffi::read(self.read_end.as_fd(), &mut [0; 64]), Ok(count) if count > 0) {}

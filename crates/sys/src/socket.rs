@@ -1,8 +1,8 @@
 //! UDP sockets whose packets are stamped, on the way out and on the way in.
 //!
-//! A packet sent is stamped in user space at once, and by the kernel a little later: that stamp comes through the error queue of the socket
-//! and is told as [`SocketEvent::Transmitted`] with the number of the packet. It may never come; the stamp of user space is good in any
-//! case, only wider of the truth. A packet received comes with both.
+//! A packet sent is stamped in user space at once, and by the kernel a little later: that stamp comes through the error
+//! queue of the socket and is told as [`SocketEvent::Transmitted`] with the number of the packet. It may never come;
+//! the stamp of user space is good in any case, only wider of the truth. A packet received comes with both.
 //!
 //! An ICMP message about a packet (nobody listens there) is an event as well and ends nothing.
 
@@ -109,7 +109,8 @@ const ORIGIN_STAMP: u8 = 4;
 const AT_DRIVER: u32 = 0;
 
 impl StampedSocket {
-    /// A socket that talks to `peer` only, from a port that the kernel chooses. [`mode`](Self::mode) says whether the kernel agreed to stamp.
+    /// A socket that talks to `peer` only, from a port that the kernel chooses. [`mode`](Self::mode) says whether the
+    /// kernel agreed to stamp.
     ///
     /// # Errors
     /// When there is no socket to be had or no route to the peer.
@@ -172,7 +173,8 @@ impl StampedSocket {
     /// Sends a packet to the peer of a connected socket.
     ///
     /// # Errors
-    /// When the kernel does not take the packet. An error that is about earlier packets is told by [`next_event`](Self::next_event) instead.
+    /// When the kernel does not take the packet. An error that is about earlier packets is told by
+    /// [`next_event`](Self::next_event) instead.
     pub fn send<R: PairReader>(&mut self, bytes: &[u8], mapper: &mut Mapper<R>) -> io::Result<Sent> {
         self.hand_over(bytes, None, mapper)
     }
@@ -185,8 +187,8 @@ impl StampedSocket {
         self.hand_over(bytes, Some(&RawAddress::encode(to)), mapper)
     }
 
-    /// The next thing that happened, stamps of packets sent before packets received; `None` when there is nothing more. A packet is put into
-    /// `buffer`.
+    /// The next thing that happened, stamps of packets sent before packets received; `None` when there is nothing more.
+    /// A packet is put into `buffer`.
     ///
     /// # Errors
     /// When the socket itself fails.
@@ -219,7 +221,8 @@ impl StampedSocket {
         to: Option<&RawAddress>,
         mapper: &mut Mapper<R>,
     ) -> io::Result<Sent> {
-        // The kernel reports an ICMP message about an earlier packet in place of sending this one, so it is tried again.
+        // The kernel reports an ICMP message about an earlier packet in place of sending this one, so it is tried
+        // again.
         let mut tries = 3;
         loop {
             let before = (self.mode == StampMode::Kernel).then(|| mapper.mark());
@@ -276,7 +279,8 @@ impl StampedSocket {
         Some(Received { length: message.length, is_truncated, from, user, kernel })
     }
 
-    /// From the peer of a connected socket comes, as a rule, the answer to the latest packet; whether it is one, the protocol knows.
+    /// From the peer of a connected socket comes, as a rule, the answer to the latest packet; whether it is one, the
+    /// protocol knows.
     fn map_received<R: PairReader>(
         &self,
         stamped: Option<Moment<Utc>>,
@@ -289,7 +293,8 @@ impl StampedSocket {
     /// The next thing in the error queue that is worth telling.
     fn next_queued<R: PairReader>(&mut self, mapper: &mut Mapper<R>) -> Option<SocketEvent> {
         loop {
-            // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it is read.
+            // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it
+            // is read.
             let Ok(message) = ffi::receive_message(self.socket.as_fd(), &mut [], libc::MSG_ERRQUEUE) else {
                 return None;
             };

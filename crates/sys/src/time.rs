@@ -10,7 +10,8 @@ pub fn mono_now() -> Moment<Mono> {
     Moment::from_origin(HostClock::Monotonic.read().map_or(Span::ZERO, ClockReading::since_origin))
 }
 
-/// Now, as the system clock has it: a pivot for the eras of NTP and something to compare with, never an input of the clock.
+/// Now, as the system clock has it: a pivot for the eras of NTP and something to compare with, never an input of the
+/// clock.
 pub fn system_utc_now() -> Moment<Utc> {
     Moment::from_origin(HostClock::Realtime.read().map_or(Span::ZERO, ClockReading::since_origin))
 }

@@ -1,8 +1,8 @@
 //! Being told that somebody set the system clock.
 //!
-//! A timer on `CLOCK_REALTIME` with `TFD_TIMER_CANCEL_ON_SET` (timerfd_create(2)) is cancelled by every step of that clock, whoever makes
-//! it: clock_settime, adjtimex with ADJ_SETOFFSET, a leap second, the end of a suspend. Slewing does not cancel it. The kernel steps the
-//! clock first and cancels the timers some microseconds later.
+//! A timer on `CLOCK_REALTIME` with `TFD_TIMER_CANCEL_ON_SET` (timerfd_create(2)) is cancelled by every step of that
+//! clock, whoever makes it: clock_settime, adjtimex with ADJ_SETOFFSET, a leap second, the end of a suspend. Slewing
+//! does not cancel it. The kernel steps the clock first and cancels the timers some microseconds later.
 
 use crate::ffi;
 use std::io;
@@ -23,7 +23,8 @@ impl CancelOnSetTimer {
         Ok(CancelOnSetTimer { timer: ffi::timer_cancelled_on_set()? })
     }
 
-    /// Whether the clock was set since the last call. The kernel arms the timer anew by itself when its cancellation is read.
+    /// Whether the clock was set since the last call. The kernel arms the timer anew by itself when its cancellation is
+    /// read.
     ///
     /// # Errors
     /// Whatever keeps the timer from being read.

@@ -233,7 +233,8 @@ fn stamps_find_their_packets_after_refused_ones() {
     let mut mapper = mapper(CounterKind::Tsc);
     let peer = deserted(V4);
     let mut client = StampedSocket::connect(peer, StampMode::Kernel).unwrap();
-    // The refusal of each packet is reported in place of sending the next one, after which the kernel's count is in doubt.
+    // The refusal of each packet is reported in place of sending the next one, after which the kernel's count is in
+    // doubt.
     for _ in 0..5 {
         client.send(b"x", &mut mapper).unwrap();
     }

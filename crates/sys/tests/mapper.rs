@@ -1,5 +1,5 @@
-//! The mapping of kernel stamps against a simulated host, whose system clock somebody else steps and slews: whatever is accepted contains
-//! the truth within its width.
+//! The mapping of kernel stamps against a simulated host, whose system clock somebody else steps and slews: whatever is
+//! accepted contains the truth within its width.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
 
@@ -29,7 +29,8 @@ enum Word {
     Never,
 }
 
-/// A host in true time. The system clock runs `ppm` fast, from `slew_at` on `ppm_after`, and is set by `step` at the time `step_at`.
+/// A host in true time. The system clock runs `ppm` fast, from `slew_at` on `ppm_after`, and is set by `step` at the
+/// time `step_at`.
 #[derive(Clone, Debug)]
 struct Host {
     now: i64,
@@ -257,7 +258,8 @@ fn without_word_of_steps_the_width_covers_all_that_could_hide() {
     }
 }
 
-/// 10 ms of slewing at 500 ppm are made up for by a step of 5 us just before the pair is read: the two pairs around the reply agree.
+/// 10 ms of slewing at 500 ppm are made up for by a step of 5 us just before the pair is read: the two pairs around the
+/// reply agree.
 fn hidden_step(forward: bool, word: Word) -> Host {
     let (ppm_after, step) = if forward { (-500.0, 5_000) } else { (500.0, -5_000) };
     let sent = SECOND + LAN.before + LAN.to_sent;
