@@ -16,7 +16,7 @@ pub(crate) struct NativeReader<R> {
 impl<R: BufRead> NativeReader<R> {
     /// Reads the header; the records follow.
     pub(crate) fn new(mut input: R) -> Result<(Self, TraceHeader), TraceError> {
-        let (record, header, _) = read_header(&mut input)?;
+        let (record, header) = read_header(&mut input)?;
         Ok((NativeReader { input, record, number: 0, cut: 0 }, header))
     }
 
@@ -58,8 +58,8 @@ impl<R: BufRead> NativeReader<R> {
     }
 }
 
-/// Reads a header: the size of a record, what the header says, and how long it is.
-pub(super) fn read_header(input: &mut dyn Read) -> Result<(usize, TraceHeader, usize), TraceError> {
+/// Reads a header: the size of a record, and what the header says.
+fn read_header(input: &mut dyn Read) -> Result<(usize, TraceHeader), TraceError> {
     let damaged = |why: &str| TraceError::File(Fault::Header(why.to_owned()));
     let mut prefix = [0; PREFIX];
     let read = |input: &mut dyn Read, into: &mut [u8]| match input.read_exact(into) {
@@ -89,5 +89,5 @@ pub(super) fn read_header(input: &mut dyn Read) -> Result<(usize, TraceHeader, u
         header.read_line(line).map_err(TraceError::File)?;
     }
     header.truth = record == record::WITH_TRUTH;
-    Ok((record, header, PREFIX + length))
+    Ok((record, header))
 }

@@ -1,16 +1,16 @@
 //! Writes the native format.
 
-use super::{MAGIC, PREFIX, TEXT_MAX, check, reader, record};
-use crate::{TraceError, TraceHeader, TraceRow};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use super::{MAGIC, PREFIX, TEXT_MAX, check, record};
+use crate::{TraceHeader, TraceRow};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Records exchanges. Records are buffered; [`flush`](Recorder::flush) hands them to the system, and so does dropping the recorder.
 ///
 /// After the first error (a full disk) nothing more is written and every call reports an error, so that a daemon may tell it once,
 /// drop the recorder and go on keeping time. What was written before stays readable: an incomplete last record is passed over by the
-/// reader and cut off by [`open`](Recorder::open).
+/// reader.
 pub struct Recorder<W: Write = File> {
     output: Option<BufWriter<W>>,
     record: usize,
@@ -22,35 +22,8 @@ impl Recorder<File> {
     /// # Errors
     /// The file exists already (no recording is ever overwritten) or cannot be written.
     pub fn create(path: impl AsRef<Path>, header: &TraceHeader) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = File::create_new(path)?;
         Self::to_writer(file, header)
-    }
-
-    /// Goes on with the trace at `path`, or begins one where there is none. An incomplete last record is cut off first. The header that
-    /// stands in the file stays; the epochs of the new rows must differ from those of the old ones unless the counter ran on.
-    ///
-    /// # Errors
-    /// The file is no native trace, was made with another counter or without room for the reference times that `header` promises, or
-    /// cannot be read and written.
-    pub fn open(path: impl AsRef<Path>, header: &TraceHeader) -> io::Result<Self> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        let length = file.metadata()?.len();
-        if length == 0 {
-            return Self::to_writer(file, header);
-        }
-        let (record, present, header_length) = match reader::read_header(&mut file) {
-            Err(TraceError::Read { source, .. }) => return Err(source),
-            other => other.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?,
-        };
-        if present.counter != header.counter || (header.truth && !present.truth) {
-            let why = "the trace in place was made with another counter or without reference times";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-        }
-        let records = length.saturating_sub(header_length as u64) / record as u64;
-        let end = header_length as u64 + records * record as u64;
-        file.set_len(end)?;
-        file.seek(SeekFrom::Start(end))?;
-        Ok(Recorder { output: Some(BufWriter::new(file)), record })
     }
 
     /// Hands everything to the system and waits until the disk has it.
@@ -126,7 +99,7 @@ impl<W: Write> Recorder<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Place, TraceReader};
+    use crate::TraceReader;
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;
     use record::tests::any_row;
@@ -239,27 +212,17 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_goes_on_after_a_crash() {
+    fn no_recording_is_overwritten() {
         let directory = std::env::temp_dir().join(format!("ffclock-trace-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        let path = directory.join("resumed");
-        let rows = rows();
+        let path = directory.join("site.trace");
         let mut first = Recorder::create(&path, &header()).unwrap();
-        first.append(&rows[0]).unwrap();
+        first.append(&rows()[0]).unwrap();
         first.sync().unwrap();
-        drop(first);
-        assert!(Recorder::create(&path, &header()).is_err());
-        OpenOptions::new().append(true).open(&path).unwrap().write_all(&[1; 100]).unwrap();
-        Recorder::open(&path, &header()).unwrap().append(&rows[1]).unwrap();
-        let other = TraceHeader { counter: Some("monotonic-raw".into()), ..header() };
-        assert!(Recorder::open(&path, &other).is_err());
+        let second = Recorder::create(&path, &header());
         let read: Vec<TraceRow> = TraceReader::open(&path).unwrap().collect::<Result<_, _>>().unwrap();
         std::fs::remove_dir_all(&directory).unwrap();
-        assert_eq!(read, rows[..2]);
-    }
-
-    #[test]
-    fn places_are_named_from_one() {
-        assert_eq!(Place::Record(1).to_string(), "record 1");
+        assert_eq!(second.err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
+        assert_eq!(read, rows()[..1]);
     }
 }
