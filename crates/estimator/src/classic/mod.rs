@@ -254,10 +254,12 @@ impl Classic {
         }
     }
 
-    /// The rate of the absolute clock: the local one where it is known and not excluded, otherwise the long-term one.
+    /// The rate of the absolute clock: the local one where it is known and not excluded, otherwise the long-term one, or what is
+    /// proven nearest to it.
     fn rate(&self) -> f64 {
-        let local = self.local.present().filter(|local| self.proof.rates().contains(local.rate));
-        local.unwrap_or(self.long.present()).rate
+        let (proven, long) = (self.proof.rates(), self.long.present().rate);
+        let local = self.local.present().map(|local| local.rate).filter(|rate| proven.contains(*rate));
+        local.unwrap_or(long.min(proven.high).max(proven.low))
     }
 
     /// The error that `point` alone ascribes to the clock as it was predicted.

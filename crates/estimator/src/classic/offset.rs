@@ -1,7 +1,7 @@
 //! The offset: a weighted mean of naive heights, held when nothing good is at hand, and never moved by what is not believed.
 
 use super::frame::Move;
-use super::records::{History, Record};
+use super::records::{Cursor, History, Record};
 use super::thresholds::Thresholds;
 use super::weights::{Weighing, survey, weigh};
 
@@ -27,6 +27,8 @@ pub struct Offset {
     pub genuine: f64,
     /// The likely error then.
     pub error: f64,
+    window_from: Cursor,
+    reach_from: Cursor,
 }
 
 /// What the estimate is made with.
@@ -48,7 +50,8 @@ impl Offset {
     pub fn begin(record: &Record, present: &Present<'_>) -> Self {
         let height = record.y + present.rate * (present.now - record.x);
         let error = record.error().max(0.0) + present.thresholds.stamp_noise;
-        Offset { x: present.now, height, genuine: present.now, error }
+        let (window_from, reach_from) = (Cursor::default(), Cursor::default());
+        Offset { x: present.now, height, genuine: present.now, error, window_from, reach_from }
     }
 
     /// The height at `x`, at `rate` from the last estimate on.
@@ -75,7 +78,7 @@ impl Offset {
         let thresholds = present.thresholds;
         let (now, predicted) = (present.now, self.predict(present.now, present.rate));
         (self.x, self.height) = (now, predicted);
-        let view = history.since(now - thresholds.offset_window);
+        let view = history.since_moving(now - thresholds.offset_window, &mut self.window_from);
         let gap = now - self.genuine;
         let mut how = Weighing { now, predicted, rate: present.rate, ageing: thresholds.ageing, scale: 1.0 };
         let errors = survey(view, &how, thresholds.offset_scale);
@@ -86,7 +89,8 @@ impl Offset {
         how.scale = thresholds.scale_for(errors.typical).max(errors.first / 3.0);
         // Age alone takes all weight from what is older: exp(-16) and less.
         let reach = thresholds.offset_window.min(4.0 * how.scale / thresholds.ageing);
-        let Some(weighed) = weigh(history.since(now - reach), &how) else { return OffsetChange::Held };
+        let view = history.since_moving(now - reach, &mut self.reach_from);
+        let Some(weighed) = weigh(view, &how) else { return OffsetChange::Held };
         if !present.trusting && weighed.deviation.abs() > thresholds.offset_sanity(gap) {
             return OffsetChange::Insane;
         }

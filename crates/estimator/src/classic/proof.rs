@@ -14,6 +14,9 @@
 //! rate range every rate until the next. Proof by induction: the first interval holds by the two inequalities; the mean rate
 //! between two positions whose intervals hold lies between the extreme slopes, thus the present rate within `wander` of these; what is
 //! carried forward at such rates holds, and so does its intersection with another interval that holds.
+//!
+//! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the interval is
+//! widened to cover both, and the history of rates begins anew.
 //! Nothing here depends on floors, weights or thresholds.
 
 use super::frame::{Move, Point};
@@ -101,9 +104,6 @@ pub enum Standing {
 /// A rate that deviates from its mean by more than this many times the wander is no oscillator any more.
 const EXCESS_LIMIT: f64 = 10.0;
 
-/// How fast a wander that was found too small is forgotten, s.
-const EXCESS_MEMORY: f64 = 7_200.0;
-
 /// The proven interval of the true height at the last exchange and the proven range of the rate after it.
 #[derive(Clone, Debug)]
 pub struct Proof {
@@ -111,11 +111,24 @@ pub struct Proof {
     height: Interval,
     rates: Interval,
     nominal: Interval,
-    remembered: Option<Interval>,
-    /// Wander beyond the configured one, found by a small contradiction.
-    excess: f64,
+    remembered: Option<Remembered>,
     history: History,
     far: Option<Record>,
+}
+
+/// A range of the rate from a time with which no exchange connects any more.
+#[derive(Clone, Copy, Debug)]
+struct Remembered {
+    range: Interval,
+    origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// An earlier estimator, of the same counter as one hopes.
+    Hearsay,
+    /// This one.
+    Observed,
 }
 
 /// The interval of the true height at the end of `point` that it proves alone, the rate lying in `rates`.
@@ -146,8 +159,7 @@ impl Proof {
             height: Interval { low: f64::NEG_INFINITY, high: f64::INFINITY },
             rates: remembered.map_or(nominal, |range| range.meet(nominal)),
             nominal,
-            remembered,
-            excess: 0.0,
+            remembered: remembered.map(|range| Remembered { range, origin: Origin::Hearsay }),
             history: History::new(thresholds.proof()),
             far: None,
         }
@@ -172,7 +184,7 @@ impl Proof {
         self.history.clear();
         self.far = None;
         if self.height.low.is_finite() {
-            self.remembered = Some(self.rates);
+            self.remembered = Some(Remembered { range: self.rates, origin: Origin::Observed });
         }
         (self.x, self.height) = (point.x, alone(point, self.rates));
         self.note(thresholds);
@@ -185,21 +197,23 @@ impl Proof {
         if agrees(self.rates) {
             return Standing::Agrees;
         }
-        if self.remembered.is_some() && agrees(self.without_memory(thresholds)) {
+        if self.without_memory(thresholds).is_some_and(agrees) {
             return Standing::AgreesWithoutMemory;
         }
         let excess = EXCESS_LIMIT * thresholds.wander;
         if agrees(self.rates.widened(excess)) { Standing::AgreesWithMoreWander } else { Standing::Contradicts }
     }
 
-    /// The range of the rate if nothing had been remembered.
-    fn without_memory(&self, thresholds: &Thresholds) -> Interval {
-        self.measured(thresholds).map_or(self.nominal, |measured| measured.meet(self.nominal))
+    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would open the door to everything.
+    fn without_memory(&self, thresholds: &Thresholds) -> Option<Interval> {
+        let remembered = self.remembered?;
+        let measured = self.measured(thresholds).map(|measured| measured.meet(self.nominal));
+        measured.or_else(|| (remembered.origin == Origin::Hearsay).then_some(self.nominal))
     }
 
     /// Stops believing the remembered rate.
     pub fn drop_memory(&mut self, thresholds: &Thresholds) {
-        self.rates = self.without_memory(thresholds);
+        self.rates = self.without_memory(thresholds).unwrap_or(self.rates);
         self.remembered = None;
     }
 
@@ -213,18 +227,21 @@ impl Proof {
         agreed
     }
 
-    /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both.
+    /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both, and the mean rate of
+    /// the past is no guide any more.
     pub fn add_with_more_wander(&mut self, point: &Point, thresholds: &Thresholds) {
         let distance = (point.x - self.x).max(f64::MIN_POSITIVE);
         let (carried, new) = (self.height.carried(distance, self.rates), alone(point, self.rates));
         let gap = (carried.low - new.high).max(new.low - carried.high).max(0.0);
-        self.excess = self.excess.max(2.0 * gap / distance).min(EXCESS_LIMIT * thresholds.wander);
+        let excess = (2.0 * gap / distance).min(EXCESS_LIMIT * thresholds.wander);
+        self.rates = self.rates.widened(excess);
+        self.remembered = Some(Remembered { range: self.rates, origin: Origin::Observed });
+        self.history.clear();
+        self.far = None;
         self.accept(point.x, carried.hull(new), thresholds);
     }
 
     fn accept(&mut self, x: f64, height: Interval, thresholds: &Thresholds) {
-        let passed = (x - self.x) / EXCESS_MEMORY;
-        self.excess *= (1.0 - passed).max(0.0);
         (self.x, self.height) = (x, height);
         self.note(thresholds);
         self.update_rates(thresholds);
@@ -253,7 +270,7 @@ impl Proof {
         }
         let low = (self.height.low - far.y - far.cost) / distance;
         let high = (self.height.high - far.y) / distance;
-        Some(Interval { low, high }.widened(thresholds.wander + self.excess + 1e-14))
+        Some(Interval { low, high }.widened(thresholds.wander + 1e-14))
     }
 
     fn update_rates(&mut self, thresholds: &Thresholds) {
@@ -263,7 +280,7 @@ impl Proof {
             self.nominal = self.nominal.hull(measured);
             rates = measured;
         }
-        if let Some(remembered) = self.remembered {
+        if let Some(Remembered { range: remembered, .. }) = self.remembered {
             let both = rates.meet(remembered);
             // A measurement better than the memory replaces it: what was true before need not stay true.
             if both.is_empty() || measured.width() < remembered.width() {

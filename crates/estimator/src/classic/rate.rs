@@ -5,7 +5,7 @@
 //! the change of the round trip over the distance, which is below 1e-11.
 
 use super::frame::Move;
-use super::records::{Added, History, Record};
+use super::records::{Added, Cursor, History, Record};
 use super::thresholds::Thresholds;
 
 /// A measured slope and the error that the point errors of its pair suggest.
@@ -173,7 +173,12 @@ fn merge(a: Slope, b: Slope) -> Slope {
 pub struct LocalRate {
     present: Option<Slope>,
     measured_at: f64,
+    tried_at: f64,
+    cursors: [Cursor; 3],
 }
+
+/// The local rate is measured anew after this part of its window; in less it does not change.
+const LOCAL_STEP: f64 = 0.01;
 
 impl LocalRate {
     pub fn present(&self) -> Option<Slope> {
@@ -186,17 +191,23 @@ impl LocalRate {
 
     pub fn follow(&mut self, step: Move) {
         self.measured_at -= step.x_step;
+        self.tried_at -= step.x_step;
     }
 
     /// Measures anew from `history`, which ends at `now`.
     pub fn measure(&mut self, history: &History, now: f64, thresholds: &Thresholds) -> RateChange {
+        if (0.0..LOCAL_STEP * thresholds.local_window).contains(&(now - self.tried_at)) {
+            return RateChange::None;
+        }
+        self.tried_at = now;
         let end = 0.2 * thresholds.local_window;
         let middle = now - thresholds.local_window;
         if self.present.is_some() && now - self.measured_at > thresholds.local_window {
             self.present = None;
         }
-        let far = history.between(middle - 0.5 * end, middle + 0.5 * end).best();
-        let near = history.since(now - end).best();
+        let [far_from, far_to, near_from] = &mut self.cursors;
+        let far = history.between_moving((middle - 0.5 * end, far_from), (middle + 0.5 * end, far_to)).best();
+        let near = history.since_moving(now - end, near_from).best();
         let (Some(far), Some(near)) = (far, near) else {
             self.present = None;
             return RateChange::None;
@@ -280,10 +291,10 @@ mod tests {
         }
         let before = local.present();
         assert!((before.unwrap().rate - 1e-6).abs() < 1e-12);
-        let mut moved = record(6_400.0, 1e-6, -1e-6);
+        let mut moved = record(6_460.0, 1e-6, -1e-6);
         moved.y += 0.1;
         history.add(moved);
-        assert_eq!(local.measure(&history, 6_400.0, &thresholds), RateChange::Insane);
+        assert_eq!(local.measure(&history, 6_460.0, &thresholds), RateChange::Insane);
         assert_eq!(local.present(), before);
     }
 }

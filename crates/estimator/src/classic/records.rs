@@ -58,6 +58,10 @@ pub struct Shape {
     pub capacity: usize,
 }
 
+/// Where a boundary that moves with time was found last, so that it is found again within a few steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cursor(usize);
+
 /// Columns of records in the order of their positions.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
@@ -205,6 +209,28 @@ impl History {
         self.view(self.first_from(from), self.first_from(to))
     }
 
+    /// The same as [`History::since`], for a position that is later every time.
+    pub fn since_moving(&self, x: f64, cursor: &mut Cursor) -> View<'_> {
+        self.view(self.seek(x, cursor), self.end)
+    }
+
+    /// The same as [`History::between`], for positions that are later every time.
+    pub fn between_moving(&self, from: (f64, &mut Cursor), to: (f64, &mut Cursor)) -> View<'_> {
+        self.view(self.seek(from.0, from.1), self.seek(to.0, to.1))
+    }
+
+    fn seek(&self, x: f64, cursor: &mut Cursor) -> usize {
+        let mut at = cursor.0.clamp(self.start, self.end);
+        while at > self.start && self.x.get(at.saturating_sub(1)).is_some_and(|&before| before >= x) {
+            at = at.saturating_sub(1);
+        }
+        while at < self.end && self.x.get(at).is_some_and(|&here| here < x) {
+            at = at.saturating_add(1);
+        }
+        cursor.0 = at;
+        at
+    }
+
     fn view(&self, from: usize, to: usize) -> View<'_> {
         View {
             x: self.x.get(from..to).unwrap_or(&[]),
@@ -327,6 +353,20 @@ mod tests {
         history.lower_floor(2.0);
         assert_eq!(history.newest().unwrap().error(), 1.0);
         assert_eq!(history.between(0.0, 40.0).best().unwrap().x, 0.0);
+    }
+
+    #[test]
+    fn a_cursor_finds_what_a_search_finds() {
+        let mut history = History::new(SHAPE);
+        let mut cursors = [Cursor::default(); 3];
+        for poll in 0..1_000 {
+            let now = 16.0 * poll as f64;
+            history.add(record(now, 1.0));
+            let [window, far, near] = &mut cursors;
+            assert_eq!(history.since_moving(now - 320.0, window).x, history.since(now - 320.0).x);
+            let moving = history.between_moving((now - 900.0, far), (now - 700.0, near));
+            assert_eq!(moving.x, history.between(now - 900.0, now - 700.0).x);
+        }
     }
 
     #[test]
