@@ -88,8 +88,7 @@ impl Doors {
             control,
             control_path,
             metrics,
-            watchdog: ffclock_sys::watchdog_interval()
-                .map(|limit| Watchdog { every: limit.halved(), next: ffclock_sys::mono_now() }),
+            watchdog: ffclock_sys::watchdog_interval().map(|every| Watchdog { every, next: ffclock_sys::mono_now() }),
         })
     }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod arguments;
 pub mod config;
 pub mod control;
 mod event_loop;

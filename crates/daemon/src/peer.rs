@@ -161,17 +161,12 @@ impl Peer {
 
     /// Whether it is time to call [`Peer::look_up`]: the name has no address yet, or none that answers.
     pub(crate) fn wants_look_up(&mut self, now: Moment<Mono>) -> bool {
-        let wished = self.source.take_resolve_wish();
-        let due = self.next_look_up.is_some_and(|due| now >= due);
-        if self.link.is_none() || wished { self.next_look_up.is_none() || due } else { self.retire_look_up(due) }
-    }
-
-    /// With an address in use and no wish for another there is nothing to look up.
-    fn retire_look_up(&mut self, due: bool) -> bool {
-        if due {
+        let needed = self.source.take_resolve_wish() || self.link.is_none();
+        let due = self.next_look_up.is_none_or(|earliest| now >= earliest);
+        if due && !needed {
             self.next_look_up = None;
         }
-        false
+        due && needed
     }
 
     /// The socket has something: sent stamps, replies or errors. Returns whether the estimate changed.

@@ -14,7 +14,7 @@ use ffclock_units::{Rate, Span};
 use outcome::{Figure, Schedule};
 use sampler::Observed;
 use serde::Serialize;
-use stage::{Plan, Reference, Stage, Stamps};
+use stage::{Plan, Reference, Server, Stage, Stamps};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = "out/demo")]
     output: PathBuf,
     /// Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "ntpd")]
     chronyd: Option<PathBuf>,
+    /// Synchronise to this ntpd (of ntpsec) as the server, likewise.
+    #[arg(long, value_name = "PATH")]
+    ntpd: Option<PathBuf>,
     /// Time between two requests.
     #[arg(long, value_name = "SPAN", default_value = "250 ms")]
     poll: Span,
@@ -75,6 +78,7 @@ struct Event {
 struct Summary<'a> {
     title: &'static str,
     conditions: String,
+    warm_up_s: f64,
     figures: &'a [Figure],
     events: Vec<Event>,
     bound_held: bool,
@@ -84,8 +88,8 @@ struct Summary<'a> {
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let output = prepare_output(&args.output)?;
     let reference = reference(args)?;
-    let chronyd = args.chronyd.as_deref();
-    let plan = Plan { directory: &output, reference, chronyd, poll: args.poll };
+    let server = server(args)?;
+    let plan = Plan { directory: &output, reference, server, poll: args.poll };
     let mut stage = Stage::set(&plan)?;
     let schedule = Schedule {
         warm_until: WARM_UP_S,
@@ -95,11 +99,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let conditions = format!(
         "{}; {}; poll {}; this machine's {}",
-        if chronyd.is_some() {
-            "Debian's chronyd as server, truth: the system clock"
-        } else {
-            "embedded reference server"
-        },
+        plan.server.description(),
         stage.network(),
         args.poll,
         CounterKind::Tsc.name(),
@@ -107,14 +107,18 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     eprintln!("{conditions}; {} s", schedule.end);
     let mut observed = open_clocks(&output, &mut stage)?;
     observe(&mut observed, &mut stage, &reference, &schedule)?;
-    let mut figures = outcome::figures(&observed[0], &schedule, chronyd.is_none());
-    figures.extend(outcome::figures(&observed[1], &schedule, false));
+    let mut figures = outcome::figures(&observed[0], &schedule);
+    if plan.server == Server::Embedded {
+        outcome::set_goals(&mut figures);
+    }
+    figures.extend(outcome::figures(&observed[1], &schedule));
     figures.extend(outcome::usage_figures(stage.daemon_usage()));
-    drop(stage);
+    stage.finish();
     let held = outcome::bound_held(&observed);
     let summary = Summary {
         title: "ffclock against the known truth",
         conditions,
+        warm_up_s: WARM_UP_S,
         figures: &figures,
         events: vec![Event { t_s: schedule.cut_at, duration_s: args.cut, text: "server cut off" }],
         bound_held: held,
@@ -136,8 +140,18 @@ fn prepare_output(path: &Path) -> Result<PathBuf, Failure> {
     Ok(fs::canonicalize(path)?)
 }
 
+fn server(args: &Args) -> Result<Server, Failure> {
+    // Links stay: a wrapper may go by the name it is called with.
+    let program = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
+    Ok(match (&args.chronyd, &args.ntpd) {
+        (Some(path), _) => Server::Chronyd(program(path)?),
+        (None, Some(path)) => Server::Ntpd(program(path)?),
+        (None, None) => Server::Embedded,
+    })
+}
+
 fn reference(args: &Args) -> Result<Reference, Failure> {
-    if args.chronyd.is_some() {
+    if args.chronyd.is_some() || args.ntpd.is_some() {
         return Ok(Reference::SystemClock);
     }
     let nominal = ffclock_counter::nominal(CounterKind::Tsc).map_err(|error| error.to_string())?;
@@ -195,7 +209,7 @@ fn observe(
             mended = true;
         }
         for clock in observed.iter_mut() {
-            clock.sample(t_s, reference)?;
+            clock.sample(t_s, reference);
         }
         if t_s >= next_line {
             stage.check()?;
@@ -236,7 +250,7 @@ fn exchanges_csv(recorded: &Path) -> Result<String, Failure> {
     let Some(file) = fs::read_dir(recorded)?.next() else {
         return Ok(text);
     };
-    let reader = TraceReader::open(&file?.path()).map_err(|error| error.to_string())?;
+    let reader = TraceReader::open(file?.path()).map_err(|error| error.to_string())?;
     let nominal = ffclock_counter::nominal(CounterKind::Tsc).map_err(|error| error.to_string())?.period;
     let mut first = None;
     let mut floor = Span::MAX;

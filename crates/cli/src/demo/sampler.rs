@@ -1,9 +1,9 @@
 //! Compares a published clock with the truth, at the very same counter reading.
 
 use super::stage::Reference;
-use crate::failure::Failure;
-use ffclock_client::Clock;
-use ffclock_units::{ClockError, LeapTable, Moment, Status, Utc};
+use ffclock_client::{Clock, Stamp};
+use ffclock_counter::{CounterKind, read_narrowest};
+use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Status, Ticks, Utc};
 
 /// One comparison.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +16,12 @@ pub(super) struct Sample {
     pub(super) bound_s: f64,
     /// The published uncertainty [s].
     pub(super) uncertainty_s: f64,
-    /// Whether the truth lay within the bound, in exact arithmetic.
+    /// Whether the truth lay within the bound, in exact arithmetic, but for the width of the comparison itself.
     pub(super) contained: bool,
     /// The published status.
     pub(super) status: Status,
-    /// Difference clock's period / true period - 1, averaged over the run.
-    pub(super) rate_error_ppm: f64,
+    /// Difference clock's period / true mean period - 1, where the truth has a known rate.
+    pub(super) rate_error_ppm: Option<f64>,
 }
 
 /// A clock under observation.
@@ -35,8 +35,15 @@ pub(super) struct Observed {
     pub(super) refused: u64,
 }
 
-/// A look at the reference takes two counter readings; a wider pair was interrupted and says nothing.
-const WIDEST_PAIR_S: f64 = 2e-6;
+/// Attempts at reading the system clock between two counter readings; the narrowest counts.
+const TRIES: usize = 5;
+
+/// The true time at a stamp, and how far the comparison itself can be off.
+struct Look {
+    stamp: Stamp,
+    truth: Moment<Utc>,
+    width: Ticks,
+}
 
 impl Observed {
     pub(super) fn new(name: &'static str, clock: Clock) -> Self {
@@ -44,34 +51,39 @@ impl Observed {
     }
 
     /// Takes one sample. Before the first estimate there is nothing to compare.
-    pub(super) fn sample(&mut self, t_s: f64, reference: &Reference) -> Result<(), Failure> {
-        let first = self.clock.stamp();
-        let system_clock: Moment<Utc> = ffclock_sys::system_utc_now();
-        let second = self.clock.stamp();
-        let (stamp, truth) = match reference {
-            Reference::Embedded(truth) => (first, LeapTable::built_in().utc_from_tai(truth.at(first.counter()))),
-            Reference::SystemClock => (first.midpoint(second), system_clock),
-        };
+    pub(super) fn sample(&mut self, t_s: f64, reference: &Reference) {
+        let look = self.look(reference);
         let estimate = self.clock.snapshot().ok().and_then(|snapshot| snapshot.estimate());
-        let (Ok(reading), Some(estimate)) = (self.clock.at(stamp), estimate) else {
+        let (Ok(reading), Some(estimate)) = (self.clock.at(look.stamp), estimate) else {
             self.refused += 1;
-            return Ok(());
+            return;
         };
-        let pair = estimate.difference_period * (second.counter() - first.counter());
-        if *reference == Reference::SystemClock && pair.as_seconds() > WIDEST_PAIR_S {
-            return Ok(());
-        }
-        let error = reading.time - truth;
+        let error = reading.time - look.truth;
+        let blur = Bound::of(estimate.difference_period * look.width.halved());
         self.samples.push(Sample {
             t_s,
             error_s: error.as_seconds(),
             bound_s: reading.bound.as_seconds(),
             uncertainty_s: reading.uncertainty.as_seconds(),
-            contained: reading.bound.contains(ClockError::new(error)),
+            contained: (reading.bound + blur).contains(ClockError::new(error)),
             status: reading.status,
-            rate_error_ppm: reference.rate_error(estimate.difference_period).as_ppm(),
+            rate_error_ppm: reference.rate_error(estimate.difference_period).map(Rate::as_ppm),
         });
-        Ok(())
+    }
+
+    fn look(&self, reference: &Reference) -> Look {
+        let stamp = self.clock.stamp();
+        match reference {
+            Reference::Embedded(truth) => {
+                let truth = LeapTable::built_in().utc_from_tai(truth.at(stamp.counter()));
+                Look { stamp, truth, width: Ticks::ZERO }
+            }
+            Reference::SystemClock => {
+                let pair = read_narrowest(CounterKind::Tsc, TRIES, ffclock_sys::system_utc_now);
+                let stamp = Stamp::from_parts(pair.middle(), stamp.epoch());
+                Look { stamp, truth: pair.value, width: pair.width() }
+            }
+        }
     }
 
     /// The latest comparison.

@@ -18,11 +18,11 @@ pub(super) enum Reference {
 }
 
 impl Reference {
-    /// `period` / the true mean period - 1; zero where the truth has no known rate.
-    pub(super) fn rate_error(&self, period: Period) -> Rate {
+    /// `period` / the true mean period - 1; `None` where the truth has no known rate.
+    pub(super) fn rate_error(&self, period: Period) -> Option<Rate> {
         match self {
-            Reference::Embedded(truth) => period.relative_to(truth.period),
-            Reference::SystemClock => Rate::ZERO,
+            Reference::Embedded(truth) => Some(period.relative_to(truth.period)),
+            Reference::SystemClock => None,
         }
     }
 }
@@ -43,20 +43,51 @@ impl Stamps {
     }
 }
 
-/// The reference server's port: above 1023, so that it needs no privilege.
-const PORT: u16 = 11_123;
+/// Who serves.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Server {
+    /// `ffclock lab server`.
+    Embedded,
+    /// This chronyd.
+    Chronyd(PathBuf),
+    /// This ntpd, of ntpsec.
+    Ntpd(PathBuf),
+}
+
+impl Server {
+    /// Above 1023 where the server can be told, so that it needs no privilege.
+    fn port(&self) -> u16 {
+        match self {
+            Server::Embedded | Server::Chronyd(_) => 11_123,
+            Server::Ntpd(_) => 123,
+        }
+    }
+
+    /// For people.
+    pub(super) fn description(&self) -> &'static str {
+        match self {
+            Server::Embedded => "embedded reference server",
+            Server::Chronyd(_) => "chronyd as server, truth: the system clock",
+            Server::Ntpd(_) => "ntpsec's ntpd as server, truth: the system clock",
+        }
+    }
+}
 
 /// The plan for one run.
 pub(super) struct Plan<'a> {
     pub(super) directory: &'a Path,
     pub(super) reference: Reference,
-    pub(super) chronyd: Option<&'a Path>,
+    pub(super) server: Server,
     pub(super) poll: Span,
 }
+
+/// The server listens by then.
+const SERVER_START: std::time::Duration = std::time::Duration::from_millis(400);
 
 /// Everything that runs.
 pub(super) struct Stage {
     server_command: Vec<String>,
+    server_log: PathBuf,
     server: Option<Worker>,
     daemons: Vec<Worker>,
     directory: PathBuf,
@@ -69,6 +100,9 @@ impl Stage {
     pub(super) fn set(plan: &Plan<'_>) -> Result<Stage, Failure> {
         let linked = match namespaces_permitted() {
             Ok(()) => true,
+            Err(reason) if matches!(plan.server, Server::Ntpd(_)) => {
+                return Err(format!("ntpd needs a network namespace of its own: {reason}").into());
+            }
             Err(reason) => {
                 eprintln!("network namespaces are not permitted here ({reason}); using plain loopback");
                 false
@@ -79,6 +113,7 @@ impl Stage {
         let (server_command, rights) = server_command(plan, address)?;
         let mut stage = Stage {
             server_command,
+            server_log: plan.directory.join("server.log"),
             server: None,
             daemons: Vec::new(),
             directory: plan.directory.to_owned(),
@@ -95,6 +130,8 @@ impl Stage {
             link::join(&server, &client)?;
         }
         server.release()?;
+        // The first request is not to meet a server that does not listen yet.
+        std::thread::sleep(SERVER_START);
         client.release()?;
         let log = stage.log("ffclockd-user");
         let task = Task { name: "ffclockd with user stamps", command: &second, log: &log, rights: Rights::None };
@@ -153,18 +190,19 @@ impl Stage {
         Some((field("VmRSS:")? * 1024, field("voluntary_ctxt_switches:")?))
     }
 
+    /// Ends everything, the daemons in good order, so that their records are complete.
+    pub(super) fn finish(mut self) {
+        for daemon in &mut self.daemons {
+            daemon.terminate();
+        }
+    }
+
     fn log(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.log"))
     }
 
     fn server_task(&self) -> Task<'_> {
-        // One log for all its lives would need appending; the last life is the one that matters.
-        Task {
-            name: "the reference server",
-            command: &self.server_command,
-            log: Path::new("/dev/null"),
-            rights: self.rights,
-        }
+        Task { name: "the reference server", command: &self.server_command, log: &self.server_log, rights: self.rights }
     }
 }
 
@@ -185,10 +223,11 @@ fn daemon_command(plan: &Plan<'_>, stamps: Stamps, address: &str) -> Result<Vec<
     fs::create_dir_all(&record)?;
     let text = format!(
         "counter = \"tsc\"\nstamps = \"{name}\"\npage = \"{page}\"\ncontrol = \"{directory}/{name}.control\"\nstate = \"off\"\n\
-         record = \"{record}\"\nvalid_for = \"60 s\"\n\n[[server]]\naddress = \"{address}\"\nport = {PORT}\npoll = \"{poll}\"\n",
+         record = \"{record}\"\nvalid_for = \"60 s\"\n\n[[server]]\naddress = \"{address}\"\nport = {port}\npoll = \"{poll}\"\n",
         page = page_path(plan.directory, stamps).display(),
         record = record.display(),
         poll = plan.poll,
+        port = plan.server.port(),
     );
     let path = plan.directory.join(format!("ffclockd-{name}.toml"));
     fs::write(&path, text)?;
@@ -197,36 +236,57 @@ fn daemon_command(plan: &Plan<'_>, stamps: Stamps, address: &str) -> Result<Vec<
 }
 
 fn server_command(plan: &Plan<'_>, address: &str) -> Result<(Vec<String>, Rights), Failure> {
-    match (plan.reference, plan.chronyd) {
-        (Reference::Embedded(truth), _) => {
+    match (&plan.server, plan.reference) {
+        (Server::Chronyd(program), _) => Ok((chronyd_command(plan, program)?, Rights::AllButTheClock)),
+        (Server::Ntpd(program), _) => Ok((ntpd_command(plan, program)?, Rights::AllButTheClock)),
+        (Server::Embedded, Reference::Embedded(truth)) => {
             let mut command = vec![sibling("ffclock")?, "lab".to_owned(), "server".to_owned()];
             // Any address of its own namespace; on a shared network loopback alone.
             let listen = if address == "127.0.0.1" { address } else { "0.0.0.0" };
-            command.extend(["--listen".to_owned(), format!("{listen}:{PORT}")]);
+            command.extend(["--listen".to_owned(), format!("{listen}:{}", plan.server.port())]);
             command.extend(truth.as_arguments());
             Ok((command, Rights::None))
         }
-        (Reference::SystemClock, Some(chronyd)) => {
-            Ok((chronyd_command(plan.directory, chronyd)?, Rights::AllButTheClock))
-        }
-        (Reference::SystemClock, None) => Err("no server tells the system clock".into()),
+        (Server::Embedded, Reference::SystemClock) => Err("the embedded server tells its own truth".into()),
     }
 }
 
-fn chronyd_command(directory: &Path, chronyd: &Path) -> Result<Vec<String>, Failure> {
+/// A server's own directory, for nobody else, as chronyd demands.
+fn server_directory(plan: &Plan<'_>, name: &str) -> Result<PathBuf, Failure> {
     use std::os::unix::fs::DirBuilderExt;
-    let run = directory.join("chrony");
-    if !run.exists() {
-        fs::DirBuilder::new().mode(0o750).create(&run)?;
+    let path = plan.directory.join(name);
+    if !path.exists() {
+        fs::DirBuilder::new().mode(0o750).create(&path)?;
     }
+    Ok(path)
+}
+
+fn chronyd_command(plan: &Plan<'_>, program: &Path) -> Result<Vec<String>, Failure> {
+    let run = server_directory(plan, "chrony")?;
     let configuration = run.join("chrony.conf");
     let text = format!(
-        "local stratum 1\nallow all\nport {PORT}\ncmdport 0\npidfile {run}/chronyd.pid\nbindcmdaddress {run}/chronyd.sock\n",
+        "local stratum 1\nallow all\nport {}\ncmdport 0\npidfile {run}/chronyd.pid\nbindcmdaddress {run}/chronyd.sock\n",
+        plan.server.port(),
         run = run.display()
     );
     fs::write(&configuration, text)?;
-    let words = [&chronyd.display().to_string(), "-x", "-d", "-u", "root", "-f", &configuration.display().to_string()];
-    Ok(words.iter().map(|word| (*word).to_owned()).collect())
+    // -x: it must not touch the system clock; it has not the right to, either.
+    Ok(words(program, &["-x", "-d", "-u", "root", "-f"], &configuration))
+}
+
+fn ntpd_command(plan: &Plan<'_>, program: &Path) -> Result<Vec<String>, Failure> {
+    let configuration = server_directory(plan, "ntpsec")?.join("ntp.conf");
+    // Its default limits would stop answering a client that polls faster than every two seconds.
+    let text = "disable ntp\ntos orphan 3 orphanwait 1\nlimit average 1000 burst 1000\nrestrict default nomodify\n";
+    fs::write(&configuration, text)?;
+    Ok(words(program, &["-n", "-c"], &configuration))
+}
+
+fn words(program: &Path, options: &[&str], configuration: &Path) -> Vec<String> {
+    let program = program.display().to_string();
+    let configuration = configuration.display().to_string();
+    let options = options.iter().map(|option| (*option).to_owned());
+    [program].into_iter().chain(options).chain([configuration]).collect()
 }
 
 /// A program that is installed beside this one.

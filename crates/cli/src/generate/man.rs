@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::{Cli, Public};
 use clap::{Command, CommandFactory};
 use clap_mangen::roff::{Roff, bold, roman};
+use ffclock_daemon::arguments::Arguments;
 use std::path::PathBuf;
 
 /// Where the date of a page stands. It is not empty, because an empty argument would vanish and the next one take its place.
@@ -14,21 +15,21 @@ const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 /// What a page belongs to.
 pub(super) const SOURCE: &str = concat!("ffclock ", env!("CARGO_PKG_VERSION"));
 
-/// `ffclock.1` and a page for each subcommand but `help`, which needs none.
+/// `ffclock.1`, `ffclockd.8` and a page for each subcommand but `help`, which needs none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
     let mut whole = Cli::<Public>::command().disable_help_subcommand(true);
     whole.build();
-    let mut files = vec![page(whole.clone())?];
+    let mut files = vec![page(whole.clone(), "1")?, page(Arguments::command(), "8")?];
     for subcommand in whole.get_subcommands() {
-        files.push(page(subcommand.clone())?);
+        files.push(page(subcommand.clone(), "1")?);
     }
     Ok(files)
 }
 
-fn page(command: Command) -> Result<Generated, Failure> {
+fn page(command: Command, section: &str) -> Result<Generated, Failure> {
     let has_subcommands = command.has_subcommands();
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let page = clap_mangen::Man::new(command).date(NO_DATE).source(SOURCE).manual("ffclock");
+    let page = clap_mangen::Man::new(command).section(section).date(NO_DATE).source(SOURCE).manual("ffclock");
     let path = PathBuf::from("docs/man").join(page.get_filename());
     let mut text = Vec::new();
     page.render_title(&mut text)?;

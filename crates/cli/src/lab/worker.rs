@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Where a worker's network lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,26 @@ impl Worker {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) => Err(format!("{} ended: {status}", self.name).into()),
+        }
+    }
+}
+
+/// How long a worker may take to end in good order.
+const ENDING: Duration = Duration::from_secs(3);
+
+impl Worker {
+    /// Asks the worker to end, and waits until it has.
+    pub(crate) fn terminate(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        if rustix::process::kill_process(pid, rustix::process::Signal::TERM).is_err() {
+            return;
+        }
+        let step = Duration::from_millis(10);
+        for _ in 0..ENDING.as_millis() / step.as_millis() {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(step);
         }
     }
 }

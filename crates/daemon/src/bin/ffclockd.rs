@@ -1,40 +1,15 @@
 //! The daemon: composition only. What it does is in the library beside it.
 
 use clap::Parser;
+use ffclock_daemon::arguments::Arguments;
 use ffclock_daemon::config::{Config, LONGEST_TEXT};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
-/// Keeps time without feedback: stamps NTP packets with a raw counter, estimates its period and offset, and publishes them with honest
-/// bounds in a page of shared memory. It never sets the system clock and needs no privilege.
-#[derive(Parser)]
-#[command(
-    name = "ffclockd",
-    version,
-    after_help = "Example:\n  ffclockd --config /etc/ffclock/ffclockd.toml\n\nSIGHUP reads the configuration again; SIGTERM ends the daemon."
-)]
-struct Args {
-    /// The configuration.
-    #[arg(long, short, value_name = "FILE", default_value = "/etc/ffclock/ffclockd.toml")]
-    config: PathBuf,
-    /// Read the configuration, say what is wrong with it, and end.
-    #[arg(long)]
-    check_config: bool,
-    /// Record the exchanges of this run into a directory, whatever the configuration says.
-    #[arg(long, value_name = "DIR")]
-    record: Option<PathBuf>,
-    /// What to log: error, warn, info, debug or trace, or a filter such as "ffclock_daemon=debug".
-    #[arg(long, value_name = "FILTER", default_value = "info")]
-    log: String,
-    /// Log JSON lines instead of text.
-    #[arg(long)]
-    log_json: bool,
-}
-
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Arguments::parse();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -44,7 +19,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> Result<(), String> {
+fn run(args: &Arguments) -> Result<(), String> {
     let config = read_config(args)?;
     if args.check_config {
         println!("{}: {} server(s), no problem found", args.config.display(), config.servers.len());
@@ -55,7 +30,7 @@ fn run(args: &Args) -> Result<(), String> {
     ffclock_daemon::run(config, &again).map_err(|error| error.to_string())
 }
 
-fn read_config(args: &Args) -> Result<Config, String> {
+fn read_config(args: &Arguments) -> Result<Config, String> {
     let text = read_bounded(&args.config)?;
     let mut config = Config::parse(&text).map_err(|error| format!("{}:\n{error}", args.config.display()))?;
     if let Some(directory) = &args.record {
@@ -73,7 +48,7 @@ fn read_bounded(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-fn start_log(args: &Args) -> Result<(), String> {
+fn start_log(args: &Arguments) -> Result<(), String> {
     let filter = EnvFilter::try_new(&args.log).map_err(|error| format!("--log: {error}"))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     if args.log_json {
