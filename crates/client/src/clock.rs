@@ -5,7 +5,7 @@ use crate::stamp::NO_EPOCH;
 use crate::{OpenError, Stamp};
 use core::time::Duration;
 use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_page::{CounterId, Interval, PageError, ReadError, Reader, Snapshot};
+use ffclock_page::{CounterId, Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified};
 use ffclock_sys::SharedPageReader;
 use ffclock_units::{Bound, Reading, Status};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ pub struct Clock {
     /// The counter of the page when it was opened; readings are quick as long as it is the same.
     counter_id: CounterId,
     kind: CounterKind,
+    verified: Verified,
 }
 
 /// The clock did not become good enough in time.
@@ -53,8 +54,8 @@ impl Clock {
         let page = open::open_page(path)?;
         let published = Reader::new(page.words()).mark().map(|mark| mark.counter_id);
         let (counter_id, kind) =
-            published.ok().and_then(|id| Some((id, open::kind_of(id)?))).unwrap_or((CPU_COUNTER, CounterKind::Tsc));
-        Ok(Clock { page, path: path.to_owned(), counter_id, kind })
+            published.and_then(|id| Some((id, open::kind_of(id)?))).unwrap_or((CPU_COUNTER, CounterKind::Tsc));
+        Ok(Clock { page, path: path.to_owned(), counter_id, kind, verified: Verified::none() })
     }
 
     /// Opens the page at the same path again. Without success the clock stays as it was.
@@ -75,18 +76,30 @@ impl Clock {
     ///
     /// # Errors
     /// [`ReadError::NoEstimate`] or [`ReadError::Page`]; other errors where the page is about a counter that this machine has not.
-    #[inline]
+    #[inline(always)]
     pub fn now(&self) -> Result<Reading, ReadError> {
+        // The kernel's counter has its own way: a call would make the registers of this one spill.
+        if self.kind == CounterKind::Tsc
+            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_ordered(CounterKind::Tsc))
+        {
+            return Ok(reading);
+        }
+        self.careful_now()
+    }
+
+    /// The time where something is to be considered: a new publication, the kernel's counter, a leap second, a dead daemon, a counter that
+    /// the daemon has changed to.
+    #[cold]
+    #[inline(never)]
+    fn careful_now(&self) -> Result<Reading, ReadError> {
         let counter = read_ordered(self.kind);
-        match self.reader().reading_at(counter, self.counter_id) {
+        match self.reader().verify(self.counter_id, &self.verified) {
+            Ok(snapshot) => snapshot.reading_at(counter),
             Err(ReadError::OtherCounter(id)) => self.now_by(id),
-            result => result,
+            Err(error) => Err(error),
         }
     }
 
-    /// The time by a counter that the daemon has changed to since the page was opened.
-    #[cold]
-    #[inline(never)]
     fn now_by(&self, id: CounterId) -> Result<Reading, ReadError> {
         let kind = open::kind_of(id).ok_or(ReadError::OtherCounter(id))?;
         self.reader().reading_at(read_ordered(kind), id)
@@ -99,18 +112,18 @@ impl Clock {
     pub fn stamp(&self) -> Stamp {
         let counter = read_ordered(self.kind);
         match self.reader().mark() {
-            Ok(mark) if mark.counter_id == self.counter_id => Stamp::from_parts(counter, mark.epoch),
-            _ => self.careful_stamp(),
+            Some(mark) if mark.counter_id == self.counter_id => Stamp::from_parts(counter, mark.epoch),
+            mark => self.careful_stamp(mark),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn careful_stamp(&self) -> Stamp {
-        let mark = self.reader().mark();
-        let kind = mark.ok().and_then(|mark| open::kind_of(mark.counter_id));
-        let epoch = mark.ok().filter(|_| kind.is_some()).map_or(NO_EPOCH, |mark| mark.epoch);
-        Stamp::from_parts(read_ordered(kind.unwrap_or(self.kind)), epoch)
+    fn careful_stamp(&self, mark: Option<Mark>) -> Stamp {
+        match mark.and_then(|mark| Some((open::kind_of(mark.counter_id)?, mark.epoch))) {
+            Some((kind, epoch)) => Stamp::from_parts(read_ordered(kind), epoch),
+            None => Stamp::from_parts(read_ordered(self.kind), NO_EPOCH),
+        }
     }
 
     /// The time of a stamp by the present estimate, which may be later, and then better, than the stamp.
@@ -128,11 +141,10 @@ impl Clock {
     /// [`ReadError::OtherEpoch`], [`ReadError::BeforeEpoch`], [`ReadError::NoEstimate`], [`ReadError::Page`].
     #[inline]
     pub fn elapsed(&self, first: Stamp, second: Stamp) -> Result<Interval, ReadError> {
-        let snapshot = self.reader().snapshot()?;
-        if snapshot.epoch() != first.epoch() || snapshot.epoch() != second.epoch() {
+        if first.epoch() != second.epoch() {
             return Err(ReadError::OtherEpoch);
         }
-        snapshot.elapsed(first.counter(), second.counter())
+        self.reader().elapsed_of([first.counter(), second.counter()], first.epoch())
     }
 
     /// Waits until the clock is not [`Status::Unsynchronised`] and its bound is at most `bound`; gives the reading that says so.

@@ -3,7 +3,7 @@
 //! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the reference of
 //! the estimate is converted by it, and the error figures grow with the distance. Error figures are rounded up at every step.
 
-use crate::layout::{HOT, MISSING, SLOT_WORDS, UNKNOWN, slot, state};
+use crate::layout::{ABSOLUTE, DIFFERENCE, MISSING, SLOT_WORDS, UNKNOWN, slot, state};
 use crate::{CounterId, PageError, ReadError, layout};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
@@ -25,21 +25,18 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     sequence: u64,
-    state: State,
-    words: [u64; SLOT_WORDS - 1],
-}
-
-/// The word `STATE` taken apart, and the two periods that it belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
     status: Status,
     counter_id: CounterId,
     period: Period,
     difference_period: Period,
+    words: [u64; SLOT_WORDS - 1],
 }
 
-/// The words of an ordinary reading.
-pub(crate) type HotWords = [u64; HOT.len()];
+/// The words of the absolute clock, in the order of [`ABSOLUTE`](layout::ABSOLUTE).
+pub(crate) type AbsoluteWords = [u64; ABSOLUTE.len()];
+
+/// The words of the difference clock, in the order of [`DIFFERENCE`](layout::DIFFERENCE).
+pub(crate) type DifferenceWords = [u64; DIFFERENCE.len()];
 
 /// The word at `place` of a slot, out of words that begin after the sequence.
 macro_rules! word {
@@ -73,46 +70,112 @@ const fn high(a: u64, b: u64) -> u64 {
     ((a as u128 * b as u128) >> 64) as u64
 }
 
-/// The code of the counter that a slot is about.
-#[inline]
-pub(crate) const fn counter_code(state: u64) -> u8 {
-    field(state, state::COUNTER_ID)
+/// Whether the words of the absolute clock check.
+#[inline(always)]
+pub(crate) fn absolute_checks(sequence: u64, words: &AbsoluteWords) -> bool {
+    let [covered @ .., check] = words;
+    layout::sum(sequence, covered) == *check
 }
 
-/// The reading at `counter` where nothing special is to be considered: within the window of a slot that checks. `None` says nothing
-/// else than that: ask [`Snapshot::reading_at`].
+/// The tag of the absolute clock.
 #[inline(always)]
-pub(crate) fn plain_reading(sequence: u64, words: &HotWords, counter: Counter) -> Option<Reading> {
-    let [covered @ .., check] = words;
+pub(crate) const fn absolute_tag(words: &AbsoluteWords) -> u64 {
+    word!(words, TAG)
+}
+
+/// The reading at `counter`, where that lies in the window of a slot that was checked. `None` says nothing else than that: ask
+/// [`Snapshot::reading_at`]. Every instruction counts here.
+#[inline(always)]
+pub(crate) fn plain_reading(words: &AbsoluteWords, counter: Counter) -> Option<Reading> {
     let ticks = counter.raw().wrapping_sub(word!(words, COUNTER));
-    if layout::sum(sequence, covered) != *check || ticks >= word!(words, WINDOW) {
+    if ticks >= word!(words, WINDOW) {
         return None;
     }
     let state = word!(words, STATE);
     let shift = u32::from(field(state, state::PERIOD_SHIFT)) & 63;
     let elapsed = (u128::from(ticks) * u128::from(word!(words, PERIOD))) >> shift;
-    let reference = u128::from(word!(words, UTC_SECONDS)) << 64 | u128::from(word!(words, FRACTION));
-    let grown = |error: u64, per_tick: u64| error.wrapping_add(high(ticks, per_tick)).wrapping_add(1);
-    let bound = grown(word!(words, BOUND), word!(words, BOUND_PER_TICK));
-    let uncertainty = grown(word!(words, UNCERTAINTY), word!(words, UNCERTAINTY_PER_TICK));
+    let utc = u128::from(word!(words, UTC_SECONDS)) << 64 | u128::from(word!(words, FRACTION));
+    let grown = |error: u64, per_tick: u64| {
+        Bound::of(Span::from_units((error.wrapping_add(high(ticks, per_tick)) as i128) << 32))
+    };
     Some(Reading {
-        time: Moment::from_origin(Span::from_units(reference.wrapping_add(elapsed) as i128)),
-        uncertainty: Bound::of(Span::from_units((uncertainty as i128) << 32)),
-        bound: Bound::of(Span::from_units((bound as i128) << 32)),
-        status: status_of(field(state, state::STATUS))?,
+        time: Moment::from_origin(Span::from_units(utc.wrapping_add(elapsed) as i128)),
+        uncertainty: grown(word!(words, UNCERTAINTY), word!(words, UNCERTAINTY_PER_TICK)),
+        bound: grown(word!(words, BOUND), word!(words, BOUND_PER_TICK)),
+        status: checked_status(field(state, state::STATUS)),
     })
+}
+
+/// The status of a code that is known to be one.
+#[inline(always)]
+const fn checked_status(code: u8) -> Status {
+    match code & 3 {
+        1 => Status::Unsynchronised,
+        2 => Status::WarmingUp,
+        3 => Status::FreeRunning,
+        _ => Status::Synchronised,
+    }
+}
+
+/// The interval between two counter readings of `epoch`, where nothing special is to be considered: both within the epoch and the
+/// validity of a slot that checks. `None` says nothing else than that: ask [`Snapshot::elapsed`].
+#[inline(always)]
+pub(crate) fn plain_interval(
+    (sequence, words): (u64, DifferenceWords),
+    epoch: CounterEpoch,
+    [first, second]: [Counter; 2],
+) -> Option<Interval> {
+    let [covered @ .., check] = &words;
+    let [state, tag, begin, valid_until, mantissa, relative, _] = words;
+    let from_begin = |counter: u64| counter.wrapping_sub(begin);
+    let valid = from_begin(valid_until);
+    if layout::sum(sequence, covered) != *check
+        || layout::epoch_of(tag) != epoch
+        || valid > i64::MAX as u64
+        || from_begin(first.raw()) > valid
+        || from_begin(second.raw()) > valid
+    {
+        return None;
+    }
+    let status = status_of(field(state, state::STATUS)).filter(|status| *status != Status::Unsynchronised)?;
+    let period = Period::from_parts(mantissa, field(state, state::DIFFERENCE_SHIFT))?;
+    Some(interval(period, relative, second - first, status))
+}
+
+#[inline(always)]
+fn interval(period: Period, relative: u64, ticks: Ticks, status: Status) -> Interval {
+    let span = period * ticks;
+    Interval { span, bound: GrowthRate::from_units(relative).over(span), status }
 }
 
 impl Snapshot {
     /// Checks the words of a slot and takes them apart.
-    #[inline]
     pub(crate) fn new(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Result<Self, PageError> {
         let [covered @ .., check] = &words;
         if layout::sum(sequence, covered) != *check {
             return Err(PageError::Corrupt);
         }
-        let state = State::of(&words).ok_or(PageError::Corrupt)?;
-        Ok(Snapshot { sequence, state, words })
+        Self::take_apart(sequence, words).ok_or(PageError::Corrupt)
+    }
+
+    /// `None` where a field has a value that no writer gives it.
+    fn take_apart(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Option<Self> {
+        let state = word!(words, STATE);
+        Some(Snapshot {
+            sequence,
+            status: status_of(field(state, state::STATUS))?,
+            counter_id: layout::counter_of(word!(words, TAG))?,
+            period: Period::from_parts(word!(words, PERIOD), field(state, state::PERIOD_SHIFT))?,
+            difference_period: Period::from_parts(
+                word!(words, DIFFERENCE_PERIOD),
+                field(state, state::DIFFERENCE_SHIFT),
+            )?,
+            words,
+        })
+    }
+
+    pub(crate) const fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// How many publications the page had seen with this one.
@@ -122,12 +185,12 @@ impl Snapshot {
 
     /// The counter that it is about.
     pub const fn counter_id(&self) -> CounterId {
-        self.state.counter_id
+        self.counter_id
     }
 
     /// The epoch of that counter.
     pub const fn epoch(&self) -> CounterEpoch {
-        CounterEpoch::from_raw(word!(self.words, EPOCH))
+        layout::epoch_of(word!(self.words, TAG))
     }
 
     /// A counter reading at or after the beginning of the epoch.
@@ -142,7 +205,7 @@ impl Snapshot {
 
     /// The status as it was published, whatever the time is now.
     pub const fn published_status(&self) -> Status {
-        self.state.status
+        self.status
     }
 
     /// The leap step around the time of the publication.
@@ -161,28 +224,33 @@ impl Snapshot {
 
     /// The estimate as it was published, but for error figures rounded up to 2^-32 s; `None` when it was withdrawn.
     pub const fn estimate(&self) -> Option<Estimate> {
-        if matches!(self.state.status, Status::Unsynchronised) {
+        if matches!(self.status, Status::Unsynchronised) {
             return None;
         }
         Some(Estimate {
             counter: Counter::from_raw(word!(self.words, COUNTER)),
             time: Moment::from_origin(Span::from_units(
-                ((word!(self.words, TAI_SECONDS) as i128) << 64) | word!(self.words, FRACTION) as i128,
+                ((self.tai_seconds() as i128) << 64) | word!(self.words, FRACTION) as i128,
             )),
-            period: self.state.period,
+            period: self.period,
             uncertainty: error_of(word!(self.words, UNCERTAINTY)),
             uncertainty_growth: GrowthRate::from_units(word!(self.words, UNCERTAINTY_GROWTH)),
             bound: error_of(word!(self.words, BOUND)),
             bound_growth: GrowthRate::from_units(word!(self.words, BOUND_GROWTH)),
-            difference_period: self.state.difference_period,
+            difference_period: self.difference_period,
             difference_bound: GrowthRate::from_units(word!(self.words, DIFFERENCE_BOUND)),
-            status: self.state.status,
+            status: self.status,
         })
+    }
+
+    const fn tai_seconds(&self) -> i64 {
+        let offset = word!(self.words, STATE) as i64 >> state::TAI_OFFSET;
+        (word!(self.words, UTC_SECONDS) as i64).wrapping_add(offset)
     }
 
     /// The status at a counter reading: the published one, as long as the writer meant to be heard of again after it.
     pub fn status_at(&self, counter: Counter) -> Status {
-        if counter.is_after(self.valid_until()) { Status::Unsynchronised } else { self.state.status }
+        if counter.is_after(self.valid_until()) { Status::Unsynchronised } else { self.status }
     }
 
     /// TAI at a counter reading.
@@ -219,45 +287,24 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`ReadError::NoEstimate`]; [`ReadError::BeforeEpoch`] when either was taken before the epoch.
-    #[inline]
     pub fn elapsed(&self, first: Counter, second: Counter) -> Result<Interval, ReadError> {
-        if self.state.status == Status::Unsynchronised {
+        if self.status == Status::Unsynchronised {
             return Err(ReadError::NoEstimate);
         }
         self.refuse_before_epoch(first)?;
         self.refuse_before_epoch(second)?;
-        let span = self.state.difference_period * (second - first);
-        let bound = GrowthRate::from_units(word!(self.words, DIFFERENCE_BOUND)).over(span);
         let status = self.status_at(first).min(self.status_at(second));
-        Ok(Interval { span, bound, status })
+        Ok(interval(self.difference_period, word!(self.words, DIFFERENCE_BOUND), second - first, status))
     }
 
-    #[inline]
     fn refuse_before_epoch(&self, counter: Counter) -> Result<(), ReadError> {
         if self.epoch_begin().is_after(counter) { Err(ReadError::BeforeEpoch) } else { Ok(()) }
     }
 }
 
-impl State {
-    /// `None` where a field has a value that no writer gives it.
-    #[inline]
-    fn of(words: &[u64; SLOT_WORDS - 1]) -> Option<Self> {
-        let word = word!(words, STATE);
-        Some(State {
-            status: status_of(field(word, state::STATUS))?,
-            counter_id: CounterId::from_code(counter_code(word))?,
-            period: Period::from_parts(word!(words, PERIOD), field(word, state::PERIOD_SHIFT))?,
-            difference_period: Period::from_parts(
-                word!(words, DIFFERENCE_PERIOD),
-                field(word, state::DIFFERENCE_SHIFT),
-            )?,
-        })
-    }
-}
-
-/// An error figure after `age`, in either direction, rounded up; what is too large is unknown.
+/// An error figure after `age`, in either direction; what is too large is unknown. The unit that the growth may lack is in the figure.
 fn grown(error: u64, per_tick: u64, age: Ticks) -> Bound {
-    let growth = high(age.raw().unsigned_abs(), per_tick).saturating_add(1);
+    let growth = high(age.raw().unsigned_abs(), per_tick);
     let unknown = error == UNKNOWN || per_tick == UNKNOWN;
     error_of(if unknown { UNKNOWN } else { error.saturating_add(growth) })
 }

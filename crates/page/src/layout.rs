@@ -2,6 +2,9 @@
 //!
 //! All places are counted in words of 64 bits; those of a slot are counted from its beginning.
 
+use crate::CounterId;
+use ffclock_units::CounterEpoch;
+
 /// The size of a page in bytes.
 pub const PAGE_BYTES: usize = 4096;
 /// The size of a page in words.
@@ -31,6 +34,8 @@ pub mod header {
     pub const BOOT_LOW: usize = 4;
     /// The sum over the words before it.
     pub const CHECK: usize = 5;
+    /// The tag of the latest publication, for those who take stamps; 0 before the first.
+    pub const TAG: usize = 6;
     /// The sequence of the latest publication, 0 before the first.
     pub const LATEST: usize = 7;
 }
@@ -46,44 +51,44 @@ pub const SLOT_WORDS: usize = 24;
 pub mod slot {
     /// Even when the slot is whole, odd while it is written.
     pub const SEQUENCE: usize = 0;
-    /// Status, counter id and shifts, packed.
+    /// Status, shifts and the offset of UTC, packed as `layout::state` says.
     pub const STATE: usize = 1;
     /// The counter reading at which the estimate holds.
     pub const COUNTER: usize = 2;
-    /// How many ticks from `COUNTER` on the plain conversion holds.
+    /// For how many ticks from `COUNTER` on the plain conversion holds.
     pub const WINDOW: usize = 3;
-    /// UTC at `COUNTER`, whole seconds, signed.
+    /// UTC at `COUNTER`, whole seconds, signed. TAI is this and the offset in `STATE`.
     pub const UTC_SECONDS: usize = 4;
     /// The fraction of the second at `COUNTER`, 2^-64 s.
     pub const FRACTION: usize = 5;
     /// The mantissa of the period of the absolute clock.
     pub const PERIOD: usize = 6;
-    /// The largest possible error at `COUNTER`, 2^-32 s.
+    /// The largest possible error at `COUNTER`, 2^-32 s, and one unit for the rounding of the growth.
     pub const BOUND: usize = 7;
     /// Its growth, 2^-96 s per tick.
     pub const BOUND_PER_TICK: usize = 8;
-    /// The likely error at `COUNTER`, 2^-32 s.
+    /// The likely error at `COUNTER`, 2^-32 s, and one unit for the rounding of the growth.
     pub const UNCERTAINTY: usize = 9;
     /// Its growth, 2^-96 s per tick.
     pub const UNCERTAINTY_PER_TICK: usize = 10;
-    /// The counter's epoch.
-    pub const EPOCH: usize = 11;
-    /// The sum over the words before it.
-    pub const CHECK_HOT: usize = 12;
+    /// The counter and its epoch, packed as `layout::tag` says.
+    pub const TAG: usize = 11;
+    /// The sum over all words before it.
+    pub const CHECK_ABSOLUTE: usize = 12;
     /// The first counter reading of the epoch.
     pub const EPOCH_BEGIN: usize = 13;
     /// The last counter reading at which the status holds.
     pub const VALID_UNTIL: usize = 14;
-    /// TAI at `COUNTER`, whole seconds, signed.
-    pub const TAI_SECONDS: usize = 15;
-    /// The TAI second of the leap step, signed.
-    pub const LEAP_AT: usize = 16;
-    /// TAI - UTC before the step (low half) and after it (high half), signed seconds.
-    pub const LEAP_OFFSETS: usize = 17;
     /// The mantissa of the period of the difference clock.
-    pub const DIFFERENCE_PERIOD: usize = 18;
+    pub const DIFFERENCE_PERIOD: usize = 15;
     /// The relative error of that period, 2^-64 s/s.
-    pub const DIFFERENCE_BOUND: usize = 19;
+    pub const DIFFERENCE_BOUND: usize = 16;
+    /// The sum over the sequence, `STATE`, `TAG` and the four words before it.
+    pub const CHECK_DIFFERENCE: usize = 17;
+    /// The TAI second of the leap step, signed.
+    pub const LEAP_AT: usize = 18;
+    /// TAI - UTC before the step (low half) and after it (high half), signed seconds.
+    pub const LEAP_OFFSETS: usize = 19;
     /// How fast the bound grows, 2^-64 s/s.
     pub const BOUND_GROWTH: usize = 20;
     /// How fast the uncertainty grows, 2^-64 s/s.
@@ -94,24 +99,40 @@ pub mod slot {
     pub const CHECK_ALL: usize = 23;
 }
 
-/// Bits of the word `STATE`: each field's lowest bit; each is 8 bits wide, and the upper half of the word is 0.
+/// The fields of the word `STATE`: the lowest bit of each.
 pub mod state {
-    /// The code of the status.
-    pub const STATUS: u32 = 0;
-    /// The code of the counter.
-    pub const COUNTER_ID: u32 = 8;
-    /// The shift of the absolute clock's period.
-    pub const PERIOD_SHIFT: u32 = 16;
-    /// The shift of the difference clock's period.
-    pub const DIFFERENCE_SHIFT: u32 = 24;
+    /// The shift of the absolute clock's period, 8 bits.
+    pub const PERIOD_SHIFT: u32 = 0;
+    /// The shift of the difference clock's period, 8 bits.
+    pub const DIFFERENCE_SHIFT: u32 = 8;
+    /// The code of the status, 8 bits.
+    pub const STATUS: u32 = 16;
+    /// TAI - UTC at the reference, signed, 32 bits.
+    pub const TAI_OFFSET: u32 = 32;
 }
 
-/// The words that an ordinary reading needs, in the order in which they are loaded.
-pub(crate) const HOT: [usize; 12] = run();
+/// The fields of a tag: the lowest bit of each.
+pub mod tag {
+    /// The code of the counter, 8 bits.
+    pub const COUNTER_ID: u32 = 0;
+    /// The number of the epoch, the rest of the word.
+    pub const EPOCH: u32 = 8;
+}
+
+/// The words of the absolute clock, and their check word.
+pub(crate) const ABSOLUTE: [usize; 12] = run();
+/// The words of the difference clock, and their check word.
+pub(crate) const DIFFERENCE: [usize; 7] = [
+    slot::STATE,
+    slot::TAG,
+    slot::EPOCH_BEGIN,
+    slot::VALID_UNTIL,
+    slot::DIFFERENCE_PERIOD,
+    slot::DIFFERENCE_BOUND,
+    slot::CHECK_DIFFERENCE,
+];
 /// All words of a slot after its sequence.
 pub(crate) const ALL: [usize; SLOT_WORDS - 1] = run();
-/// The words that say which counter and which epoch a stamp belongs to.
-pub(crate) const MARK: [usize; 2] = [slot::STATE, slot::EPOCH];
 
 const fn run<const N: usize>() -> [usize; N] {
     let mut offsets = [0; N];
@@ -127,4 +148,21 @@ const fn run<const N: usize>() -> [usize; N] {
 #[inline]
 pub(crate) fn sum(sequence: u64, words: &[u64]) -> u64 {
     words.iter().fold(CHECK_SEED.wrapping_add(sequence), |sum, word| sum.wrapping_add(*word))
+}
+
+/// The word that says which counter, and which epoch of it.
+pub(crate) const fn tag_of(counter_id: CounterId, epoch: CounterEpoch) -> u64 {
+    (counter_id.code() as u64) << tag::COUNTER_ID | epoch.raw() << tag::EPOCH
+}
+
+/// The number of the epoch in a tag.
+#[inline]
+pub(crate) const fn epoch_of(word: u64) -> CounterEpoch {
+    CounterEpoch::from_raw(word >> tag::EPOCH)
+}
+
+/// The counter in a tag.
+#[inline]
+pub(crate) const fn counter_of(word: u64) -> Option<CounterId> {
+    CounterId::from_code((word >> tag::COUNTER_ID) as u8)
 }

@@ -22,5 +22,5 @@ pub use convert::{Interval, Snapshot};
 pub use error::{PageError, ReadError};
 pub use identity::{BootId, CounterId};
 pub use publish::{Publication, Writer};
-pub use read::{Mark, Reader};
+pub use read::{Mark, Reader, Verified};
 pub use words::{PageMemory, PageWords};

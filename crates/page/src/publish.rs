@@ -1,6 +1,6 @@
 //! Writing a page: an estimate and its circumstances become words.
 //!
-//! Besides the estimate itself a slot holds words derived from it (UTC at the reference counter, growth per tick, the window in
+//! Besides the estimate itself a slot holds words derived from it (the offset of UTC, the growth per tick, the window in
 //! which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere else.
 
 use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state};
@@ -15,7 +15,7 @@ use ffclock_units::{
 pub struct Publication {
     /// The counter that all counter readings here come from.
     pub counter_id: CounterId,
-    /// The epoch of that counter.
+    /// The epoch of that counter, a number below 2^56. A change of the counter is a new epoch, too.
     pub epoch: CounterEpoch,
     /// A counter reading at or after the beginning of the epoch: earlier stamps are refused.
     pub epoch_begin: Counter,
@@ -75,7 +75,9 @@ impl<M: AsRef<PageWords>> Writer<M> {
 
     fn send(&mut self, slot: Slot) {
         self.sequence = words::next(self.sequence);
+        let tag = slot.0[slot::TAG];
         words::publish(self.memory.as_ref(), PAGE, self.sequence, &slot.summed(self.sequence));
+        words::store(self.memory.as_ref(), header::TAG, tag);
     }
 }
 
@@ -93,6 +95,7 @@ fn format(page: &PageWords, header: &[u64]) {
     words::store(page, header::MAGIC, 0);
     words::order_stores();
     words::store(page, header::LATEST, 0);
+    words::store(page, header::TAG, 0);
     for (place, word) in header.iter().enumerate().skip(1) {
         words::store(page, place, *word);
     }
@@ -126,25 +129,23 @@ impl Slot {
 
     fn put_circumstances(&mut self, publication: &Publication) {
         let Publication { counter_id, epoch, epoch_begin, estimate, leap, valid_until, server } = publication;
+        let offset = if estimate.time.whole_seconds() < leap.at { leap.before } else { leap.after };
         self.0[slot::STATE] = u64::from(status_code(estimate.status)) << state::STATUS
-            | u64::from(counter_id.code()) << state::COUNTER_ID
             | u64::from(estimate.period.shift()) << state::PERIOD_SHIFT
-            | u64::from(estimate.difference_period.shift()) << state::DIFFERENCE_SHIFT;
-        self.0[slot::EPOCH] = epoch.raw();
+            | u64::from(estimate.difference_period.shift()) << state::DIFFERENCE_SHIFT
+            | u64::from(offset as u32) << state::TAI_OFFSET;
+        self.0[slot::UTC_SECONDS] = estimate.time.whole_seconds().wrapping_sub(offset.into()) as u64;
+        self.0[slot::TAG] = layout::tag_of(*counter_id, *epoch);
         self.0[slot::EPOCH_BEGIN] = epoch_begin.raw();
         self.0[slot::VALID_UNTIL] = valid_until.raw();
         self.0[slot::LEAP_AT] = leap.at as u64;
         self.0[slot::LEAP_OFFSETS] = u64::from(leap.before as u32) | u64::from(leap.after as u32) << 32;
         self.0[slot::SERVER] =
             server.map_or(MISSING, |server| u64::from(server.stratum) << 32 | u64::from(server.reference_id));
-        let tai = estimate.time.whole_seconds();
-        let offset = if tai < leap.at { leap.before } else { leap.after };
-        self.0[slot::UTC_SECONDS] = tai.wrapping_sub(i64::from(offset)) as u64;
     }
 
     fn put_estimate(&mut self, estimate: &Estimate) {
         self.0[slot::COUNTER] = estimate.counter.raw();
-        self.0[slot::TAI_SECONDS] = estimate.time.whole_seconds() as u64;
         self.0[slot::FRACTION] = estimate.time.since_origin().units() as u64;
         self.0[slot::PERIOD] = estimate.period.mantissa();
         self.0[slot::DIFFERENCE_PERIOD] = estimate.difference_period.mantissa();
@@ -172,14 +173,17 @@ impl Slot {
 
     /// The words after the sequence, with their check words.
     fn summed(mut self, sequence: u64) -> [u64; SLOT_WORDS - 1] {
-        self.0[slot::SEQUENCE] = sequence;
-        for check in [slot::CHECK_HOT, slot::CHECK_ALL] {
-            let covered = self.0.get(1..check).unwrap_or_default();
-            let sum = layout::sum(sequence, covered);
-            self.0.iter_mut().skip(check).take(1).for_each(|word| *word = sum);
-        }
+        self.0[slot::CHECK_ABSOLUTE] = self.sum(sequence, &layout::ABSOLUTE);
+        self.0[slot::CHECK_DIFFERENCE] = self.sum(sequence, &layout::DIFFERENCE);
+        self.0[slot::CHECK_ALL] = self.sum(sequence, &layout::ALL);
         let [_, payload @ ..] = self.0;
         payload
+    }
+
+    /// The sum over all words at `places` but the last, which is for the sum itself.
+    fn sum<const N: usize>(&self, sequence: u64, places: &[usize; N]) -> u64 {
+        let words = places.map(|place| self.0.get(place).copied().unwrap_or_default());
+        words.split_last().map_or(0, |(_, covered)| layout::sum(sequence, covered))
     }
 }
 
@@ -193,10 +197,11 @@ pub(crate) const fn status_code(status: Status) -> u8 {
     }
 }
 
-/// An error figure and its growth per tick as words, both rounded up. What does not fit is not known.
+/// An error figure and its growth per tick as words, both rounded up, and the figure by one unit more, because readers round the growth
+/// down. What does not fit is not known.
 fn error_words(error: Bound, growth: GrowthRate, period: Period) -> (u64, u64) {
     let per_tick = (u128::from(growth.units()) * u128::from(period.mantissa())) >> (32 + u32::from(period.shift()));
-    let error = (error.as_span().units() as u128).div_ceil(1 << 32);
+    let error = (error.as_span().units() as u128).div_ceil(1 << 32) + 1;
     match (u64::try_from(error), u64::try_from(per_tick + 1)) {
         (Ok(error), Ok(per_tick)) if growth.units() != u64::MAX => (error, per_tick),
         _ => (UNKNOWN, UNKNOWN),

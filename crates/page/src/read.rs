@@ -1,13 +1,16 @@
 //! Reading a page. A reader never waits: it tries a bounded number of times and then says what is wrong.
 
-use crate::convert::{self, Snapshot};
-use crate::layout::{self, header, slot};
-use crate::words::{self, PAGE, PageWords};
+use crate::convert::{self, Interval, Snapshot};
+use crate::layout::{self, header};
+use crate::words::{self, AtomicU64, Ordering, PAGE, PageWords};
 use crate::{BootId, CounterId, PageError, ReadError};
 use ffclock_units::{Counter, CounterEpoch, Reading, Status};
 
 /// Two publications must pass during one attempt to spoil it, so a whole page is read at the first or second.
 const ATTEMPTS: usize = 64;
+
+/// Sequences of whole slots are even.
+const NO_SEQUENCE: u64 = 1;
 
 /// The words of a header in the order in which they are checked.
 const HEADER: [usize; 6] =
@@ -17,6 +20,19 @@ const HEADER: [usize; 6] =
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     page: &'a PageWords,
+}
+
+/// The publication whose words a program has checked, so that it need not check them again at every reading.
+///
+/// A bit that flips in the page after the check is found at the next publication.
+#[derive(Debug)]
+pub struct Verified(AtomicU64);
+
+impl Verified {
+    /// None yet.
+    pub fn none() -> Self {
+        Verified(AtomicU64::new(NO_SEQUENCE))
+    }
 }
 
 /// Which counter is to be read, and the epoch that its reading belongs to.
@@ -64,16 +80,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`PageError::Empty`], [`PageError::Torn`], [`PageError::Corrupt`].
-    #[inline]
     pub fn snapshot(&self) -> Result<Snapshot, PageError> {
-        match words::read(self.page, PAGE, &layout::ALL) {
-            Ok((sequence, payload)) if sequence != 0 => Snapshot::new(sequence, payload),
-            _ => self.snapshot_with_patience(),
-        }
-    }
-
-    #[cold]
-    fn snapshot_with_patience(&self) -> Result<Snapshot, PageError> {
         for _ in 0..ATTEMPTS {
             if let Ok((sequence, payload)) = words::read(self.page, PAGE, &layout::ALL) {
                 return if sequence == 0 { Err(PageError::Empty) } else { Snapshot::new(sequence, payload) };
@@ -83,39 +90,37 @@ impl<'a> Reader<'a> {
         Err(PageError::Torn)
     }
 
+    /// Checks the latest publication for readings of the counter `id`, once and for all of them.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot); [`ReadError::OtherCounter`] when the page is about another counter.
+    pub fn verify(&self, id: CounterId, verified: &Verified) -> Result<Snapshot, ReadError> {
+        let snapshot = self.snapshot()?;
+        if snapshot.counter_id() != id {
+            return Err(ReadError::OtherCounter(snapshot.counter_id()));
+        }
+        verified.0.store(snapshot.sequence(), Ordering::Relaxed);
+        Ok(snapshot)
+    }
+
+    /// UTC at the reading that `counter` takes, by a publication that was verified before; `None` where there is something to consider,
+    /// a new publication for instance. Ask [`verify`](Self::verify) then.
+    ///
+    /// The page is read first: the way from the counter to the result is short then, and that is most of the cost beyond the counter.
+    #[inline(always)]
+    pub fn plain_reading(&self, verified: &Verified, counter: impl FnOnce() -> Counter) -> Option<Reading> {
+        let (sequence, words) = words::read(self.page, PAGE, &layout::ABSOLUTE).ok()?;
+        if sequence != verified.0.load(Ordering::Relaxed) {
+            return None;
+        }
+        convert::plain_reading(&words, counter())
+    }
+
     /// UTC at a reading of the counter `id`, just taken.
     ///
     /// # Errors
     /// [`ReadError::OtherCounter`] when the page is about another counter; and as [`Snapshot::reading_at`].
-    #[inline]
     pub fn reading_at(&self, counter: Counter, id: CounterId) -> Result<Reading, ReadError> {
-        if let Ok((sequence, words)) = words::read(self.page, PAGE, &layout::HOT)
-            && convert::counter_code(words[slot::STATE - 1]) == id.code()
-            && let Some(reading) = convert::plain_reading(sequence, &words, counter)
-        {
-            return Ok(reading);
-        }
-        self.careful_reading(counter, id)
-    }
-
-    /// UTC at a reading of a counter, taken earlier in `epoch`. (The counter itself is not asked for: another one has another epoch.)
-    ///
-    /// # Errors
-    /// [`ReadError::OtherEpoch`] when the page is about another epoch now; and as [`Snapshot::reading_at`].
-    #[inline]
-    pub fn reading_of(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
-        if let Ok((sequence, words)) = words::read(self.page, PAGE, &layout::HOT)
-            && words[slot::EPOCH - 1] == epoch.raw()
-            && let Some(reading) = convert::plain_reading(sequence, &words, counter)
-        {
-            return Ok(reading);
-        }
-        self.careful_stamp(counter, epoch)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn careful_reading(&self, counter: Counter, id: CounterId) -> Result<Reading, ReadError> {
         let snapshot = self.snapshot()?;
         if snapshot.counter_id() == id {
             snapshot.reading_at(counter)
@@ -124,26 +129,59 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn careful_stamp(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
-        let snapshot = self.snapshot()?;
-        if snapshot.epoch() == epoch { snapshot.reading_at(counter) } else { Err(ReadError::OtherEpoch) }
-    }
-
-    /// The mark to put on a stamp taken now, unchecked but for tearing: whether the page is sound matters when it is converted.
+    /// UTC at a reading of a counter, taken earlier in `epoch`. (The counter itself is not asked for: another one has another epoch.)
     ///
     /// # Errors
-    /// [`PageError::Empty`], [`PageError::Torn`], [`PageError::Corrupt`].
+    /// [`ReadError::OtherEpoch`] when the page is about another epoch now; and as [`Snapshot::reading_at`].
     #[inline]
-    pub fn mark(&self) -> Result<Mark, PageError> {
-        if let Ok((_, [state, epoch])) = words::read(self.page, PAGE, &layout::MARK)
-            && let Some(counter_id) = CounterId::from_code(convert::counter_code(state))
+    pub fn reading_of(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
+        if let Ok((sequence, words)) = words::read(self.page, PAGE, &layout::ABSOLUTE)
+            && convert::absolute_checks(sequence, &words)
+            && layout::epoch_of(convert::absolute_tag(&words)) == epoch
+            && let Some(reading) = convert::plain_reading(&words, counter)
         {
-            return Ok(Mark { counter_id, epoch: CounterEpoch::from_raw(epoch) });
+            return Ok(reading);
         }
-        let snapshot = self.snapshot_with_patience()?;
-        Ok(Mark { counter_id: snapshot.counter_id(), epoch: snapshot.epoch() })
+        self.careful_reading(counter, epoch)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn careful_reading(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
+        self.snapshot_of(epoch)?.reading_at(counter)
+    }
+
+    /// From one reading of a counter to another, both taken in `epoch`, by the difference clock.
+    ///
+    /// # Errors
+    /// [`ReadError::OtherEpoch`] when the page is about another epoch now; and as [`Snapshot::elapsed`].
+    #[inline]
+    pub fn elapsed_of(&self, readings: [Counter; 2], epoch: CounterEpoch) -> Result<Interval, ReadError> {
+        if let Ok(read) = words::read(self.page, PAGE, &layout::DIFFERENCE)
+            && let Some(interval) = convert::plain_interval(read, epoch, readings)
+        {
+            return Ok(interval);
+        }
+        self.careful_elapsed(readings, epoch)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn careful_elapsed(&self, [first, second]: [Counter; 2], epoch: CounterEpoch) -> Result<Interval, ReadError> {
+        self.snapshot_of(epoch)?.elapsed(first, second)
+    }
+
+    fn snapshot_of(&self, epoch: CounterEpoch) -> Result<Snapshot, ReadError> {
+        let snapshot = self.snapshot()?;
+        if snapshot.epoch() == epoch { Ok(snapshot) } else { Err(ReadError::OtherEpoch) }
+    }
+
+    /// The mark to put on a stamp taken now; `None` before the first publication. It is one word, unchecked: whether the page is sound
+    /// matters when the stamp is converted, and a wrong mark makes it refused.
+    #[inline(always)]
+    pub fn mark(&self) -> Option<Mark> {
+        let tag = words::load(self.page, header::TAG);
+        layout::counter_of(tag).map(|counter_id| Mark { counter_id, epoch: layout::epoch_of(tag) })
     }
 
     /// The status at a reading of the counter; [`Status::Unsynchronised`] also where the page cannot be read.

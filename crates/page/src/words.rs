@@ -18,9 +18,11 @@ pub use core::sync::atomic::AtomicU64;
 pub use loom::sync::atomic::AtomicU64;
 
 #[cfg(not(loom))]
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::fence;
 #[cfg(loom)]
-use loom::sync::atomic::{Ordering, fence};
+use loom::sync::atomic::fence;
+
+pub(crate) use core::sync::atomic::Ordering;
 
 /// The words of a page.
 pub type PageWords = [AtomicU64; PAGE_WORDS];

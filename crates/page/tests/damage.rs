@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{REFERENCE, publication};
+use common::{EPOCH, REFERENCE, publication};
 use ffclock_page::layout::{PAGE_WORDS, SLOT_WORDS, SLOTS, STRIDE, header, slot};
-use ffclock_page::{BootId, CounterId, PageError, PageMemory, ReadError, Reader, Writer, words};
+use ffclock_page::{BootId, CounterId, PageError, PageMemory, ReadError, Reader, Verified, Writer, words};
 use ffclock_units::{Counter, CounterEpoch, Ticks};
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn a_page_of_another_boot_is_refused_and_a_writer_empties_it() {
     assert_eq!(reader.check_header(now), Ok(()));
     assert_eq!(reader.snapshot(), Err(PageError::Empty));
     assert_eq!(reader.reading_at(REFERENCE, CounterId::Tsc), Err(ReadError::Page(PageError::Empty)));
-    assert_eq!(reader.mark(), Err(PageError::Empty));
+    assert_eq!(reader.mark(), None);
     writer.publish(&publication());
     assert!(reader.snapshot().is_ok());
 }
@@ -104,14 +104,18 @@ fn every_flipped_bit_of_a_slot_is_found() {
 
 #[test]
 fn a_reading_from_a_slot_with_a_flipped_bit_is_right_or_refused() {
-    let right = Reader::new(page().as_ref()).reading_at(REFERENCE + Ticks::from_raw(99), CounterId::Tsc);
-    assert!(right.is_ok());
+    let counter = REFERENCE + Ticks::from_raw(99);
+    let right = Reader::new(page().as_ref()).reading_of(counter, EPOCH);
+    let lasted = Reader::new(page().as_ref()).elapsed_of([REFERENCE, counter], EPOCH);
+    assert!(right.is_ok() && lasted.is_ok());
     for place in 0..SLOT_WORDS {
         for bit in 0..64 {
             let page = page();
             set(&page, FIRST + place, get(&page, FIRST + place) ^ (1 << bit));
-            let reading = Reader::new(page.as_ref()).reading_at(REFERENCE + Ticks::from_raw(99), CounterId::Tsc);
+            let reading = Reader::new(page.as_ref()).reading_of(counter, EPOCH);
             assert!(reading.is_err() || reading == right, "word {place} bit {bit}: {reading:?}");
+            let interval = Reader::new(page.as_ref()).elapsed_of([REFERENCE, counter], EPOCH);
+            assert!(interval.is_err() || interval == lasted, "word {place} bit {bit}: {interval:?}");
         }
     }
 }
@@ -139,7 +143,9 @@ fn ask_everything(page: &PageMemory, counter: Counter) {
     let _ = reader.check_header(BootId::from_bits(1));
     let _ = reader.reading_at(counter, CounterId::Tsc);
     let epoch = reader.mark().map_or(CounterEpoch::from_raw(0), |mark| mark.epoch);
-    let _ = reader.reading_of(counter, epoch);
+    let _ = (reader.reading_of(counter, epoch), reader.elapsed_of([counter, REFERENCE], epoch));
+    let verified = Verified::none();
+    let _ = (reader.verify(CounterId::Tsc, &verified), reader.plain_reading(&verified, || counter));
     let _ = reader.status_at(counter);
     if let Ok(snapshot) = reader.snapshot() {
         let _ = (snapshot.estimate(), snapshot.leap(), snapshot.server(), snapshot.tai_at(counter));
@@ -165,10 +171,13 @@ proptest! {
         state in prop::array::uniform4(0u8..70),
         counter in any::<u64>(),
     ) {
-        words[slot::SEQUENCE] = 2;
-        words[slot::STATE] = u64::from(u32::from_le_bytes(state));
-        words[slot::CHECK_HOT] = sum(2, &words[1..slot::CHECK_HOT]);
-        words[slot::CHECK_ALL] = sum(2, &words[1..slot::CHECK_ALL]);
+        let (sequence, offset) = (2, counter & 0xffff_ffff);
+        words[slot::STATE] = u64::from(u32::from_le_bytes(state)) | offset << 32;
+        words[slot::SEQUENCE] = sequence;
+        words[slot::CHECK_ABSOLUTE] = sum(sequence, &words[1..slot::CHECK_ABSOLUTE]);
+        let difference = [&words[1..2], &words[slot::TAG..=slot::TAG], &words[13..17]].concat();
+        words[slot::CHECK_DIFFERENCE] = sum(sequence, &difference);
+        words[slot::CHECK_ALL] = sum(sequence, &words[1..slot::CHECK_ALL]);
         let page = page();
         words.iter().enumerate().for_each(|(place, word)| set(&page, FIRST + place, *word));
         ask_everything(&page, Counter::from_raw(counter));

@@ -3,8 +3,10 @@
 
 mod common;
 
-use common::{HERTZ, REFERENCE, publication};
-use ffclock_page::{CounterId, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Writer};
+use common::{EPOCH, HERTZ, REFERENCE, publication};
+use ffclock_page::{
+    CounterId, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Verified, Writer,
+};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, GrowthRate, LeapStep, Moment, Period, Rate, Reading, Span, Status, Ticks, Utc,
 };
@@ -93,7 +95,7 @@ fn a_stamp_of_another_epoch_or_counter_is_refused() {
     let page = published(&publication());
     let reader = Reader::new(page.as_ref());
     let mark = reader.mark().unwrap();
-    assert_eq!(mark, Mark { counter_id: CounterId::Tsc, epoch: CounterEpoch::from_raw(3) });
+    assert_eq!(mark, Mark { counter_id: CounterId::Tsc, epoch: EPOCH });
     assert!(reader.reading_of(REFERENCE, mark.epoch).is_ok());
     assert_eq!(reader.reading_of(REFERENCE, CounterEpoch::from_raw(2)), Err(ReadError::OtherEpoch));
     let other_counter = ReadError::OtherCounter(CounterId::Tsc);
@@ -188,6 +190,11 @@ fn any_publication() -> impl Strategy<Value = Publication> {
     })
 }
 
+/// Often within the window, sometimes far outside it.
+fn any_age() -> impl Strategy<Value = i64> {
+    prop_oneof![0i64..1 << 40, -(1i64 << 50)..1 << 56]
+}
+
 /// The reading as the units alone would make it.
 fn expected(publication: &Publication, counter: Counter) -> Reading {
     let estimate = &publication.estimate;
@@ -205,12 +212,21 @@ fn expected(publication: &Publication, counter: Counter) -> Reading {
 
 proptest! {
     #[test]
-    fn readings_agree_with_exact_arithmetic(publication in any_publication(), age in -(1i64 << 50)..1 << 56) {
+    fn readings_agree_with_exact_arithmetic(publication in any_publication(), age in any_age()) {
         let page = published(&publication);
         let reader = Reader::new(page.as_ref());
         let counter = publication.estimate.counter + Ticks::from_raw(age);
-        let reading = reader.reading_at(counter, CounterId::Tsc);
-        prop_assert_eq!(reading, reader.snapshot().unwrap().reading_at(counter), "the short way and the long way");
+        let reading = reader.reading_of(counter, EPOCH);
+        let snapshot = reader.snapshot().unwrap();
+        prop_assert_eq!(reading, snapshot.reading_at(counter), "the short way and the long way");
+        let verified = Verified::none();
+        prop_assert_eq!(reader.plain_reading(&verified, || counter), None, "nothing is verified");
+        prop_assert!(reader.verify(CounterId::Tsc, &verified).is_ok());
+        if let Some(plain) = reader.plain_reading(&verified, || counter) {
+            prop_assert_eq!(Ok(plain), reading, "the shortest way");
+        }
+        let from = publication.estimate.counter;
+        prop_assert_eq!(reader.elapsed_of([from, counter], EPOCH), snapshot.elapsed(from, counter));
         if publication.epoch_begin.is_after(counter) {
             prop_assert_eq!(reading, Err(ReadError::BeforeEpoch));
             return Ok(());

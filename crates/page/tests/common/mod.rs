@@ -7,6 +7,8 @@ use ffclock_units::{
 
 /// The counter at the reference of the estimate: ten seconds after the epoch began.
 pub const REFERENCE: Counter = Counter::from_raw(1_000 + 10 * HERTZ);
+/// Its epoch.
+pub const EPOCH: CounterEpoch = CounterEpoch::from_raw(3);
 /// Ticks per second of the counter.
 pub const HERTZ: u64 = 2_700_000_000;
 
@@ -15,7 +17,7 @@ pub fn publication() -> Publication {
     let period = Period::from_hertz(HERTZ as f64).expect("a period");
     Publication {
         counter_id: CounterId::Tsc,
-        epoch: CounterEpoch::from_raw(3),
+        epoch: EPOCH,
         epoch_begin: Counter::from_raw(1_000),
         estimate: Estimate {
             counter: REFERENCE,
