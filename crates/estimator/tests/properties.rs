@@ -62,6 +62,46 @@ fn plausible_exchange() -> impl Strategy<Value = Exchange> {
     })
 }
 
+/// What comes between two exchanges of a sequence that gets past the admission: times of any size, all of it finite.
+#[derive(Clone, Debug)]
+struct Step {
+    pause: f64,
+    trip: f64,
+    server_pause: f64,
+    residence: f64,
+    width: i64,
+    root: f64,
+    reference_id: u32,
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let size = |least: f64, most: f64| (least.log10()..most.log10()).prop_map(|exponent| 10f64.powf(exponent));
+    let server = prop_oneof![8 => Just(None), 1 => size(1e-9, 1e15).prop_map(Some), 1 => size(1e-9, 1e15).prop_map(|s| Some(-s))];
+    let parts =
+        (size(1e-6, 1e9), size(1e-6, 20.0), server, size(1e-9, 30.0), 0..1_000_000_000i64, size(1e-9, 1e12), 0..6u32);
+    parts.prop_map(|(pause, trip, server, residence, width, root, reference_id)| {
+        let server_pause = server.unwrap_or(pause);
+        Step { pause, trip, server_pause, residence: residence.min(0.9 * trip), width, root, reference_id }
+    })
+}
+
+fn sequence(steps: &[Step]) -> Vec<Exchange> {
+    let (mut counter, mut server) =
+        (Counter::from_raw(1 << 40), Moment::<Tai>::from_origin(Span::from_secs(1_700_000_000)));
+    let ticks = |seconds: f64| Ticks::from_raw((seconds * 1e9) as i64 + 1);
+    let exchanges = steps.iter().map(|step| {
+        let stamp = |counter| Stamp { counter, width: Ticks::from_raw(step.width), location: StampLocation::User };
+        let sent = counter + ticks(step.pause);
+        counter = sent + ticks(step.trip);
+        let server_in = server + Span::from_seconds(step.server_pause);
+        server = server_in + Span::from_seconds(step.residence);
+        let identity = ServerIdentity { stratum: 1, reference_id: step.reference_id };
+        let quality = ServerQuality { identity, leap: Leap::None, root_distance: Bound::from_seconds(step.root) };
+        Exchange { sent: stamp(sent), server_in, server_out: server, received: stamp(counter), server: quality }
+    });
+    exchanges.collect()
+}
+
 fn check(estimate: &Estimate) -> Result<(), TestCaseError> {
     prop_assert!(!estimate.bound.as_span().is_negative() && !estimate.uncertainty.as_span().is_negative());
     prop_assert!(estimate.uncertainty <= estimate.bound);
@@ -95,6 +135,18 @@ proptest! {
     fn garbage_never_panics_and_never_makes_a_nan(exchanges in prop::collection::vec(any_exchange(), 1..60)) {
         for hertz in [1e9, 1.1, 1e18] {
             survive(&mut Classic::new(ClassicConfig::default(), tick(hertz), None), &exchanges)?;
+        }
+    }
+
+    #[test]
+    fn times_of_any_size_leave_finite_figures(steps in prop::collection::vec(any_step(), 1..80)) {
+        let mut classic = Classic::new(ClassicConfig::default(), tick(1e9), None);
+        for exchange in sequence(&steps) {
+            survive(&mut classic, &[exchange])?;
+            if let Some(estimate) = classic.estimate() {
+                prop_assert!(estimate.bound != Bound::UNKNOWN);
+                prop_assert!(classic.summary().offset.as_span().abs() < Span::from_seconds(1e18));
+            }
         }
     }
 

@@ -39,6 +39,39 @@ fn the_bound_holds_in_every_world() {
     }
 }
 
+/// The hardest case for the bound: the server claims no error at all, and the whole round trip is spent one way, so that the true
+/// time lies at the very end of the interval.
+#[test]
+fn the_bound_is_tight_and_holds_when_all_delay_is_one_way() {
+    for (seed, forward, backward) in [(1, 300e-6, 0.0), (2, 0.0, 300e-6), (3, 30e-3, 0.0), (4, 0.0, 30e-3)] {
+        let mut world = World::lan(seed);
+        (world.forward_floor, world.backward_floor, world.root_distance) = (forward, backward, 0.0);
+        (world.queueing, world.tail, world.width_ticks) = (1e-9, 1e-9, 0);
+        world.wave = (0.3e-6, 2_000.0);
+        let mut lab = Lab::new(world);
+        lab.run(16.0, 12.0 * HOUR, |_| ());
+        assert_eq!(lab.report.escaped, 0);
+        assert_eq!(lab.report.verdicts(Verdict::Used), lab.report.outcomes.len());
+        let (error, bound) =
+            (lab.report.errors.last().expect("readings").1.abs(), lab.report.bounds.last().expect("readings"));
+        assert!(*bound < 1.1 * error + 40e-6, "{error:e} {bound:e}");
+    }
+}
+
+/// "Sanity envelope grows with the time since the last genuine update (without that a long bad spell locks the clock out for ever)."
+#[test]
+fn a_long_bad_spell_does_not_lock_the_clock_out() {
+    let mut lab = settled(24);
+    lab.run(16.0, 14.0 * HOUR, |world| {
+        let bad = (7.0 * HOUR..10.0 * HOUR).contains(&world.time());
+        world.queueing = if bad { 20e-3 } else { 4e-6 };
+    });
+    assert!(lab.report.count(Event::OffsetHeld) > 20);
+    assert_eq!(lab.classic.summary().server_steps, 0);
+    println!("3 h with 20 ms of queueing: {:.1} us", lab.report.worst(7.0 * HOUR, 10.0 * HOUR) * 1e6);
+    assert!(lab.report.worst(10.1 * HOUR, 14.0 * HOUR) < 20e-6, "{}", lab.report.worst(10.1 * HOUR, 14.0 * HOUR));
+}
+
 /// "Upward shift that never fired (history one element short)": here seen from outside.
 #[test]
 fn a_longer_path_is_found_after_the_shift_window() {

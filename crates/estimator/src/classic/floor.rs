@@ -1,7 +1,8 @@
 //! The floor: the round trip of the present path without queueing.
 //!
 //! It is the smallest net round trip of the last week. A shorter path shows at once. A longer one must first fill the shift window
-//! with round trips that are all longer: a false detection, which takes a congested hour for a new path, is worse than a late one.
+//! with round trips that are all longer, several of them nearly as short as the shortest: a false detection, which takes a congested
+//! hour for a new path, is worse than a late one.
 
 use super::frame::Move;
 use super::minimum::SlidingMinimum;
@@ -72,8 +73,15 @@ impl Floor {
         x - self.changed
     }
 
-    /// Takes the net round trip of an exchange that ended at `x`.
-    pub fn add(&mut self, x: f64, net: f64, thresholds: &Thresholds) -> FloorChange {
+    /// Takes the net round trip of an exchange that ended at `x`. `confirms` is asked whether several exchanges since a position
+    /// were nearly as short as the shortest, before a longer path is believed.
+    pub fn add(
+        &mut self,
+        x: f64,
+        net: f64,
+        thresholds: &Thresholds,
+        confirms: impl FnOnce(f64) -> bool,
+    ) -> FloorChange {
         self.note_gap(x, thresholds);
         self.exchanges = self.exchanges.saturating_add(1);
         let before = self.value;
@@ -83,13 +91,13 @@ impl Floor {
         if self.value < before {
             return self.fell(x, before, thresholds);
         }
-        let filled = x - self.run >= window.length;
-        if filled && recent > self.value + thresholds.shift(self.value) {
-            self.week.raise(x, recent);
-            (self.value, self.changed) = (recent, x);
-            return FloorChange::Raised { since: x - window.length - window.block };
+        let longer = x - self.run >= window.length && recent > self.value + thresholds.shift(self.value);
+        if !(longer && confirms(x - window.length)) {
+            return FloorChange::None;
         }
-        FloorChange::None
+        self.week.raise(x, recent);
+        (self.value, self.changed) = (recent, x);
+        FloorChange::Raised { since: x - window.length - window.block }
     }
 
     fn fell(&mut self, x: f64, before: f64, thresholds: &Thresholds) -> FloorChange {
@@ -151,7 +159,7 @@ mod tests {
             while raised.is_none() && x < 4.0 * window {
                 x += poll;
                 let net = if x < shift_at { 300e-6 } else { 1200e-6 };
-                if let FloorChange::Raised { .. } = floor.add(x, net, &thresholds) {
+                if let FloorChange::Raised { .. } = floor.add(x, net, &thresholds, |_| true) {
                     raised = Some(x);
                 }
             }
@@ -168,7 +176,7 @@ mod tests {
         for step in 0..1_000 {
             let congested = (300..380).contains(&step) || (500..590).contains(&step);
             let net = if congested { 2e-3 } else { 300e-6 };
-            assert!(!matches!(floor.add(16.0 * step as f64, net, &thresholds), FloorChange::Raised { .. }));
+            assert!(!matches!(floor.add(16.0 * step as f64, net, &thresholds, |_| true), FloorChange::Raised { .. }));
         }
         assert_eq!(floor.value(), 300e-6);
     }
@@ -178,12 +186,27 @@ mod tests {
         let thresholds = thresholds();
         let mut floor = Floor::new();
         for step in 0..200 {
-            floor.add(16.0 * step as f64, 300e-6, &thresholds);
+            floor.add(16.0 * step as f64, 300e-6, &thresholds, |_| true);
         }
         for step in 0..60 {
-            let change = floor.add(10_400.0 + 16.0 * step as f64, 2e-3, &thresholds);
+            let change = floor.add(10_400.0 + 16.0 * step as f64, 2e-3, &thresholds, |_| true);
             assert_eq!(change, FloorChange::None, "{step}");
         }
+    }
+
+    #[test]
+    fn an_unconfirmed_shift_waits() {
+        let thresholds = thresholds();
+        let mut floor = Floor::new();
+        let mut raised = None;
+        for step in 0..1_000 {
+            let (x, net) = (16.0 * step as f64, if step < 300 { 300e-6 } else { 2e-3 });
+            if let FloorChange::Raised { .. } = floor.add(x, net, &thresholds, |since| since > 12_000.0) {
+                raised = Some(x);
+            }
+        }
+        assert_eq!(raised, Some(12_000.0 + 1_600.0 + 16.0));
+        assert_eq!(floor.value(), 2e-3);
     }
 
     #[test]
@@ -191,11 +214,11 @@ mod tests {
         let thresholds = thresholds();
         let mut floor = Floor::new();
         for step in 0..100 {
-            floor.add(16.0 * step as f64, 1200e-6, &thresholds);
+            floor.add(16.0 * step as f64, 1200e-6, &thresholds, |_| true);
         }
-        assert_eq!(floor.add(1_600.0, 1199e-6, &thresholds), FloorChange::Lowered);
-        assert_eq!(floor.add(1_616.0, 300e-6, &thresholds), FloorChange::Shortened);
-        assert_eq!(floor.add(1_632.0, 310e-6, &thresholds), FloorChange::None);
+        assert_eq!(floor.add(1_600.0, 1199e-6, &thresholds, |_| true), FloorChange::Lowered);
+        assert_eq!(floor.add(1_616.0, 300e-6, &thresholds, |_| true), FloorChange::Shortened);
+        assert_eq!(floor.add(1_632.0, 310e-6, &thresholds, |_| true), FloorChange::None);
         assert_eq!(floor.value(), 300e-6);
     }
 
@@ -203,11 +226,11 @@ mod tests {
     fn the_floor_is_forgotten_after_its_window() {
         let thresholds = thresholds();
         let mut floor = Floor::new();
-        floor.add(0.0, 100e-6, &thresholds);
+        floor.add(0.0, 100e-6, &thresholds, |_| true);
         let mut forgotten = 0.0;
         for step in 1..11_000 {
             let x = 64.0 * step as f64;
-            floor.add(x, 200e-6, &thresholds);
+            floor.add(x, 200e-6, &thresholds, |_| true);
             if floor.value() > 150e-6 && forgotten == 0.0 {
                 forgotten = x;
             }

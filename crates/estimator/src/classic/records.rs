@@ -277,6 +277,13 @@ impl History {
 }
 
 impl View<'_> {
+    /// Whether `wanted` records, or half of them all where bins are wide, cost no more than the cheapest and `margin`.
+    pub fn has_witnesses(&self, margin: f64, wanted: usize) -> bool {
+        let cheapest = self.cost.iter().fold(f64::INFINITY, |least, &cost| least.min(cost));
+        let near = self.cost.iter().filter(|&&cost| cost <= cheapest + margin).count();
+        near >= wanted.min(self.cost.len().div_ceil(2))
+    }
+
     /// Every record of the view.
     pub fn iter(&self) -> impl Iterator<Item = Record> + '_ {
         let columns = self.x.iter().zip(self.y).zip(self.cost.iter().zip(self.floor));

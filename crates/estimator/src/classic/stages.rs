@@ -6,6 +6,7 @@ use super::offset::{Offset, OffsetChange, Present};
 use super::proof::alone_calibrated;
 use super::rate::RateChange;
 use super::records::{Added, Record};
+use super::thresholds::SHIFT_WITNESSES;
 use super::uncorrected::Uncorrected;
 use super::{Classic, Entry, Now, count};
 use crate::outcome::Measure;
@@ -92,7 +93,10 @@ impl Classic {
     }
 
     pub(super) fn update_floor(&mut self, point: &Point, events: &mut Events) {
-        match self.floor.add(point.x, point.net, &self.thresholds) {
+        let (history, thresholds) = (&self.history, &self.thresholds);
+        let margin = thresholds.shift(self.floor.value());
+        let confirms = |since: f64| history.since(since).has_witnesses(margin, SHIFT_WITNESSES);
+        match self.floor.add(point.x, point.net, thresholds, confirms) {
             FloorChange::None => return,
             FloorChange::Lowered => {}
             FloorChange::Shortened => {

@@ -14,6 +14,10 @@ const FAR_FLOOR: f64 = 3e-3;
 /// one of days.
 const RATE_PROOF_SPAN: f64 = 86_400.0;
 
+/// A longer path is believed when so many exchanges of the shift window are within [`Thresholds::shift`] of the shortest. Mere
+/// congestion by more than that has its shortest round trips far apart.
+pub const SHIFT_WITNESSES: usize = 5;
+
 /// Derived once from the options.
 #[derive(Clone, Debug)]
 pub struct Thresholds {
