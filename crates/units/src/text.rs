@@ -41,6 +41,8 @@ const SPAN_UNIT_NAMES: &str = "ps, ns, us, ms, s, min, h, d";
 const RATE_UNITS: [(&str, f64); 3] = [("ppm", 1e-6), ("ppb", 1e-9), ("%", 1e-2)];
 const RATE_UNIT_NAMES: &str = "ppm, ppb, %";
 
+const UNKNOWN_BOUND: &str = "unknown";
+
 fn split_number_and_unit(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
@@ -107,8 +109,11 @@ impl fmt::Display for Span {
 
 impl FromStr for Bound {
     type Err = ParseError;
-    /// As a span that is not negative.
+    /// As a span that is not negative; `unknown` is the bound that says nothing.
     fn from_str(text: &str) -> Result<Self, ParseError> {
+        if text.trim() == UNKNOWN_BOUND {
+            return Ok(Bound::UNKNOWN);
+        }
         let span: Span = text.parse()?;
         if span.is_negative() { Err(ParseError::Range) } else { Ok(Bound::of(span)) }
     }
@@ -116,7 +121,7 @@ impl FromStr for Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Bound::UNKNOWN { f.write_str("unknown") } else { self.as_span().fmt(f) }
+        if *self == Bound::UNKNOWN { f.write_str(UNKNOWN_BOUND) } else { self.as_span().fmt(f) }
     }
 }
 
@@ -197,6 +202,8 @@ mod tests {
         assert_eq!("1..5 us".parse::<Span>(), Err(ParseError::Number));
         assert_eq!("1234567890123456789 s".parse::<Span>(), Err(ParseError::Range));
         assert_eq!("-1 us".parse::<Bound>(), Err(ParseError::Range));
+        assert_eq!("unknown".parse::<Bound>(), Ok(Bound::UNKNOWN));
+        assert_eq!("unknown".parse::<Span>(), Err(ParseError::Number));
         assert_eq!("0.1".parse::<Rate>(), Err(ParseError::Unit(RATE_UNIT_NAMES)));
     }
 
