@@ -4,7 +4,7 @@ use crate::open::{self, CPU_COUNTER};
 use crate::stamp::NO_EPOCH;
 use crate::{OpenError, Stamp};
 use core::time::Duration;
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterKind, read_ordered, read_unordered};
 use ffclock_page::{CounterId, Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified};
 use ffclock_sys::SharedPageReader;
 use ffclock_units::{Bound, Reading, Status};
@@ -81,6 +81,21 @@ impl Clock {
         // The kernel's counter has its own way: a call would make the registers of this one spill.
         if self.kind == CounterKind::Tsc
             && let Some(reading) = self.reader().plain_reading(&self.verified, || read_ordered(CounterKind::Tsc))
+        {
+            return Ok(reading);
+        }
+        self.careful_now()
+    }
+
+    /// The present time as [`now`](Self::now) gives it, but for the order: the CPU may read the counter some tens of ns before or after what
+    /// stands around this call in the program. For logs and the like; not for what is measured in ns, nor between threads.
+    ///
+    /// # Errors
+    /// As [`now`](Self::now).
+    #[inline(always)]
+    pub fn now_unordered(&self) -> Result<Reading, ReadError> {
+        if self.kind == CounterKind::Tsc
+            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_unordered(CounterKind::Tsc))
         {
             return Ok(reading);
         }

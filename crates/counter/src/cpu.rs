@@ -20,6 +20,14 @@ pub(crate) fn read_ordered() -> Counter {
     })
 }
 
+/// Reads the TSC when it suits the CPU.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn read_unordered() -> Counter {
+    // SAFETY: as in `read_ordered`.
+    Counter::from_raw(unsafe { core::arch::x86_64::_rdtsc() })
+}
+
 /// Reads the virtual counter once all earlier instructions are done.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
@@ -30,6 +38,16 @@ pub(crate) fn read_ordered() -> Counter {
     unsafe {
         core::arch::asm!("isb", "mrs {ticks}, cntvct_el0", ticks = out(reg) ticks, options(nostack, preserves_flags))
     };
+    Counter::from_raw(ticks)
+}
+
+/// Reads the virtual counter when it suits the CPU.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(crate) fn read_unordered() -> Counter {
+    let ticks: u64;
+    // SAFETY: as in `read_ordered`.
+    unsafe { core::arch::asm!("mrs {ticks}, cntvct_el0", ticks = out(reg) ticks, options(nostack, preserves_flags)) };
     Counter::from_raw(ticks)
 }
 

@@ -32,5 +32,5 @@ pub use bracket::{Bracketed, read_bracketed, read_narrowest, read_pair_raw};
 pub use choice::{Check, Choice, Chosen, choose};
 pub use clocks::{ClockReading, HostClock, raw_clock};
 pub use continuity::{Break, Continuity, HostReadings, Observation, Readings};
-pub use kind::{CounterKind, UnknownCounter, read_ordered};
+pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered};
 pub use nominal::{Nominal, NominalError, NominalSource, nominal};

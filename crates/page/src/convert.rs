@@ -3,7 +3,7 @@
 //! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the reference of
 //! the estimate is converted by it, and the error figures grow with the distance. Error figures are rounded up at every step.
 
-use crate::layout::{ABSOLUTE, DIFFERENCE, MISSING, SLOT_WORDS, UNKNOWN, slot, state};
+use crate::layout::{ABSOLUTE, DIFFERENCE, MISSING, READING, SLOT_WORDS, UNKNOWN, slot, state};
 use crate::{CounterId, PageError, ReadError, layout};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
@@ -31,6 +31,9 @@ pub struct Snapshot {
     difference_period: Period,
     words: [u64; SLOT_WORDS - 1],
 }
+
+/// The words of a reading, in the order of [`READING`](layout::READING).
+pub(crate) type ReadingWords = [u64; READING.len()];
 
 /// The words of the absolute clock, in the order of [`ABSOLUTE`](layout::ABSOLUTE).
 pub(crate) type AbsoluteWords = [u64; ABSOLUTE.len()];
@@ -86,7 +89,7 @@ pub(crate) const fn absolute_tag(words: &AbsoluteWords) -> u64 {
 /// The reading at `counter`, where that lies in the window of a slot that was checked. `None` says nothing else than that: ask
 /// [`Snapshot::reading_at`]. Every instruction counts here.
 #[inline(always)]
-pub(crate) fn plain_reading(words: &AbsoluteWords, counter: Counter) -> Option<Reading> {
+pub(crate) fn plain_reading(words: &ReadingWords, counter: Counter) -> Option<Reading> {
     let ticks = counter.raw().wrapping_sub(word!(words, COUNTER));
     if ticks >= word!(words, WINDOW) {
         return None;

@@ -119,7 +119,9 @@ pub mod tag {
     pub const EPOCH: u32 = 8;
 }
 
-/// The words of the absolute clock, and their check word.
+/// The words of a reading.
+pub(crate) const READING: [usize; 10] = run();
+/// The words of the absolute clock, with their tag and their check word.
 pub(crate) const ABSOLUTE: [usize; 12] = run();
 /// The words of the difference clock, and their check word.
 pub(crate) const DIFFERENCE: [usize; 7] = [

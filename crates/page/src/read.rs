@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         if snapshot.counter_id() != id {
             return Err(ReadError::OtherCounter(snapshot.counter_id()));
         }
-        verified.0.store(snapshot.sequence(), Ordering::Relaxed);
+        verified.0.store(snapshot.sequence(), Ordering::Release);
         Ok(snapshot)
     }
 
@@ -109,10 +109,8 @@ impl<'a> Reader<'a> {
     /// The page is read first: the way from the counter to the result is short then, and that is most of the cost beyond the counter.
     #[inline(always)]
     pub fn plain_reading(&self, verified: &Verified, counter: impl FnOnce() -> Counter) -> Option<Reading> {
-        let (sequence, words) = words::read(self.page, PAGE, &layout::ABSOLUTE).ok()?;
-        if sequence != verified.0.load(Ordering::Relaxed) {
-            return None;
-        }
+        let sequence = verified.0.load(Ordering::Acquire);
+        let words = words::read_again(self.page, PAGE, sequence, &layout::READING).ok()?;
         convert::plain_reading(&words, counter())
     }
 
@@ -138,7 +136,8 @@ impl<'a> Reader<'a> {
         if let Ok((sequence, words)) = words::read(self.page, PAGE, &layout::ABSOLUTE)
             && convert::absolute_checks(sequence, &words)
             && layout::epoch_of(convert::absolute_tag(&words)) == epoch
-            && let Some(reading) = convert::plain_reading(&words, counter)
+            && let [words @ .., _, _] = &words
+            && let Some(reading) = convert::plain_reading(words, counter)
         {
             return Ok(reading);
         }

@@ -125,6 +125,27 @@ pub fn read<const M: usize, const N: usize>(
     if load(memory, slot) == sequence { Ok((sequence, payload)) } else { Err(Torn) }
 }
 
+/// Reads the words at `offsets` of the slot of `sequence`, which somebody has read before, as long as it is still the latest.
+///
+/// This is shorter than [`read`]: nothing of it depends on `latest`, which is looked at only once, after the words. As the writer does
+/// not touch a slot before it has announced the other one, an equal `latest` says that the words were left alone. That `sequence` was
+/// seen must have happened before (acquire), or the words could be older than it.
+///
+/// # Errors
+/// [`Torn`] where another publication is the latest.
+#[inline(always)]
+pub fn read_again<const M: usize, const N: usize>(
+    memory: &[AtomicU64; M],
+    places: Places,
+    sequence: u64,
+    offsets: &[usize; N],
+) -> Result<[u64; N], Torn> {
+    let slot = places.slot(sequence);
+    let payload = offsets.map(|offset| load(memory, slot + offset));
+    fence(Ordering::Acquire);
+    if load(memory, places.latest) == sequence { Ok(payload) } else { Err(Torn) }
+}
+
 /// Publishes `payload`, made for the sequence that [`next`] gives, as the words after the sequence of the other slot.
 ///
 /// One writer at a time; that is for the caller to ensure.

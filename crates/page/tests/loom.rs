@@ -6,6 +6,7 @@
 
 use ffclock_page::words::{self, AtomicU64, Places};
 use loom::sync::Arc;
+use loom::sync::atomic::Ordering;
 use loom::thread;
 
 const WORDS: usize = 7;
@@ -27,6 +28,14 @@ fn publish(memory: &Memory, sequence: u64) {
 fn read(memory: &Memory) -> Option<u64> {
     let (sequence, payload) = words::read(memory, SMALL, &OFFSETS).ok()?;
     assert_eq!(payload, [sequence, sequence], "words of two publications");
+    Some(sequence)
+}
+
+/// What the threads of a program do: one sees a publication and says so, another reads it again on that word.
+fn read_again(memory: &Memory, seen: &AtomicU64) -> Option<u64> {
+    let sequence = seen.load(Ordering::Acquire);
+    let payload = words::read_again(memory, SMALL, sequence, &OFFSETS).ok()?;
+    assert_eq!(payload, [sequence, sequence], "words of another publication");
     Some(sequence)
 }
 
@@ -87,6 +96,50 @@ fn two_readers_never_see_a_torn_page() {
         });
         read(&shared);
         reader.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_publication_is_read_again_whole_or_not_at_all() {
+    loom::model(|| {
+        let shared = memory();
+        publish(&shared, 2);
+        let seen = Arc::new(AtomicU64::new(2));
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                publish(&shared, 4);
+                publish(&shared, 6);
+            }
+        });
+        read_again(&shared, &seen);
+        writer.join().unwrap();
+        assert_eq!(read_again(&shared, &seen), None);
+    });
+}
+
+#[test]
+fn what_one_thread_has_seen_another_may_read_again() {
+    loom::model(|| {
+        let shared = memory();
+        publish(&shared, 2);
+        publish(&shared, 4);
+        let seen = Arc::new(AtomicU64::new(4));
+        let first = thread::spawn({
+            let (shared, seen) = (shared.clone(), seen.clone());
+            move || {
+                if let Some(sequence) = read(&shared) {
+                    seen.store(sequence, Ordering::Release);
+                }
+            }
+        });
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || publish(&shared, 6)
+        });
+        read_again(&shared, &seen);
+        first.join().unwrap();
         writer.join().unwrap();
     });
 }
