@@ -3,7 +3,7 @@
 //! The namespaces have no names: they live exactly as long as the processes inside, so there is nothing to clean up, whatever happens.
 
 use crate::failure::Failure;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -64,7 +64,25 @@ impl Worker {
             starter.args(["unshare", "--net"]);
         }
         starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
-        Worker::spawn(task, starter)
+        let mut worker = Worker::spawn(task, starter)?;
+        if network == Network::Own {
+            worker.wait_for_own_network()?;
+        }
+        Ok(worker)
+    }
+
+    /// Until the worker has left our network, a link meant for it would come to lie in ours.
+    fn wait_for_own_network(&mut self) -> Result<(), Failure> {
+        let ours = fs::read_link("/proc/self/ns/net")?;
+        let theirs = format!("/proc/{}/ns/net", self.pid());
+        for _ in 0..PREPARING.as_millis() / STEP.as_millis() {
+            self.check_alive()?;
+            if fs::read_link(&theirs).is_ok_and(|network| network != ours) {
+                return Ok(());
+            }
+            std::thread::sleep(STEP);
+        }
+        Err(format!("{} did not get a network of its own", self.name).into())
     }
 
     /// Starts a task at once, in the network of a running worker.
@@ -105,8 +123,12 @@ impl Worker {
     }
 }
 
+/// How long a worker may take to reach its network.
+const PREPARING: Duration = Duration::from_secs(10);
 /// How long a worker may take to end in good order.
 const ENDING: Duration = Duration::from_secs(3);
+/// Between two looks at a worker.
+const STEP: Duration = Duration::from_millis(10);
 
 impl Worker {
     /// Asks the worker to end, and waits until it has.
@@ -115,12 +137,11 @@ impl Worker {
         if rustix::process::kill_process(pid, rustix::process::Signal::TERM).is_err() {
             return;
         }
-        let step = Duration::from_millis(10);
-        for _ in 0..ENDING.as_millis() / step.as_millis() {
+        for _ in 0..ENDING.as_millis() / STEP.as_millis() {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
-            std::thread::sleep(step);
+            std::thread::sleep(STEP);
         }
     }
 }
