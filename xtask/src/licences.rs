@@ -16,6 +16,24 @@ struct Deny {
 #[derive(Deserialize)]
 struct Licenses {
     allow: Vec<String>,
+    #[serde(default)]
+    exceptions: Vec<Exception>,
+}
+
+/// Further licences for one crate, as cargo-deny writes them.
+#[derive(Deserialize)]
+struct Exception {
+    #[serde(rename = "crate")]
+    name: String,
+    allow: Vec<String>,
+}
+
+impl Licenses {
+    /// Everything that the crate called `name` may be under.
+    fn for_crate(&self, name: &str) -> Vec<String> {
+        let exceptions = self.exceptions.iter().filter(|exception| exception.name == name);
+        self.allow.iter().chain(exceptions.flat_map(|exception| &exception.allow)).cloned().collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -44,7 +62,7 @@ pub fn check(root: &Path) -> Result<String, String> {
         packages.extend(metadata(&root.join(manifest))?.packages);
     }
     let complaints: Vec<String> =
-        packages.iter().filter_map(|package| complaint(package, &deny.licenses.allow)).collect();
+        packages.iter().filter_map(|package| complaint(package, &deny.licenses.for_crate(&package.name))).collect();
     match complaints.is_empty() {
         true => Ok(format!("licences: {} packages, all with an allowed licence and from the registry", packages.len())),
         false => Err(complaints.join("\n")),
@@ -132,6 +150,14 @@ mod tests {
         for bad in ["GPL-3.0", "MIT AND GPL-3.0", "(MIT OR NCSA", "MIT)", "MIT WITH LLVM-exception", "", "MIT NCSA"] {
             assert!(!satisfies(bad, &allowed()), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_exception_holds_for_its_crate_only() {
+        let text = "allow = ['MIT']\nexceptions = [{ crate = 'tool', allow = ['MPL-2.0'] }]";
+        let licenses: Licenses = toml::from_str(text).unwrap();
+        assert!(satisfies("MPL-2.0", &licenses.for_crate("tool")) && satisfies("MIT", &licenses.for_crate("tool")));
+        assert!(!satisfies("MPL-2.0", &licenses.for_crate("other")));
     }
 
     #[test]
