@@ -63,7 +63,7 @@ const SWING: Span = Span::from_secs(60);
 /// The clock is compared with the truth so often.
 const SAMPLING: Duration = Duration::from_millis(10);
 /// The daemons must have made their pages by then.
-const PAGE_PATIENCE: Duration = Duration::from_secs(10);
+const PAGE_PATIENCE_S: f64 = 10.0;
 /// The clock is settled by then, as the figures to reach say.
 const WARM_UP_S: f64 = 30.0;
 
@@ -166,11 +166,10 @@ fn reference(args: &Args) -> Result<Reference, Failure> {
 }
 
 fn open_clocks(output: &Path, stage: &mut Stage) -> Result<[Observed; 2], Failure> {
-    let started = elapsed_clock();
     let open = |stamps: Stamps| loop {
         match Clock::open_at(&stage::page_path(output, stamps)) {
             Ok(clock) => return Ok(Observed::new(stamps.name(), clock)),
-            Err(error) if started() > PAGE_PATIENCE.as_secs_f64() => return Err(Failure::from(error.to_string())),
+            Err(error) if stage.elapsed_s() > PAGE_PATIENCE_S => return Err(Failure::from(error.to_string())),
             Err(_) => sleep(SAMPLING),
         }
     };
@@ -180,23 +179,16 @@ fn open_clocks(output: &Path, stage: &mut Stage) -> Result<[Observed; 2], Failur
     Ok([kernel?, user?])
 }
 
-/// Seconds since this call.
-fn elapsed_clock() -> impl Fn() -> f64 {
-    let start = ffclock_sys::mono_now();
-    move || (ffclock_sys::mono_now() - start).as_seconds()
-}
-
 fn observe(
     observed: &mut [Observed; 2],
     stage: &mut Stage,
     reference: &Reference,
     schedule: &Schedule,
 ) -> Result<(), Failure> {
-    let elapsed = elapsed_clock();
     let mut next_line = 1.0;
     let (mut cut, mut mended) = (false, false);
     loop {
-        let t_s = elapsed();
+        let t_s = stage.elapsed_s();
         if t_s >= schedule.end {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::lab::link::{self, Carrier};
 use crate::lab::truth::Truth;
 use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
-use ffclock_units::{Period, Rate, Span};
+use ffclock_units::{Moment, Mono, Period, Rate, Span};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +90,7 @@ pub(super) struct Stage {
     server_log: PathBuf,
     server: Option<Worker>,
     daemons: Vec<Worker>,
+    started: Moment<Mono>,
     directory: PathBuf,
     linked: bool,
     rights: Rights,
@@ -116,6 +117,7 @@ impl Stage {
             server_log: plan.directory.join("server.log"),
             server: None,
             daemons: Vec::new(),
+            started: ffclock_sys::mono_now(),
             directory: plan.directory.to_owned(),
             linked,
             rights,
@@ -132,6 +134,7 @@ impl Stage {
         server.release()?;
         // The first request is not to meet a server that does not listen yet.
         std::thread::sleep(SERVER_START);
+        stage.started = ffclock_sys::mono_now();
         client.release()?;
         let log = stage.log("ffclockd-user");
         let task = Task { name: "ffclockd with user stamps", command: &second, log: &log, rights: Rights::None };
@@ -139,6 +142,11 @@ impl Stage {
         stage.server = Some(server);
         stage.daemons = vec![client, other];
         Ok(stage)
+    }
+
+    /// Seconds since the daemons were started.
+    pub(super) fn elapsed_s(&self) -> f64 {
+        (ffclock_sys::mono_now() - self.started).as_seconds()
     }
 
     /// How the hosts are joined, in words.
