@@ -1,0 +1,41 @@
+//! The ranges that the figures of a trace must lie in, whatever is expected: `limits.json` maps the path of a figure in the report to its
+//! least and its greatest value, or a word to the only one that is right.
+
+use serde_json::{Map, Value};
+use std::fs;
+use std::path::Path;
+
+/// Fails where a figure is out of its range, and where a trace with the truth has no range for what matters most.
+pub fn check(directory: &Path, report: &str) {
+    let path = directory.join("limits.json");
+    let limits: Map<String, Value> = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let report: Value = serde_json::from_str(report).unwrap();
+    for (name, limit) in &limits {
+        let found = report.pointer(&format!("/{}", name.replace('.', "/"))).unwrap_or(&Value::Null);
+        assert!(is_within(limit, found), "{name} is {found}, not within {limit} ({})", path.display());
+    }
+    let knows_truth = !report["error"].is_null();
+    let must = if knows_truth { ["containment", "error.iqr", "error.max_abs"] } else { ["status", "bound_s", "used"] };
+    for name in must {
+        assert!(limits.contains_key(name), "{} sets no limit for {name}", path.display());
+    }
+}
+
+fn is_within(limit: &Value, found: &Value) -> bool {
+    match limit.as_array().map(Vec::as_slice) {
+        Some([least, greatest]) => {
+            let (least, greatest) = (least.as_f64().unwrap(), greatest.as_f64().unwrap());
+            found.as_f64().is_some_and(|found| (least..=greatest).contains(&found))
+        }
+        _ => limit == found,
+    }
+}
+
+#[test]
+fn ranges_include_their_ends_and_null_is_outside() {
+    let within = |limit: &str, found: &str| {
+        is_within(&serde_json::from_str(limit).unwrap(), &serde_json::from_str(found).unwrap())
+    };
+    assert!(within("[1, 2]", "1") && within("[1, 2]", "2.0") && within("\"on\"", "\"on\""));
+    assert!(!within("[1, 2]", "2.1") && !within("[1, 2]", "null") && !within("\"on\"", "\"off\""));
+}
