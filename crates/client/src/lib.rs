@@ -16,6 +16,7 @@
 //! The C interface is in `include/ffclock.h`; its guide is `docs/client.md`.
 #![deny(missing_docs)]
 
+mod c_api;
 mod clock;
 mod open;
 mod stamp;

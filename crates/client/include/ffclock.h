@@ -1,0 +1,263 @@
+/* libffclock: reads the clock that ffclockd publishes. See docs/client.md.
+ *
+ * Made by cbindgen from crates/client/src/c_api.rs; do not edit.
+ *
+ * Readings and stamps ask nobody and never wait. Functions return 0 (FFCLOCK_ERROR_OK) or say what went wrong, and then leave the
+ * place for the result as it was. Null pointers are errors. */
+
+#ifndef FFCLOCK_H
+#define FFCLOCK_H
+
+#include <stdint.h>
+
+/**
+ * What went wrong; 0 is success. ffclock_strerror() puts it into words.
+ */
+enum ffclock_error {
+  /**
+   * Nothing.
+   */
+  FFCLOCK_ERROR_OK = 0,
+  /**
+   * A pointer that may not be null is.
+   */
+  FFCLOCK_ERROR_NULL_POINTER = 1,
+  /**
+   * There is no page: the daemon never ran.
+   */
+  FFCLOCK_ERROR_MISSING = 2,
+  /**
+   * The page may not be read by this user.
+   */
+  FFCLOCK_ERROR_PERMISSION = 3,
+  /**
+   * The file is not a page, or not of a page's size.
+   */
+  FFCLOCK_ERROR_NOT_A_PAGE = 4,
+  /**
+   * The page is of another version than this library.
+   */
+  FFCLOCK_ERROR_VERSION = 5,
+  /**
+   * The page was written before the machine was last started.
+   */
+  FFCLOCK_ERROR_OTHER_BOOT = 6,
+  /**
+   * The page is damaged.
+   */
+  FFCLOCK_ERROR_DAMAGED = 7,
+  /**
+   * The operating system refused.
+   */
+  FFCLOCK_ERROR_SYSTEM = 8,
+  /**
+   * The daemon has published no estimate yet.
+   */
+  FFCLOCK_ERROR_EMPTY = 9,
+  /**
+   * There is no estimate at present.
+   */
+  FFCLOCK_ERROR_NO_ESTIMATE = 10,
+  /**
+   * The stamp is older than the counter's present epoch.
+   */
+  FFCLOCK_ERROR_BEFORE_EPOCH = 11,
+  /**
+   * The stamps belong to another epoch of the counter.
+   */
+  FFCLOCK_ERROR_OTHER_EPOCH = 12,
+  /**
+   * The page is about a counter that this machine has not.
+   */
+  FFCLOCK_ERROR_OTHER_COUNTER = 13,
+  /**
+   * The clock was not good enough in time.
+   */
+  FFCLOCK_ERROR_TIMEOUT = 14,
+};
+
+/**
+ * How far a reading may be trusted.
+ */
+enum ffclock_status {
+  /**
+   * Not at all: there is no estimate, or the daemon has not been heard of for too long.
+   */
+  FFCLOCK_STATUS_UNSYNCHRONISED = 1,
+  /**
+   * Right within its bound, but the rate rests on little data.
+   */
+  FFCLOCK_STATUS_WARMING_UP = 2,
+  /**
+   * The server is lost; the bound grows on the counter alone.
+   */
+  FFCLOCK_STATUS_FREE_RUNNING = 3,
+  /**
+   * In regular work.
+   */
+  FFCLOCK_STATUS_SYNCHRONISED = 4,
+};
+
+/**
+ * An open clock.
+ */
+struct ffclock;
+
+/**
+ * A time with its error figures and status, all from one publication.
+ */
+struct ffclock_reading {
+  /**
+   * UTC as POSIX counts it: whole seconds since 1970, rounded down.
+   */
+  int64_t seconds;
+  /**
+   * The rest, 0 to 999999999.
+   */
+  uint32_t nanoseconds;
+  /**
+   * How far it may be trusted.
+   */
+  enum ffclock_status status;
+  /**
+   * The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the rounding of
+   * this reading to ns.
+   */
+  uint64_t bound_ns;
+  /**
+   * The likely error in ns, leaving out the unknown constant asymmetry of the path; UINT64_MAX if unknown.
+   */
+  uint64_t uncertainty_ns;
+};
+
+/**
+ * A raw reading of the counter, to be converted later.
+ */
+struct ffclock_stamp {
+  /**
+   * Ticks.
+   */
+  uint64_t counter;
+  /**
+   * The epoch of the counter in which it was taken.
+   */
+  uint64_t epoch;
+};
+
+/**
+ * How long something lasted, by the difference clock.
+ */
+struct ffclock_interval {
+  /**
+   * From the first stamp to the second in ns, rounded to the nearest; negative when the second was taken earlier; saturates.
+   */
+  int64_t span_ns;
+  /**
+   * The largest error of span_ns by the clock's rate, and by the rounding; UINT64_MAX if unknown.
+   */
+  uint64_t bound_ns;
+  /**
+   * How far it may be trusted.
+   */
+  enum ffclock_status status;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Opens the clock whose page is at `path`; with a null pointer, the one named by the environment variable FFCLOCK_PAGE, else
+ * /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page. On success `*clock` is to be closed with ffclock_close(); it may be used by
+ * any number of threads at the same time.
+ *
+ * # Safety
+ * `path` is null or a string; `clock` is null or points to a place for a pointer.
+ */
+enum ffclock_error ffclock_open(const char *path,
+                                struct ffclock **clock);
+
+/**
+ * Closes a clock. A null pointer is ignored.
+ *
+ * # Safety
+ * `clock` is null or comes from ffclock_open(), was not closed before, and is not used any more.
+ */
+void ffclock_close(struct ffclock *clock);
+
+/**
+ * Opens the page at the same path again: for when the file was replaced, which shows in readings that stay unsynchronised. Without success
+ * the clock stays as it was.
+ *
+ * # Safety
+ * `clock` is null or open, and no other thread uses it during the call.
+ */
+enum ffclock_error ffclock_reopen(struct ffclock *clock);
+
+/**
+ * The present time. The counter is read after everything that the program did before.
+ *
+ * # Safety
+ * `clock` is null or open; `reading` is null or points to a place for a reading.
+ */
+enum ffclock_error ffclock_now(const struct ffclock *clock, struct ffclock_reading *reading);
+
+/**
+ * Reads the counter, after everything that the program did before; converts nothing.
+ *
+ * # Safety
+ * `clock` is null or open; `stamp` is null or points to a place for a stamp.
+ */
+enum ffclock_error ffclock_stamp(const struct ffclock *clock, struct ffclock_stamp *stamp);
+
+/**
+ * The time of a stamp by the present estimate, which may be later, and then better, than the stamp.
+ *
+ * # Safety
+ * `clock` is null or open; `stamp` is null or points to a stamp; `reading` is null or points to a place for a reading.
+ */
+enum ffclock_error ffclock_at(const struct ffclock *clock,
+                              const struct ffclock_stamp *stamp,
+                              struct ffclock_reading *reading);
+
+/**
+ * From one stamp to another by the difference clock: corrections of the absolute clock do not enter.
+ *
+ * # Safety
+ * `clock` is null or open; `first` and `second` are null or point to stamps; `interval` is null or points to a place for an interval.
+ */
+enum ffclock_error ffclock_elapsed(const struct ffclock *clock,
+                                   const struct ffclock_stamp *first,
+                                   const struct ffclock_stamp *second,
+                                   struct ffclock_interval *interval);
+
+/**
+ * Waits until the clock is not unsynchronised and its bound is at most `bound_ns`, for `timeout_ns` at most; then gives the reading that
+ * says so, or FFCLOCK_ERROR_TIMEOUT and no reading.
+ *
+ * # Safety
+ * `clock` is null or open; `reading` is null or points to a place for a reading.
+ */
+enum ffclock_error ffclock_wait_until(const struct ffclock *clock,
+                                      uint64_t bound_ns,
+                                      uint64_t timeout_ns,
+                                      struct ffclock_reading *reading);
+
+/**
+ * The present status; unsynchronised also where there is no reading.
+ *
+ * # Safety
+ * `clock` is null or open.
+ */
+enum ffclock_status ffclock_status(const struct ffclock *clock);
+
+/**
+ * The words for a value of enum ffclock_error, with what can be done about it. Never null; not to be freed.
+ */
+const char *ffclock_strerror(int error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* FFCLOCK_H */

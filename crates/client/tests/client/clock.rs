@@ -1,0 +1,212 @@
+//! What a program sees of a clock: readings, stamps, intervals, and the reasons for having none.
+
+use crate::common::{CPU, Directory, HERTZ, UTC_SECONDS, about, publication, seconds, writer};
+use ffclock_client::{Bound, Clock, OpenError, PageError, ReadError, Stamp, Status};
+use ffclock_counter::{CounterKind, raw_clock, read_ordered};
+use ffclock_page::{BootId, CounterId, Writer};
+use ffclock_sys::{PageFileError, SharedPage};
+use ffclock_units::{CounterEpoch, Moment, Period, Span, Ticks};
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn since_reference(time: Moment<ffclock_units::Utc>) -> Span {
+    time - Moment::from_origin(Span::from_secs(UTC_SECONDS))
+}
+
+#[test]
+fn now_moves_with_the_counter() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let published = publication();
+    writer(&path).publish(&published);
+    let clock = Clock::open_at(&path).unwrap();
+    let before = read_ordered(CounterKind::Tsc) - published.estimate.counter;
+    let reading = clock.now().unwrap();
+    let again = clock.now_unordered().unwrap();
+    let after = read_ordered(CounterKind::Tsc) - published.estimate.counter;
+    let period = published.estimate.period;
+    for reading in [reading, again] {
+        let age = since_reference(reading.time);
+        assert!(period * before <= age && age <= period * after, "{age:?}");
+        assert_eq!(reading.status, Status::Synchronised);
+        assert!(reading.bound >= Bound::of(Span::from_micros(50)));
+    }
+    assert_eq!(clock.status(), Status::Synchronised);
+    assert_eq!(clock.snapshot().unwrap().epoch(), published.epoch);
+}
+
+#[test]
+fn a_stamp_is_converted_with_the_estimate_that_came_later() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    writer.publish(&publication());
+    let clock = Clock::open_at(&path).unwrap();
+    let stamp = clock.stamp();
+    let mut better = about(stamp.counter() + seconds(5));
+    better.estimate.bound = Bound::of(Span::from_micros(1));
+    writer.publish(&better);
+    let reading = clock.at(stamp).unwrap();
+    let age = since_reference(reading.time) + Span::from_secs(5);
+    assert!(age.abs() < Span::from_nanos(2), "{age:?}");
+    assert!(reading.bound >= Bound::of(Span::from_nanos(1500)) && reading.bound < Bound::of(Span::from_nanos(1502)));
+}
+
+#[test]
+fn an_interval_ignores_the_absolute_clock() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    writer.publish(&publication());
+    let clock = Clock::open_at(&path).unwrap();
+    let first = clock.stamp();
+    let second = Stamp::from_parts(first.counter() + seconds(1), first.epoch());
+    let before = clock.elapsed(first, second).unwrap();
+    let mut corrected = publication();
+    corrected.estimate.time = corrected.estimate.time + Span::from_secs(3);
+    corrected.estimate.period = Period::from_hertz(HERTZ * 1.001).unwrap();
+    writer.publish(&corrected);
+    assert_eq!(clock.elapsed(first, second).unwrap(), before);
+    assert!((before.span - Span::from_secs(1)).abs() < Span::from_nanos(1));
+    assert_eq!(clock.elapsed(second, first).unwrap().bound, before.bound);
+}
+
+#[test]
+fn stamps_of_an_ended_epoch_are_refused() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    writer.publish(&publication());
+    let clock = Clock::open_at(&path).unwrap();
+    let old = clock.stamp();
+    writer.retire(Status::Unsynchronised);
+    assert_eq!(clock.now(), Err(ReadError::NoEstimate));
+    assert_eq!(clock.at(old), Err(ReadError::NoEstimate));
+    let mut next = publication();
+    next.epoch = next.epoch.next();
+    next.epoch_begin = read_ordered(CounterKind::Tsc);
+    writer.publish(&next);
+    let new = clock.stamp();
+    assert_eq!(clock.at(old), Err(ReadError::OtherEpoch));
+    assert_eq!(clock.elapsed(old, new), Err(ReadError::OtherEpoch));
+    assert_eq!(clock.elapsed(new, old), Err(ReadError::OtherEpoch));
+    assert!(clock.at(new).is_ok());
+    // A stamp that was given the number of the new epoch by mistake.
+    let forged = Stamp::from_parts(old.counter(), new.epoch());
+    assert_eq!(clock.at(forged), Err(ReadError::BeforeEpoch));
+    assert_eq!(clock.elapsed(forged, new), Err(ReadError::BeforeEpoch));
+}
+
+#[test]
+fn a_dead_daemon_shows_and_what_was_stamped_before_stays_good() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut published = publication();
+    published.valid_until = published.estimate.counter - Ticks::from_raw(1);
+    writer(&path).publish(&published);
+    let clock = Clock::open_at(&path).unwrap();
+    let stale = clock.now().unwrap();
+    assert_eq!(stale.status, Status::Unsynchronised);
+    assert!(stale.bound > published.estimate.bound);
+    assert_eq!(clock.status(), Status::Unsynchronised);
+    let alive = Stamp::from_parts(published.valid_until, published.epoch);
+    assert_eq!(clock.at(alive).unwrap().status, Status::Synchronised);
+}
+
+#[test]
+fn a_restarted_daemon_goes_on_and_a_replaced_page_is_found_by_reopening() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    writer(&path).publish(&publication());
+    let mut clock = Clock::open_at(&path).unwrap();
+    writer(&path).publish(&publication());
+    assert_eq!(clock.snapshot().unwrap().count(), 2);
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(clock.reopen(), Err(OpenError::File { error: PageFileError::Missing(_) })));
+    assert_eq!(clock.snapshot().unwrap().count(), 2);
+    writer(&path).publish(&publication());
+    assert_eq!(clock.snapshot().unwrap().count(), 2);
+    clock.reopen().unwrap();
+    assert_eq!(clock.snapshot().unwrap().count(), 1);
+    assert!(clock.now().is_ok());
+}
+
+#[test]
+fn the_kernels_clock_serves_as_a_counter_and_a_change_of_counter_is_noticed() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    let mut by_kernel = about(raw_clock());
+    by_kernel.counter_id = CounterId::MonotonicRaw;
+    by_kernel.estimate.period = Period::from_hertz(1e9).unwrap();
+    by_kernel.estimate.difference_period = by_kernel.estimate.period;
+    writer.publish(&by_kernel);
+    let clock = Clock::open_at(&path).unwrap();
+    assert!(since_reference(clock.now().unwrap().time) < Span::from_secs(60));
+    let old = clock.stamp();
+    assert!(raw_clock() - old.counter() < Ticks::from_raw(60_000_000_000));
+    let mut by_cpu = publication();
+    by_cpu.epoch = CounterEpoch::from_raw(2);
+    writer.publish(&by_cpu);
+    assert!(since_reference(clock.now().unwrap().time) < Span::from_secs(60));
+    let new = clock.stamp();
+    assert!(since_reference(clock.at(new).unwrap().time) < Span::from_secs(60));
+    assert_eq!(clock.at(old), Err(ReadError::OtherEpoch));
+    assert_eq!(clock.snapshot().unwrap().counter_id(), CPU);
+}
+
+#[test]
+fn waiting_ends_with_a_good_reading_or_the_last_look() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    let clock = Clock::open_at(&path).unwrap();
+    let bound = Bound::of(Span::from_millis(1));
+    let empty = clock.wait_until(bound, Duration::from_millis(30)).unwrap_err();
+    assert_eq!(empty.last, Err(ReadError::Page(PageError::Empty)));
+    let mut vague = publication();
+    vague.estimate.bound = Bound::of(Span::from_secs(1));
+    writer.publish(&vague);
+    assert!(clock.wait_until(bound, Duration::ZERO).unwrap_err().last.is_ok());
+    let begin = Instant::now();
+    let reading = thread::scope(|scope| {
+        let waiting = scope.spawn(|| clock.wait_until(bound, Duration::from_secs(60)));
+        thread::sleep(Duration::from_millis(50));
+        writer.publish(&publication());
+        waiting.join().unwrap().unwrap()
+    });
+    assert!(reading.bound <= bound);
+    assert!(begin.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_stamp_taken_before_the_first_estimate_is_refused() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    let clock = Clock::open_at(&path).unwrap();
+    assert_eq!(clock.now(), Err(ReadError::Page(PageError::Empty)));
+    let early = clock.stamp();
+    writer.publish(&publication());
+    assert_eq!(clock.at(early), Err(ReadError::OtherEpoch));
+    assert!(clock.at(clock.stamp()).is_ok());
+}
+
+#[test]
+fn what_cannot_be_opened_is_explained() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let complaint = || Clock::open_at(&path).unwrap_err().to_string();
+    assert!(complaint().contains("start ffclockd"), "{}", complaint());
+    std::fs::write(&path, [0; 100]).unwrap();
+    assert!(complaint().contains("100 bytes") && complaint().contains("remove it"), "{}", complaint());
+    std::fs::write(&path, [7; 4096]).unwrap();
+    assert!(complaint().contains("not a clock page"), "{}", complaint());
+    drop(Writer::open(SharedPage::create(&path).unwrap(), BootId::from_bits(5)));
+    assert!(complaint().contains("before the machine was last started"), "{}", complaint());
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    // A superuser may read what nobody may.
+    let forbidden = matches!(Clock::open_at(&path), Err(OpenError::File { error: PageFileError::Permission(_) }));
+    assert!(forbidden || std::fs::File::open(&path).is_ok());
+}
