@@ -1,0 +1,23 @@
+//! The programs together, as a person runs them: daemon and command against servers that somebody else wrote, and the README's commands.
+//!
+//! What cannot run here prints `SKIP: reason`, which tools/test counts. Nothing here may set a clock.
+#![expect(clippy::unwrap_used, reason = "a test that cannot start its programs has failed")]
+
+mod interop;
+mod programs;
+mod readme;
+
+use std::path::{Path, PathBuf};
+
+/// The checkout.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// An empty directory for one test. It stays after a failure, to be looked at.
+pub fn fresh_directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
