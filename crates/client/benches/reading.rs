@@ -163,19 +163,33 @@ impl Bench {
         let reads: u64 =
             std::env::var("FFCLOCK_BENCH_READS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000_000);
         let done = AtomicBool::new(false);
-        let (torn, publications) = thread::scope(|scope| {
+        let (outcomes, publications) = thread::scope(|scope| {
             let writer = scope.spawn(|| write_page(&self.path, |writer| publish_along_the_line(writer, &done)));
-            let torn =
-                (0..reads).filter(|_| !self.clock.snapshot().is_ok_and(|snapshot| on_the_line(&snapshot))).count();
+            let mut outcomes = [0u64; 3];
+            (0..reads).for_each(|_| outcomes[outcome(&self.clock) as usize] += 1);
             done.store(true, Ordering::Relaxed);
-            (torn, writer.join().expect("the writer"))
+            (outcomes, writer.join().expect("the writer"))
         });
-        report(
-            "torn reads",
-            (torn as f64, "reads"),
-            (&format!("{reads} reads, publications"), publications as f64),
-            Goal::Value(0.0),
-        );
+        let [_, refused, torn] = outcomes;
+        let base = (&*format!("{reads} reads, publications"), publications as f64);
+        report("torn reads", (torn as f64, "reads"), base, Goal::Value(0.0));
+        report("refused reads", (refused as f64, "reads"), base, Goal::Value(0.0));
+    }
+}
+
+/// What a read gave.
+#[derive(Clone, Copy)]
+enum Outcome {
+    Whole,
+    Refused,
+    Torn,
+}
+
+fn outcome(clock: &Clock) -> Outcome {
+    match clock.snapshot() {
+        Ok(snapshot) if on_the_line(&snapshot) => Outcome::Whole,
+        Ok(_) => Outcome::Torn,
+        Err(_) => Outcome::Refused,
     }
 }
 

@@ -8,7 +8,7 @@
 //! sequence; the reader fences between its last word and its look at the sequence, for the same reason from the other side. The
 //! writer fences before `latest` and the reader after it, so that whoever is sent to a slot finds it whole.
 //! Readers use relaxed loads and fences only: of all atomic accesses these alone are defined on memory mapped read-only.
-//! `tests/loom.rs` tries all interleavings; take any one of the four fences away and it fails.
+//! `tests/loom.rs` tries all interleavings; take any one of the fences away and it fails.
 
 use crate::layout::{self, PAGE_WORDS};
 
