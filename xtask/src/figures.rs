@@ -17,8 +17,9 @@ struct Figure {
     /// What it was compared with in the same run, and its value.
     against: String,
     ratio: Option<f64>,
-    goal: String,
-    met: bool,
+    /// Missing where a figure is told for comparison only.
+    goal: Option<String>,
+    met: Option<bool>,
 }
 
 /// Reads figures from standard input until its end and writes them to `output`.
@@ -51,8 +52,9 @@ fn parse(line: &str) -> Option<Result<Figure, String>> {
 }
 
 fn summary(figures: &[Figure]) -> String {
-    let met = figures.iter().filter(|figure| figure.met).count();
-    format!("{met} of {} goals met", figures.len())
+    let judged: Vec<bool> = figures.iter().filter_map(|figure| figure.met).collect();
+    let met = judged.iter().filter(|&&met| met).count();
+    format!("{met} of {} goals met; {} further figures for comparison", judged.len(), figures.len() - judged.len())
 }
 
 /// Columns as wide as their widest cell.
@@ -76,8 +78,8 @@ fn row(figure: &Figure) -> [String; 6] {
         format!("{value} {unit}"),
         against.clone(),
         ratio,
-        goal.clone(),
-        if *met { "yes" } else { "NO" }.to_owned(),
+        goal.clone().unwrap_or_default(),
+        met.map_or("", |met| if met { "yes" } else { "NO" }).to_owned(),
     ]
 }
 
@@ -103,6 +105,14 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0].find("value"), lines[2].find("17.5 ns"));
         assert!(lines[1].ends_with("yes") && lines[2].ends_with("NO"));
-        assert_eq!(summary(&figures), "1 of 2 goals met");
+        assert_eq!(summary(&figures), "1 of 2 goals met; 0 further figures for comparison");
+    }
+
+    #[test]
+    fn a_figure_without_a_goal_is_told_and_not_counted() {
+        let line = LINE.replace("\"ratio <= 0.8\"", "null").replace("true", "null");
+        let figures = [parse(&line).unwrap().unwrap()];
+        assert!(!table(&figures).contains("NO"));
+        assert_eq!(summary(&figures), "0 of 0 goals met; 1 further figures for comparison");
     }
 }

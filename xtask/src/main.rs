@@ -21,7 +21,7 @@ usage: cargo xtask COMMAND
 commands:
   tidy      check the source against the rules of the house (xtask/tidy.toml)
   licences  check licence and origin of every dependency (deny.toml)
-  figures   gather figures of benchmarks from standard input into out/bench.json
+  figures   gather figures of benchmarks from standard input into out/bench.json, or the file that is named
 ";
 
 fn main() -> ExitCode {
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let outcome = match argument.as_deref() {
         Some("tidy") => checks::tidy(&root),
         Some("licences") => licences::check(&root),
-        Some("figures") => figures::gather(&root.join("out/bench.json")),
+        Some("figures") => figures::gather(&root.join(std::env::args().nth(2).unwrap_or("out/bench.json".to_owned()))),
         Some("--help" | "-h" | "help") => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
