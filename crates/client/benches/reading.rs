@@ -1,7 +1,8 @@
 //! What a reading costs, against the cheapest things that it could be compared with. Prints one JSON line per figure.
 //!
-//! `cargo bench -p ffclock-client`; `FFCLOCK_BENCH_READS` scales the search for torn reads (10^9 by default). Figures of one comparison
-//! are measured in turns, so that a disturbance meets them all, and the medians of the blocks are compared.
+//! `cargo bench -p ffclock-client`; `FFCLOCK_BENCH_READS` scales the search for torn reads (10^9 by default). Figures
+//! of one comparison are measured in turns, so that a disturbance meets them all, and the medians of the blocks are
+//! compared.
 
 use ffclock_client::Clock;
 use ffclock_counter::{CounterKind, read_ordered};
@@ -89,8 +90,8 @@ fn mean_of_most(mut values: Vec<f64>) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// `clock_gettime(CLOCK_REALTIME)`, through the vDSO where the kernel has one. The result stays where the call has put it: copying it
-/// at once would cost a quarter of the call.
+/// `clock_gettime(CLOCK_REALTIME)`, through the vDSO where the kernel has one. The result stays where the call has put
+/// it: copying it at once would cost a quarter of the call.
 #[inline(always)]
 fn system_time(time: &mut libc::timespec) {
     // SAFETY: the pointer is to a place for the result.

@@ -2,8 +2,8 @@
  *
  * Made by cbindgen from crates/client/src/c_api.rs; do not edit.
  *
- * Readings and stamps ask nobody and never wait. Functions return 0 (FFCLOCK_ERROR_OK) or say what went wrong, and then leave the
- * place for the result as it was. Null pointers are errors. */
+ * Readings and stamps ask nobody and never wait. Functions return 0 (FFCLOCK_ERROR_OK) or say what went wrong, and then
+ * leave the place for the result as it was. Null pointers are errors. */
 
 #ifndef FFCLOCK_H
 #define FFCLOCK_H
@@ -120,8 +120,8 @@ struct ffclock_reading {
    */
   enum ffclock_status status;
   /**
-   * The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the rounding of
-   * this reading to ns.
+   * The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
+   * rounding of this reading to ns.
    */
   uint64_t bound_ns;
   /**
@@ -149,7 +149,8 @@ struct ffclock_stamp {
  */
 struct ffclock_interval {
   /**
-   * From the first stamp to the second in ns, rounded to the nearest; negative when the second was taken earlier; saturates.
+   * From the first stamp to the second in ns, rounded to the nearest; negative when the second was taken earlier;
+   * saturates.
    */
   int64_t span_ns;
   /**
@@ -167,15 +168,14 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens the clock whose page is at `path`; with a null pointer, the one named by the environment variable FFCLOCK_PAGE, else
- * /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page. On success `*clock` is to be closed with ffclock_close(); it may be used by
- * any number of threads at the same time.
+ * Opens the clock whose page is at `path`; with a null pointer, the one named by the environment variable
+ * FFCLOCK_PAGE, else /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page. On success `*clock` is to be closed with
+ * ffclock_close(); it may be used by any number of threads at the same time.
  *
  * # Safety
  * `path` is null or a string; `clock` is null or points to a place for a pointer.
  */
-enum ffclock_error ffclock_open(const char *path,
-                                struct ffclock **clock);
+enum ffclock_error ffclock_open(const char *path, struct ffclock **clock);
 
 /**
  * Closes a clock. A null pointer is ignored.
@@ -186,8 +186,8 @@ enum ffclock_error ffclock_open(const char *path,
 void ffclock_close(struct ffclock *clock);
 
 /**
- * Opens the page at the same path again: for when the file was replaced, which shows in readings that stay unsynchronised. Without success
- * the clock stays as it was.
+ * Opens the page at the same path again: for when the file was replaced, which shows in readings that stay
+ * unsynchronised. Without success the clock stays as it was.
  *
  * # Safety
  * `clock` is null or open, and no other thread uses it during the call.
@@ -224,7 +224,8 @@ enum ffclock_error ffclock_at(const struct ffclock *clock,
  * From one stamp to another by the difference clock: corrections of the absolute clock do not enter.
  *
  * # Safety
- * `clock` is null or open; `first` and `second` are null or point to stamps; `interval` is null or points to a place for an interval.
+ * `clock` is null or open; `first` and `second` are null or point to stamps; `interval` is null or points to a place
+ * for an interval.
  */
 enum ffclock_error ffclock_elapsed(const struct ffclock *clock,
                                    const struct ffclock_stamp *first,
@@ -232,8 +233,8 @@ enum ffclock_error ffclock_elapsed(const struct ffclock *clock,
                                    struct ffclock_interval *interval);
 
 /**
- * Waits until the clock is not unsynchronised and its bound is at most `bound_ns`, for `timeout_ns` at most; then gives the reading that
- * says so, or FFCLOCK_ERROR_TIMEOUT and no reading.
+ * Waits until the clock is not unsynchronised and its bound is at most `bound_ns`, for `timeout_ns` at most; then
+ * gives the reading that says so, or FFCLOCK_ERROR_TIMEOUT and no reading.
  *
  * # Safety
  * `clock` is null or open; `reading` is null or points to a place for a reading.

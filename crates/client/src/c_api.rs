@@ -1,7 +1,9 @@
-//! The C interface. `include/ffclock.h` is made from this file by cbindgen, comments included; `tests/c_api.rs` compares the two.
+//! The C interface. `include/ffclock.h` is made from this file by cbindgen, comments included; `tests/c_api.rs`
+//! compares the two.
 //!
-//! One of the files of this crate that hold unsafe code: pointers come from C, and are used under the conditions that the header states.
-//! No function unwinds: an `extern "C"` function that panicked would end the process, and none here has a reason to panic.
+//! One of the files of this crate that hold unsafe code: pointers come from C, and are used under the conditions that
+//! the header states. No function unwinds: an `extern "C"` function that panicked would end the process, and none here
+//! has a reason to panic.
 
 use crate::{Clock, Interval, OpenError, PageError, ReadError, Reading, Stamp, Status};
 use core::ffi::{CStr, c_char, c_int};
@@ -74,8 +76,8 @@ pub struct CReading {
     nanoseconds: u32,
     /// How far it may be trusted.
     status: StatusCode,
-    /// The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the rounding of
-    /// this reading to ns.
+    /// The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
+    /// rounding of this reading to ns.
     bound_ns: u64,
     /// The likely error in ns, leaving out the unknown constant asymmetry of the path; UINT64_MAX if unknown.
     uncertainty_ns: u64,
@@ -93,7 +95,8 @@ pub struct CStamp {
 /// How long something lasted, by the difference clock.
 #[repr(C)]
 pub struct CInterval {
-    /// From the first stamp to the second in ns, rounded to the nearest; negative when the second was taken earlier; saturates.
+    /// From the first stamp to the second in ns, rounded to the nearest; negative when the second was taken earlier;
+    /// saturates.
     span_ns: i64,
     /// The largest error of span_ns by the clock's rate, and by the rounding; UINT64_MAX if unknown.
     bound_ns: u64,
@@ -101,9 +104,9 @@ pub struct CInterval {
     status: StatusCode,
 }
 
-/// Opens the clock whose page is at `path`; with a null pointer, the one named by the environment variable FFCLOCK_PAGE, else
-/// /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page. On success `*clock` is to be closed with ffclock_close(); it may be used by
-/// any number of threads at the same time.
+/// Opens the clock whose page is at `path`; with a null pointer, the one named by the environment variable
+/// FFCLOCK_PAGE, else /run/ffclock/page, else $XDG_RUNTIME_DIR/ffclock/page. On success `*clock` is to be closed with
+/// ffclock_close(); it may be used by any number of threads at the same time.
 ///
 /// # Safety
 /// `path` is null or a string; `clock` is null or points to a place for a pointer.
@@ -136,8 +139,8 @@ pub unsafe extern "C" fn ffclock_close(clock: *mut CClock) {
     }
 }
 
-/// Opens the page at the same path again: for when the file was replaced, which shows in readings that stay unsynchronised. Without success
-/// the clock stays as it was.
+/// Opens the page at the same path again: for when the file was replaced, which shows in readings that stay
+/// unsynchronised. Without success the clock stays as it was.
 ///
 /// # Safety
 /// `clock` is null or open, and no other thread uses it during the call.
@@ -186,7 +189,8 @@ pub unsafe extern "C" fn ffclock_at(clock: *const CClock, stamp: *const CStamp, 
 /// From one stamp to another by the difference clock: corrections of the absolute clock do not enter.
 ///
 /// # Safety
-/// `clock` is null or open; `first` and `second` are null or point to stamps; `interval` is null or points to a place for an interval.
+/// `clock` is null or open; `first` and `second` are null or point to stamps; `interval` is null or points to a place
+/// for an interval.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ffclock_elapsed(
     clock: *const CClock,
@@ -202,8 +206,8 @@ pub unsafe extern "C" fn ffclock_elapsed(
     unsafe { answer(clock, interval, measure) }
 }
 
-/// Waits until the clock is not unsynchronised and its bound is at most `bound_ns`, for `timeout_ns` at most; then gives the reading that
-/// says so, or FFCLOCK_ERROR_TIMEOUT and no reading.
+/// Waits until the clock is not unsynchronised and its bound is at most `bound_ns`, for `timeout_ns` at most; then
+/// gives the reading that says so, or FFCLOCK_ERROR_TIMEOUT and no reading.
 ///
 /// # Safety
 /// `clock` is null or open; `reading` is null or points to a place for a reading.

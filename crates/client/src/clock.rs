@@ -15,10 +15,12 @@ use std::time::Instant;
 /// How often [`Clock::wait_until`] looks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The clock that a daemon publishes. It can be shared between threads; none ever waits for another, nor for the daemon.
+/// The clock that a daemon publishes. It can be shared between threads; none ever waits for another, nor for the
+/// daemon.
 ///
-/// A restarted daemon goes on in the same page. Only where somebody has removed the file does a new one appear that this clock does
-/// not see; its readings are then [`Status::Unsynchronised`] after a while, and [`reopen`](Self::reopen) finds the new file.
+/// A restarted daemon goes on in the same page. Only where somebody has removed the file does a new one appear that
+/// this clock does not see; its readings are then [`Status::Unsynchronised`] after a while, and
+/// [`reopen`](Self::reopen) finds the new file.
 #[derive(Debug)]
 pub struct Clock {
     page: SharedPageReader,
@@ -75,7 +77,8 @@ impl Clock {
     /// The present time with its bound and status, the counter being read after everything that the program did before.
     ///
     /// # Errors
-    /// [`ReadError::NoEstimate`] or [`ReadError::Page`]; other errors where the page is about a counter that this machine has not.
+    /// [`ReadError::NoEstimate`] or [`ReadError::Page`]; other errors where the page is about a counter that this
+    /// machine has not.
     #[inline(always)]
     pub fn now(&self) -> Result<Reading, ReadError> {
         // The kernel's counter has its own way: a call would make the registers of this one spill.
@@ -87,8 +90,9 @@ impl Clock {
         self.careful_now()
     }
 
-    /// The present time as [`now`](Self::now) gives it, but for the order: the CPU may read the counter some tens of ns before or after what
-    /// stands around this call in the program. For logs and the like; not for what is measured in ns, nor between threads.
+    /// The present time as [`now`](Self::now) gives it, but for the order: the CPU may read the counter some tens of ns
+    /// before or after what stands around this call in the program. For logs and the like; not for what is measured in
+    /// ns, nor between threads.
     ///
     /// # Errors
     /// As [`now`](Self::now).
@@ -102,8 +106,8 @@ impl Clock {
         self.careful_now()
     }
 
-    /// The time where something is to be considered: a new publication, the kernel's counter, a leap second, a dead daemon, a counter that
-    /// the daemon has changed to.
+    /// The time where something is to be considered: a new publication, the kernel's counter, a leap second, a dead
+    /// daemon, a counter that the daemon has changed to.
     #[cold]
     #[inline(never)]
     fn careful_now(&self) -> Result<Reading, ReadError> {
@@ -162,7 +166,8 @@ impl Clock {
         self.reader().elapsed_of([first.counter(), second.counter()], first.epoch())
     }
 
-    /// Waits until the clock is not [`Status::Unsynchronised`] and its bound is at most `bound`; gives the reading that says so.
+    /// Waits until the clock is not [`Status::Unsynchronised`] and its bound is at most `bound`; gives the reading that
+    /// says so.
     ///
     /// # Errors
     /// [`WaitError`] with the last look at the clock, after `timeout`.

@@ -45,8 +45,9 @@ fn remedy(error: &PageFileError) -> &'static str {
     }
 }
 
-/// Where the page is looked for: `$FFCLOCK_PAGE`; else `/run/ffclock/page`, if it is there; else `$XDG_RUNTIME_DIR/ffclock/page`, if it is
-/// there. A program that runs with more rights than its caller does not let the caller's environment choose its clock.
+/// Where the page is looked for: `$FFCLOCK_PAGE`; else `/run/ffclock/page`, if it is there; else
+/// `$XDG_RUNTIME_DIR/ffclock/page`, if it is there. A program that runs with more rights than its caller does not let
+/// the caller's environment choose its clock.
 pub(crate) fn default_path() -> PathBuf {
     choose_path(|name| if privileged() { None } else { env::var_os(name) }, Path::exists)
 }

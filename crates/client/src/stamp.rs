@@ -2,7 +2,8 @@
 
 use ffclock_units::{Counter, CounterEpoch};
 
-/// A raw reading of the counter, and the epoch in which it was taken. Not yet a time: [`Clock::at`](crate::Clock::at) makes it one.
+/// A raw reading of the counter, and the epoch in which it was taken. Not yet a time: [`Clock::at`](crate::Clock::at)
+/// makes it one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     counter: Counter,

@@ -1,7 +1,8 @@
 //! Ticks to time: the only place where a counter reading becomes a moment or an interval.
 //!
-//! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the reference of
-//! the estimate is converted by it, and the error figures grow with the distance. Error figures are rounded up at every step.
+//! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the
+//! reference of the estimate is converted by it, and the error figures grow with the distance. Error figures are
+//! rounded up at every step.
 
 use crate::layout::{ABSOLUTE, DIFFERENCE, MISSING, READING, SLOT_WORDS, UNKNOWN, slot, state};
 use crate::{CounterId, PageError, ReadError, layout};
@@ -15,9 +16,11 @@ use ffclock_units::{
 pub struct Interval {
     /// From the first stamp to the second; negative when the second was taken earlier.
     pub span: Span,
-    /// The largest error that the rate can have put into `span`. How well the stamps themselves were taken is not in it.
+    /// The largest error that the rate can have put into `span`. How well the stamps themselves were taken is not in
+    /// it.
     pub bound: Bound,
-    /// How far the rate may be trusted; [`Status::Unsynchronised`] where nobody watched the counter until the later stamp.
+    /// How far the rate may be trusted; [`Status::Unsynchronised`] where nobody watched the counter until the later
+    /// stamp.
     pub status: Status,
 }
 
@@ -86,8 +89,8 @@ pub(crate) const fn absolute_tag(words: &AbsoluteWords) -> u64 {
     word!(words, TAG)
 }
 
-/// The reading at `counter`, where that lies in the window of a slot that was checked. `None` says nothing else than that: ask
-/// [`Snapshot::reading_at`]. Every instruction counts here.
+/// The reading at `counter`, where that lies in the window of a slot that was checked. `None` says nothing else than
+/// that: ask [`Snapshot::reading_at`]. Every instruction counts here.
 #[inline(always)]
 pub(crate) fn plain_reading(words: &ReadingWords, counter: Counter) -> Option<Reading> {
     let ticks = counter.raw().wrapping_sub(word!(words, COUNTER));
@@ -120,8 +123,8 @@ const fn checked_status(code: u8) -> Status {
     }
 }
 
-/// The interval between two counter readings of `epoch`, where nothing special is to be considered: both within the epoch and the
-/// validity of a slot that checks. `None` says nothing else than that: ask [`Snapshot::elapsed`].
+/// The interval between two counter readings of `epoch`, where nothing special is to be considered: both within the
+/// epoch and the validity of a slot that checks. `None` says nothing else than that: ask [`Snapshot::elapsed`].
 #[inline(always)]
 pub(crate) fn plain_interval(
     (sequence, words): (u64, DifferenceWords),
@@ -266,10 +269,12 @@ impl Snapshot {
         Ok(estimate.time + estimate.period * (counter - estimate.counter))
     }
 
-    /// UTC at a counter reading, with error figures and status: `time + period * (counter - reference)`, leap second applied.
+    /// UTC at a counter reading, with error figures and status: `time + period * (counter - reference)`, leap second
+    /// applied.
     ///
-    /// After [`valid_until`](Self::valid_until) there is still a reading, with the status [`Status::Unsynchronised`]: its bound has
-    /// grown as it should, on the assumption, which nobody has checked, that the counter ran on as before.
+    /// After [`valid_until`](Self::valid_until) there is still a reading, with the status [`Status::Unsynchronised`]:
+    /// its bound has grown as it should, on the assumption, which nobody has checked, that the counter ran on as
+    /// before.
     ///
     /// # Errors
     /// [`ReadError::NoEstimate`], [`ReadError::BeforeEpoch`].
@@ -305,7 +310,8 @@ impl Snapshot {
     }
 }
 
-/// An error figure after `age`, in either direction; what is too large is unknown. The unit that the growth may lack is in the figure.
+/// An error figure after `age`, in either direction; what is too large is unknown. The unit that the growth may lack is
+/// in the figure.
 fn grown(error: u64, per_tick: u64, age: Ticks) -> Bound {
     let growth = high(age.raw().unsigned_abs(), per_tick);
     let unknown = error == UNKNOWN || per_tick == UNKNOWN;

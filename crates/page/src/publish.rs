@@ -1,7 +1,8 @@
 //! Writing a page: an estimate and its circumstances become words.
 //!
-//! Besides the estimate itself a slot holds words derived from it (the offset of UTC, the growth per tick, the window in
-//! which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere else.
+//! Besides the estimate itself a slot holds words derived from it (the offset of UTC, the growth per tick, the window
+//! in which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere
+//! else.
 
 use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state};
 use crate::words::{self, PAGE, PageWords};
@@ -40,8 +41,8 @@ pub struct Writer<M> {
 impl<M: AsRef<PageWords>> Writer<M> {
     /// Takes over a page, or makes one of any memory.
     ///
-    /// What a page of the same `boot` says stays readable until the first publication, so that a restarted daemon is not noticed.
-    /// Any other content is dropped; readers then see an empty page. At most one writer may have the page.
+    /// What a page of the same `boot` says stays readable until the first publication, so that a restarted daemon is
+    /// not noticed. Any other content is dropped; readers then see an empty page. At most one writer may have the page.
     pub fn open(memory: M, boot: Option<BootId>) -> Self {
         let page = memory.as_ref();
         let sequence = words::latest(page, PAGE);
@@ -57,9 +58,11 @@ impl<M: AsRef<PageWords>> Writer<M> {
         self.send(Slot::of(publication));
     }
 
-    /// Lowers the status of what was published last, and leaves the rest: the writer is about to stop, or knows no more.
+    /// Lowers the status of what was published last, and leaves the rest: the writer is about to stop, or knows no
+    /// more.
     ///
-    /// With [`Status::Unsynchronised`] readers get no more readings from it; that is for the end of the counter's epoch.
+    /// With [`Status::Unsynchronised`] readers get no more readings from it; that is for the end of the counter's
+    /// epoch.
     pub fn retire(&mut self, status: Status) {
         if let Ok((sequence, last)) = words::read(self.memory.as_ref(), PAGE, &layout::ALL)
             && let Some(slot) = Slot::again(sequence, last)
@@ -197,8 +200,8 @@ pub(crate) const fn status_code(status: Status) -> u8 {
     }
 }
 
-/// An error figure and its growth per tick as words, both rounded up, and the figure by one unit more, because readers round the growth
-/// down. What does not fit is not known.
+/// An error figure and its growth per tick as words, both rounded up, and the figure by one unit more, because readers
+/// round the growth down. What does not fit is not known.
 fn error_words(error: Bound, growth: GrowthRate, period: Period) -> (u64, u64) {
     let per_tick = (u128::from(growth.units()) * u128::from(period.mantissa())) >> (32 + u32::from(period.shift()));
     let error = (error.as_span().units() as u128).div_ceil(1 << 32) + 1;
@@ -208,7 +211,8 @@ fn error_words(error: Bound, growth: GrowthRate, period: Period) -> (u64, u64) {
     }
 }
 
-/// How many ticks from the reference on the plain conversion holds: no leap second passes, the status stands, no sum overflows.
+/// How many ticks from the reference on the plain conversion holds: no leap second passes, the status stands, no sum
+/// overflows.
 fn window(publication: &Publication, slot: &Slot) -> u64 {
     let estimate = &publication.estimate;
     let known = slot.0[slot::BOUND].max(slot.0[slot::UNCERTAINTY]) < 1 << 63;

@@ -6,8 +6,8 @@ use crate::words::{self, AtomicU64, Ordering, PAGE, PageWords};
 use crate::{BootId, CounterId, PageError, ReadError};
 use ffclock_units::{Counter, CounterEpoch, Reading, Status};
 
-/// Two publications must pass during one attempt to spoil it, so with a daemon the first succeeds. Against a writer that did nothing else
-/// than publish, on another core, 64 attempts once failed in 10^9 reads.
+/// Two publications must pass during one attempt to spoil it, so with a daemon the first succeeds. Against a writer
+/// that did nothing else than publish, on another core, 64 attempts once failed in 10^9 reads.
 const ATTEMPTS: usize = 256;
 
 /// Sequences of whole slots are even.
@@ -55,7 +55,8 @@ impl<'a> Reader<'a> {
     /// Whether this is a page that this version can read, written in the boot `boot` as far as both are known.
     ///
     /// # Errors
-    /// [`PageError::NotAPage`], [`PageError::Version`], [`PageError::Size`], [`PageError::Corrupt`], [`PageError::OtherBoot`].
+    /// [`PageError::NotAPage`], [`PageError::Version`], [`PageError::Size`], [`PageError::Corrupt`],
+    /// [`PageError::OtherBoot`].
     pub fn check_header(&self, boot: Option<BootId>) -> Result<(), PageError> {
         let [magic, version, size, high, low, check] = HEADER.map(|place| words::load(self.page, place));
         if magic != layout::MAGIC {
@@ -104,10 +105,11 @@ impl<'a> Reader<'a> {
         Ok(snapshot)
     }
 
-    /// UTC at the reading that `counter` takes, by a publication that was verified before; `None` where there is something to consider,
-    /// a new publication for instance. Ask [`verify`](Self::verify) then.
+    /// UTC at the reading that `counter` takes, by a publication that was verified before; `None` where there is
+    /// something to consider, a new publication for instance. Ask [`verify`](Self::verify) then.
     ///
-    /// The page is read first: the way from the counter to the result is short then, and that is most of the cost beyond the counter.
+    /// The page is read first: the way from the counter to the result is short then, and that is most of the cost
+    /// beyond the counter.
     #[inline(always)]
     pub fn plain_reading(&self, verified: &Verified, counter: impl FnOnce() -> Counter) -> Option<Reading> {
         let sequence = verified.0.load(Ordering::Acquire);
@@ -128,7 +130,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// UTC at a reading of a counter, taken earlier in `epoch`. (The counter itself is not asked for: another one has another epoch.)
+    /// UTC at a reading of a counter, taken earlier in `epoch`. (The counter itself is not asked for: another one has
+    /// another epoch.)
     ///
     /// # Errors
     /// [`ReadError::OtherEpoch`] when the page is about another epoch now; and as [`Snapshot::reading_at`].
@@ -176,8 +179,8 @@ impl<'a> Reader<'a> {
         if snapshot.epoch() == epoch { Ok(snapshot) } else { Err(ReadError::OtherEpoch) }
     }
 
-    /// The mark to put on a stamp taken now; `None` before the first publication. It is one word, unchecked: whether the page is sound
-    /// matters when the stamp is converted, and a wrong mark makes it refused.
+    /// The mark to put on a stamp taken now; `None` before the first publication. It is one word, unchecked: whether
+    /// the page is sound matters when the stamp is converted, and a wrong mark makes it refused.
     #[inline(always)]
     pub fn mark(&self) -> Option<Mark> {
         let tag = words::load(self.page, header::TAG);

@@ -1,4 +1,5 @@
-//! Pages that are none, of other times, or damaged: refused with the right reason, and never a panic or a wrong reading.
+//! Pages that are none, of other times, or damaged: refused with the right reason, and never a panic or a wrong
+//! reading.
 #![cfg(not(loom))]
 
 mod common;

@@ -11,8 +11,8 @@ use std::thread;
 const READERS: usize = 8;
 const READS: usize = 1_250_000;
 
-/// Publications with different references, all on one line, each with a bound that names its reference: a reading that mixed two of them
-/// would be far off the line, or under a bound of neither.
+/// Publications with different references, all on one line, each with a bound that names its reference: a reading that
+/// mixed two of them would be far off the line, or under a bound of neither.
 fn publication_of(turn: u64, origin: Counter) -> Publication {
     let ticks = Ticks::from_raw((turn % 1000) as i64 * 2_700_000);
     let mut publication = about(origin + ticks);
