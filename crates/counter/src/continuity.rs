@@ -42,6 +42,13 @@ pub struct HostReadings {
     kind: CounterKind,
 }
 
+impl HostReadings {
+    /// The witnesses of this counter.
+    pub const fn new(kind: CounterKind) -> Self {
+        HostReadings { kind }
+    }
+}
+
 /// Why the run of a counter ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Break {
@@ -118,7 +125,7 @@ pub struct Continuity<R = HostReadings> {
 impl Continuity {
     /// Begins to watch a counter of this host.
     pub fn start(kind: CounterKind, nominal: Nominal) -> Self {
-        Self::with_readings(HostReadings { kind }, kind, nominal)
+        Self::with_readings(HostReadings::new(kind), kind, nominal)
     }
 }
 
@@ -168,11 +175,10 @@ impl<R: Readings> Continuity<R> {
 
     fn check_clocksource(&mut self, now: &Observation) -> Result<(), Break> {
         self.clocksource_read = now.witness;
-        let current = self.readings.clocksource();
-        let before = self.clocksource.take();
-        self.clocksource.clone_from(&current);
-        match (before, current) {
-            (Some(from), Some(to)) if from != to => Err(Break::ClocksourceChanged { from, to }),
+        // Where it cannot be told for once (no descriptor left to open the file), what was told before still counts.
+        let Some(current) = self.readings.clocksource() else { return Ok(()) };
+        match self.clocksource.replace(current.clone()) {
+            Some(from) if from != current => Err(Break::ClocksourceChanged { from, to: current }),
             _ => Ok(()),
         }
     }
@@ -359,6 +365,16 @@ mod tests {
         assert_eq!(watcher.observe(), Ok(()), "the file is not read at every observation");
         host.borrow_mut().run(Span::from_millis(500));
         assert!(matches!(watcher.observe(), Err(Break::ClocksourceChanged { .. })));
+    }
+
+    #[test]
+    fn a_change_is_seen_across_a_moment_in_which_the_clocksource_cannot_be_told() {
+        let (host, mut watcher) = watched(CounterKind::MonotonicRaw, Rate::ZERO);
+        for (told, seen) in [(None, false), (Some("hpet"), true), (Some("hpet"), false)] {
+            host.borrow_mut().clocksource = told.map(str::to_owned);
+            host.borrow_mut().run(Span::from_secs(2));
+            assert_eq!(watcher.observe().is_err(), seen, "{told:?}");
+        }
     }
 
     #[test]
