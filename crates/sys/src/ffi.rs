@@ -80,6 +80,23 @@ pub(crate) fn set_option(
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) }).map(drop)
 }
 
+/// The effective user of the process that connected a UNIX socket, as it was then.
+pub(crate) fn user_of_peer(fd: BorrowedFd<'_>) -> io::Result<libc::uid_t> {
+    // What the kernel does not fill in stays a user that nobody is.
+    let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    let place = (&raw mut peer).cast();
+    // SAFETY: the kernel writes at most `size` bytes to `peer`; both outlive the call.
+    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut size) })?;
+    Ok(peer.uid)
+}
+
+/// The effective user of this process.
+pub(crate) fn own_user() -> libc::uid_t {
+    // SAFETY: the call takes no pointers and always succeeds.
+    unsafe { libc::geteuid() }
+}
+
 /// Waits for one of `sources`; -1 ms waits without end.
 pub(crate) fn poll(sources: &mut [libc::pollfd], timeout_ms: libc::c_int) -> io::Result<usize> {
     // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call.

@@ -14,6 +14,7 @@
 
 mod address;
 mod cmsg;
+mod credentials;
 mod ffi;
 mod ledger;
 mod mapper;
@@ -27,6 +28,7 @@ mod socket;
 mod time;
 mod timer;
 
+pub use credentials::is_own_or_root;
 pub use ledger::SendId;
 pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};
