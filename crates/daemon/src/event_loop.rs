@@ -11,8 +11,8 @@ use ffclock_sys::{CancelOnSetTimer, Notice, Signal, Signals, notify};
 use ffclock_units::{Moment, Mono, Span};
 use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// What woke the loop up.
@@ -22,18 +22,23 @@ enum Wake {
     ClockSet,
     Resolver,
     Server(usize),
-    Control,
-    Metrics,
+    /// Somebody at the control socket or at the metrics.
+    Visitors,
 }
 
 /// The ways into the daemon from outside its own network conversations.
 struct Doors {
     signals: Signals,
     clock_set: Option<CancelOnSetTimer>,
-    control: Option<Listener<UnixListener>>,
-    control_path: Option<PathBuf>,
+    control: Option<Control>,
     metrics: Option<Listener<TcpListener>>,
     watchdog: Option<Watchdog>,
+}
+
+/// The control socket; its name goes away with it.
+struct Control {
+    listener: Listener<UnixListener>,
+    path: PathBuf,
 }
 
 /// A service manager that wants a sign of life now and then.
@@ -50,6 +55,7 @@ pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) 
         let woken = doors.wait(&keeper)?;
         let now = ffclock_sys::mono_now();
         keeper.wake(now);
+        let visited = woken.contains(&Wake::Visitors);
         for wake in woken {
             match wake {
                 Wake::Signal => {
@@ -62,31 +68,25 @@ pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) 
                 Wake::ClockSet => doors.note_clock_set(&mut keeper),
                 Wake::Resolver => keeper.resolved(),
                 Wake::Server(server) => keeper.readable(server),
-                Wake::Control => serve(&mut doors.control, &mut keeper),
-                Wake::Metrics => serve(&mut doors.metrics, &mut keeper),
+                Wake::Visitors => {}
             }
+        }
+        if visited || doors.is_due(now) {
+            doors.serve(now, &mut keeper);
         }
         keeper.timeout();
         doors.feed_watchdog(now);
     }
 }
 
-fn serve<L: crate::control::Accept>(door: &mut Option<Listener<L>>, keeper: &mut Keeper<'_>) {
-    if let Some(listener) = door {
-        listener.serve(keeper);
-    }
-}
-
 impl Doors {
     fn open(config: &crate::config::DaemonConfig) -> Result<Self, StartError> {
-        let control_path = config.control.value().map(|path| path.as_path().to_owned());
-        let control = control_path.as_deref().map(listen_for_control).transpose()?;
-        let metrics = config.metrics.value().map(|&address| listen_for_metrics(address)).transpose()?;
+        let control = config.control.value().map(|path| listen_for_control(path.as_path())).transpose()?;
+        let metrics = config.metrics.value().map(|address| listen_for_metrics(address.address())).transpose()?;
         Ok(Doors {
             signals: Signals::install().map_err(about("signals"))?,
             clock_set: CancelOnSetTimer::new().ok(),
             control,
-            control_path,
             metrics,
             watchdog: ffclock_sys::watchdog_interval().map(|every| Watchdog { every, next: ffclock_sys::mono_now() }),
         })
@@ -112,13 +112,34 @@ impl Doors {
             }
         }
         if let Some(control) = &self.control {
-            control.interests(&mut |interest| waiting.add(interest, Wake::Control));
+            control.listener.interests(&mut |interest| waiting.add(interest, Wake::Visitors));
         }
         if let Some(metrics) = &self.metrics {
-            metrics.interests(&mut |interest| waiting.add(interest, Wake::Metrics));
+            metrics.interests(&mut |interest| waiting.add(interest, Wake::Visitors));
         }
-        let watchdog = self.watchdog.iter().map(|watchdog| watchdog.next);
-        waiting.until(watchdog.fold(keeper.next_timeout(), Moment::min))
+        let watchdog = self.watchdog.as_ref().map(|watchdog| watchdog.next);
+        let others = watchdog.into_iter().chain(self.next_timeout());
+        waiting.until(others.fold(keeper.next_timeout(), Moment::min))
+    }
+
+    /// When the visitors must be looked after even if none of them stirs.
+    fn next_timeout(&self) -> Option<Moment<Mono>> {
+        let control = self.control.as_ref().and_then(|control| control.listener.next_timeout());
+        let metrics = self.metrics.as_ref().and_then(Listener::next_timeout);
+        control.into_iter().chain(metrics).min()
+    }
+
+    fn is_due(&self, now: Moment<Mono>) -> bool {
+        self.next_timeout().is_some_and(|due| due <= now)
+    }
+
+    fn serve(&mut self, now: Moment<Mono>, keeper: &mut Keeper<'_>) {
+        if let Some(control) = &mut self.control {
+            control.listener.serve(now, keeper);
+        }
+        if let Some(metrics) = &mut self.metrics {
+            metrics.serve(now, keeper);
+        }
     }
 
     /// Whether to stop.
@@ -139,8 +160,13 @@ impl Doors {
     }
 
     fn note_clock_set(&mut self, keeper: &mut Keeper<'_>) {
-        if self.clock_set.as_mut().is_some_and(|timer| timer.was_set().unwrap_or(false)) {
-            keeper.context.journal.notice("somebody set the system clock", "it changes nothing here");
+        match self.clock_set.as_mut().map(CancelOnSetTimer::was_set) {
+            Some(Ok(true)) => {
+                keeper.context.journal.notice("somebody set the system clock", "it changes nothing here");
+            }
+            // A timer that cannot be read would wake the loop again and again.
+            Some(Err(_)) => self.clock_set = None,
+            Some(Ok(false)) | None => {}
         }
     }
 }
@@ -175,33 +201,35 @@ fn tell_manager(notice: Notice<'_>) {
     }
 }
 
-impl Drop for Doors {
+impl Drop for Control {
     fn drop(&mut self) {
-        if let Some(path) = &self.control_path {
-            // It may have been removed already; either way nobody can connect any more.
-            let _ = std::fs::remove_file(path);
-        }
+        // It may have been removed already; either way nobody can connect any more.
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// A socket left behind by a daemon that was killed is replaced; one on which somebody still listens is not.
-fn listen_for_control(path: &Path) -> Result<Listener<UnixListener>, StartError> {
+/// A socket left behind by a daemon that was killed is replaced; one on which somebody still listens is not, and neither is anything
+/// that is not a socket.
+fn listen_for_control(path: &Path) -> Result<Control, StartError> {
     let named = || format!("control socket {}", path.display());
+    let refused = |why: &str| about(named())(std::io::Error::other(why.to_owned()));
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(about(named()))?;
     }
-    if path.exists() {
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            let running = std::io::Error::other("another ffclockd is running");
-            return Err(about(named())(running));
+    if let Ok(found) = std::fs::symlink_metadata(path) {
+        if !found.file_type().is_socket() {
+            return Err(refused("something else is there that is not a socket"));
+        }
+        if UnixStream::connect(path).is_ok() {
+            return Err(refused("another ffclockd is running"));
         }
         std::fs::remove_file(path).map_err(about(named()))?;
     }
     let socket = UnixListener::bind(path).map_err(about(named()))?;
     socket.set_nonblocking(true).map_err(about(named()))?;
-    // Status is for everybody; a reload changes nothing that the configuration file does not say.
+    // Status is for everybody; who may have more, the service asks.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(about(named()))?;
-    Ok(Listener::new(socket, Service::Control))
+    Ok(Control { listener: Listener::new(socket, Service::Control), path: path.to_owned() })
 }
 
 fn listen_for_metrics(address: std::net::SocketAddr) -> Result<Listener<TcpListener>, StartError> {

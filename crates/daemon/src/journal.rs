@@ -10,6 +10,9 @@ const KEPT: usize = 64;
 /// So many kinds of message have a limiter of their own; the kinds are literals of this crate and servers are few.
 const MOST_KINDS: usize = 1024;
 
+/// A longer detail is cut off [characters].
+const LONGEST_DETAIL: usize = 400;
+
 /// How loud an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
@@ -52,13 +55,23 @@ impl Journal {
 
     /// Tells an event, unless one of its kind was told within the last minute.
     pub(crate) fn tell(&mut self, entry: &Entry<'_>) {
-        let source = entry.source.unwrap_or_default();
-        let key = (source.to_owned(), entry.kind);
+        let key = (entry.source.unwrap_or_default().to_owned(), entry.kind);
         if self.limiters.len() >= MOST_KINDS && !self.limiters.contains_key(&key) {
             self.limiters.clear();
         }
-        let Some(left_out) = self.limiters.entry(key).or_default().admit(self.now) else { return };
-        let detail = if entry.detail.is_empty() { String::new() } else { format!(": {}", entry.detail) };
+        if let Some(left_out) = self.limiters.entry(key).or_default().admit(self.now) {
+            self.write(entry, left_out);
+        }
+    }
+
+    /// Tells what somebody has just asked for, every time: an answer to an operator must not be left out.
+    pub(crate) fn insist(&mut self, weight: Weight, kind: &'static str, detail: &str) {
+        self.write(&Entry { weight, source: None, kind, detail }, 0);
+    }
+
+    fn write(&mut self, entry: &Entry<'_>, left_out: u64) {
+        let source = entry.source.unwrap_or_default();
+        let detail = if entry.detail.is_empty() { String::new() } else { format!(": {}", one_line(entry.detail)) };
         let text = format!("{}{detail}", entry.kind);
         match entry.weight {
             Weight::Detail => tracing::debug!(source, left_out, "{text}"),
@@ -102,10 +115,36 @@ impl Journal {
     }
 }
 
+/// Text from elsewhere as one line of reasonable length that cannot pretend to be another entry of a log.
+fn one_line(detail: &str) -> String {
+    let mut line: String = detail.chars().take(LONGEST_DETAIL).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if detail.chars().nth(LONGEST_DETAIL).is_some() {
+        line.push_str(" ...");
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use ffclock_units::Span;
+
+    #[test]
+    fn foreign_text_stays_one_short_line() {
+        let mut journal = Journal::new(Moment::from_origin(Span::ZERO));
+        journal.warn("bad", &format!("a\nERROR forged\x1b[2J{}", "x".repeat(100_000)));
+        let text = &journal.latest()[0].text;
+        assert!(text.starts_with("bad: a ERROR forged [2Jxx"), "{text}");
+        assert!(text.len() < LONGEST_DETAIL + 20 && text.ends_with("x ..."));
+    }
+
+    #[test]
+    fn answers_to_operators_are_never_left_out() {
+        let mut journal = Journal::new(Moment::from_origin(Span::ZERO));
+        journal.insist(Weight::Warning, "refused", "first reason");
+        journal.insist(Weight::Warning, "refused", "second reason");
+        assert_eq!(journal.latest().len(), 2);
+    }
 
     #[test]
     fn a_flood_is_one_line_and_a_count() {

@@ -9,11 +9,13 @@ pub mod control;
 mod event_loop;
 mod journal;
 mod keeper;
+mod leaps;
 mod limiter;
 mod memory;
 mod peer;
 mod resolve;
 mod selection;
+mod timepiece;
 mod wording;
 
 pub use keeper::StartError;

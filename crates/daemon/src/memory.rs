@@ -1,5 +1,10 @@
 //! The rate of the counter, remembered across restarts: one small file for each counter.
+//!
+//! A remembered rate becomes a bound, so it is believed only as far as the counter is certainly the same. The kernel's raw clock has a
+//! rate of its own after each boot and with each clocksource. The CPU's counter keeps its crystal over a boot but not its temperature,
+//! and a guest may be started on another machine.
 
+use ffclock_counter::CounterKind;
 use ffclock_estimator::RateMemory;
 use ffclock_units::{Period, Rate};
 use serde::{Deserialize, Serialize};
@@ -7,36 +12,57 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The form on disk. The frequency is kept beside the period, so that a file for another counter is recognised.
+/// The form on disk.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
     counter: String,
     boot: String,
+    clocksource: Option<String>,
     mantissa: u64,
     shift: u8,
     bound_ppm: f64,
 }
 
+/// What a rate belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Circumstances {
+    pub(crate) counter: CounterKind,
+    /// Names the boot; empty where the kernel does not say.
+    pub(crate) boot: String,
+    /// What the kernel counts time by.
+    pub(crate) clocksource: Option<String>,
+}
+
 /// Where the rate of one counter is kept.
 pub(crate) struct RateStore {
     path: PathBuf,
-    counter: &'static str,
-    boot: String,
+    now: Circumstances,
 }
 
 /// A remembered rate farther than this from the nominal one belongs to another machine.
 const FARTHEST: Rate = Rate::from_ppm(1000.0);
+/// How far a crystal can have moved since an earlier boot: it may have been started cold, and has aged.
+const OVER_A_BOOT: Rate = Rate::from_ppm(20.0);
 
 impl RateStore {
-    /// The store of the counter called `counter` below `directory`, in the boot called `boot`.
-    pub(crate) fn new(directory: &Path, counter: &'static str, boot: &str) -> Self {
-        RateStore { path: directory.join(format!("rate-{counter}.json")), counter, boot: boot.to_owned() }
+    /// The store below `directory` for what holds now.
+    pub(crate) fn new(directory: &Path, now: Circumstances) -> Self {
+        RateStore { path: directory.join(format!("rate-{}.json", now.counter.name())), now }
+    }
+
+    /// Whether something could be remembered here; makes the directory.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let probe = self.path.with_extension("probe");
+        self.make_directory()?;
+        fs::write(&probe, "")?;
+        fs::remove_file(&probe)
     }
 
     /// What was remembered, if it is about this counter.
-    ///
-    /// The kernel's raw clock has another rate after each boot, so its memory ends with the boot.
     ///
     /// # Errors
     /// The file cannot be read or makes no sense; a missing file is not an error.
@@ -50,36 +76,57 @@ impl RateStore {
         let period =
             Period::from_parts(stored.mantissa, stored.shift).ok_or_else(|| io::Error::other("no such period"))?;
         let bound = Rate::from_ppm(stored.bound_ppm);
-        let this_counter = stored.counter == self.counter && period.relative_to(nominal).abs() < FARTHEST;
-        let this_boot = stored.boot == self.boot || self.counter == "tsc";
+        let this_counter = stored.counter == self.now.counter.name() && period.relative_to(nominal).abs() < FARTHEST;
         let sane = bound.as_fraction() > 0.0 && bound < FARTHEST;
-        Ok((this_counter && this_boot && sane).then_some(RateMemory { period, bound }))
+        let aged = self.aging(&stored).filter(|_| this_counter && sane);
+        Ok(aged.map(|aging| RateMemory { period, bound: bound + aging }))
     }
 
-    /// Remembers a rate. The file is replaced whole or not at all.
+    /// How far the rate can have moved since it was stored; `None` where that cannot be told.
+    fn aging(&self, stored: &Stored) -> Option<Rate> {
+        let this_boot = !self.now.boot.is_empty() && stored.boot == self.now.boot;
+        match self.now.counter {
+            CounterKind::MonotonicRaw => {
+                (this_boot && stored.clocksource == self.now.clocksource).then_some(Rate::ZERO)
+            }
+            CounterKind::Tsc if this_boot => Some(Rate::ZERO),
+            CounterKind::Tsc => (!is_guest()).then_some(OVER_A_BOOT),
+        }
+    }
+
+    /// Remembers a rate. The file is replaced whole or not at all; should the power fail in that moment, it is not believed later.
     ///
     /// # Errors
     /// The directory or the file cannot be written.
     pub(crate) fn save(&self, memory: RateMemory) -> io::Result<()> {
         let stored = Stored {
-            counter: self.counter.to_owned(),
-            boot: self.boot.clone(),
+            counter: self.now.counter.name().to_owned(),
+            boot: self.now.boot.clone(),
+            clocksource: self.now.clocksource.clone(),
             mantissa: memory.period.mantissa(),
             shift: memory.period.shift(),
             bound_ppm: memory.bound.as_ppm(),
         };
-        if let Some(directory) = self.path.parent() {
-            fs::create_dir_all(directory)?;
-        }
+        self.make_directory()?;
         let fresh = self.path.with_extension("new");
         fs::write(&fresh, serde_json::to_vec(&stored).map_err(io::Error::other)?)?;
         fs::rename(&fresh, &self.path)
+    }
+
+    fn make_directory(&self) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), fs::create_dir_all)
     }
 }
 
 /// What names the present boot; empty where the kernel does not say.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Whether this is a virtual machine, as far as the kernel tells.
+fn is_guest() -> bool {
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    cpus.split_ascii_whitespace().any(|flag| flag == "hypervisor")
 }
 
 #[cfg(test)]
@@ -96,30 +143,51 @@ mod tests {
         RateMemory { period: Period::from_hertz(2.9e9).unwrap(), bound: Rate::from_ppm(0.75) }
     }
 
+    fn store(directory: &Path, counter: CounterKind, boot: &str, clocksource: &str) -> RateStore {
+        let (boot, clocksource) = (boot.to_owned(), Some(clocksource.to_owned()));
+        RateStore::new(directory, Circumstances { counter, boot, clocksource })
+    }
+
     #[test]
     fn what_was_kept_comes_back_exactly() {
         let directory = scratch("round-trip");
-        let store = RateStore::new(&directory, "tsc", "boot-1");
+        let store = store(&directory, CounterKind::Tsc, "boot-1", "tsc");
+        store.check().unwrap();
         assert_eq!(store.load(memory().period).unwrap(), None);
         store.save(memory()).unwrap();
         assert_eq!(store.load(memory().period).unwrap(), Some(memory()));
-        assert_eq!(RateStore::new(&directory, "tsc", "boot-2").load(memory().period).unwrap(), Some(memory()));
         fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]
-    fn the_raw_clock_has_another_rate_after_each_boot() {
-        let directory = scratch("boots");
-        RateStore::new(&directory, "monotonic-raw", "boot-1").save(memory()).unwrap();
-        let later = RateStore::new(&directory, "monotonic-raw", "boot-2");
-        assert_eq!(later.load(memory().period).unwrap(), None);
+    fn over_a_boot_a_crystal_is_believed_less_and_a_guest_not_at_all() {
+        let directory = scratch("boot");
+        store(&directory, CounterKind::Tsc, "boot-1", "tsc").save(memory()).unwrap();
+        let later = store(&directory, CounterKind::Tsc, "boot-2", "tsc").load(memory().period).unwrap();
+        match later {
+            Some(later) => assert!(!is_guest() && later.bound > Rate::from_ppm(20.0), "{later:?}"),
+            None => assert!(is_guest()),
+        }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn the_raw_clock_has_another_rate_after_each_boot_and_with_each_clocksource() {
+        let directory = scratch("raw");
+        let raw = |boot: &str, clocksource: &str| store(&directory, CounterKind::MonotonicRaw, boot, clocksource);
+        raw("boot-1", "tsc").save(memory()).unwrap();
+        assert_eq!(raw("boot-1", "tsc").load(memory().period).unwrap(), Some(memory()));
+        assert_eq!(raw("boot-2", "tsc").load(memory().period).unwrap(), None);
+        assert_eq!(raw("boot-1", "hpet").load(memory().period).unwrap(), None);
+        raw("", "tsc").save(memory()).unwrap();
+        assert_eq!(raw("", "tsc").load(memory().period).unwrap(), None, "which boot is not known");
         fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]
     fn another_counter_and_nonsense_are_not_believed() {
         let directory = scratch("nonsense");
-        let store = RateStore::new(&directory, "tsc", "boot-1");
+        let store = store(&directory, CounterKind::Tsc, "boot-1", "tsc");
         store.save(memory()).unwrap();
         assert_eq!(store.load(Period::from_hertz(2.8e9).unwrap()).unwrap(), None);
         for damage in
@@ -129,5 +197,13 @@ mod tests {
             assert!(store.load(memory().period).is_err(), "{damage:?}");
         }
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_place_where_nothing_can_be_written_is_told_at_once() {
+        let file = scratch("file");
+        fs::write(&file, "").unwrap();
+        assert!(store(&file.join("below"), CounterKind::Tsc, "boot-1", "tsc").check().is_err());
+        fs::remove_file(file).unwrap();
     }
 }

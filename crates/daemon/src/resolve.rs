@@ -1,5 +1,7 @@
 //! Names to addresses, off the time path: the resolver of the C library blocks, so each look-up has a short-lived thread of its own.
+//! A name that is being looked up is not looked up again, so there are never more threads than servers.
 
+use std::collections::BTreeSet;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,12 +15,16 @@ pub(crate) struct Resolved {
     pub(crate) outcome: Result<Vec<SocketAddr>, String>,
 }
 
+/// Enough for the plug-ins of name services; what is not touched costs nothing.
+const STACK_BYTES: usize = 1 << 20;
+
 /// Starts look-ups and collects their results.
 pub(crate) struct Resolver {
     results: Receiver<Resolved>,
     sender: Sender<Resolved>,
     wake: PipeReader,
     waker: PipeWriter,
+    running: BTreeSet<String>,
 }
 
 impl Resolver {
@@ -29,25 +35,30 @@ impl Resolver {
     pub(crate) fn new() -> std::io::Result<Self> {
         let (wake, waker) = std::io::pipe()?;
         let (sender, results) = channel();
-        Ok(Resolver { results, sender, wake, waker })
+        Ok(Resolver { results, sender, wake, waker, running: BTreeSet::new() })
     }
 
-    /// Looks up the host of the server called `name`.
+    /// Looks up the host of the server called `name`, unless that is going on already.
     ///
     /// # Errors
     /// No thread could be started.
-    pub(crate) fn start(&self, name: &str, host: &str, port: u16) -> std::io::Result<()> {
+    pub(crate) fn start(&mut self, name: &str, host: &str, port: u16) -> std::io::Result<()> {
+        if self.running.contains(name) {
+            return Ok(());
+        }
         let mut waker = self.waker.try_clone()?;
         let sender = self.sender.clone();
-        let (name, host) = (name.to_owned(), host.to_owned());
+        let (asked, host) = (name.to_owned(), host.to_owned());
         let look_up = move || {
             let outcome = look_up(&host, port);
-            if sender.send(Resolved { name, outcome }).is_ok() {
+            if sender.send(Resolved { name: asked, outcome }).is_ok() {
                 // One byte a result; a pipe too full to take it is readable anyway.
                 let _ = waker.write(&[0]);
             }
         };
-        std::thread::Builder::new().name("resolve".to_owned()).stack_size(256 * 1024).spawn(look_up).map(drop)
+        std::thread::Builder::new().name("resolve".to_owned()).stack_size(STACK_BYTES).spawn(look_up)?;
+        self.running.insert(name.to_owned());
+        Ok(())
     }
 
     /// The descriptor that becomes readable when a result waits.
@@ -59,7 +70,9 @@ impl Resolver {
     pub(crate) fn take(&mut self) -> Option<Resolved> {
         let mut byte = [0];
         let _ = self.wake.read(&mut byte);
-        self.results.try_recv().ok()
+        let result = self.results.try_recv().ok()?;
+        self.running.remove(&result.name);
+        Some(result)
     }
 }
 
@@ -82,6 +95,19 @@ mod tests {
         assert_eq!(literal("192.0.2.7", 123), Some("192.0.2.7:123".parse().unwrap()));
         assert_eq!(literal("2001:db8::1", 124), Some("[2001:db8::1]:124".parse().unwrap()));
         assert_eq!(literal("ntp.example", 123), None);
+    }
+
+    #[test]
+    fn a_name_is_not_looked_up_twice_at_a_time() {
+        let mut resolver = Resolver::new().unwrap();
+        for _ in 0..50 {
+            resolver.start("the server", "localhost", 123).unwrap();
+        }
+        assert!(resolver.take().is_some());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(resolver.results.try_recv().is_err(), "one look-up, one result");
+        resolver.start("the server", "localhost", 123).unwrap();
+        assert!(resolver.take().is_some(), "afterwards it may be looked up again");
     }
 
     #[test]

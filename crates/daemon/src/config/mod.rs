@@ -5,7 +5,7 @@
 
 mod values;
 
-pub use values::{CounterChoice, FilePath, HostName, StampChoice, Switchable, Unrecognised};
+pub use values::{CounterChoice, FilePath, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised};
 
 use ffclock_estimator::ClassicConfig;
 use ffclock_source::SourceConfig;
@@ -30,7 +30,7 @@ ffclock_units::options! {
         /// A directory for recorded exchanges, one trace file for each server and start.
         record: Switchable<FilePath> = Switchable::Off;
         /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.
-        metrics: Switchable<std::net::SocketAddr> = Switchable::Off;
+        metrics: Switchable<LoopbackAddress> = Switchable::Off;
         /// How long a published estimate may be believed without a sign of life from the daemon.
         valid_for: Span = Span::from_secs(64), Span::from_secs(2) => Span::from_secs(86_400);
     }
@@ -43,6 +43,30 @@ ffclock_units::options! {
         address: HostName = HostName::unset();
         /// The server's UDP port.
         port: u16 = 123, 1 => u16::MAX;
+    }
+}
+
+impl ServerAddress {
+    /// Whether both certainly mean the same server: one address can be written in several ways, a name in capitals or not.
+    fn is_same_as(&self, other: &ServerAddress) -> bool {
+        let literal = |address: &ServerAddress| address.address.as_str().parse::<std::net::IpAddr>().ok();
+        let same = match (literal(self), literal(other)) {
+            (Some(one), Some(another)) => one == another,
+            _ => self.address.as_str().eq_ignore_ascii_case(other.address.as_str()),
+        };
+        same && self.port == other.port && !self.address.is_unset()
+    }
+}
+
+impl fmt::Display for ServerAddress {
+    /// The address as configured, with the port where it is not the usual one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (address, port) = (self.address.as_str(), self.port);
+        match (port == ServerAddress::default().port, address.contains(':')) {
+            (true, _) => f.write_str(address),
+            (false, true) => write!(f, "[{address}]:{port}"),
+            (false, false) => write!(f, "{address}:{port}"),
+        }
     }
 }
 
@@ -94,6 +118,8 @@ impl fmt::Display for ConfigError {
 
 /// At most so many servers: each has a socket and up to 1 MiB of history.
 pub const MOST_SERVERS: usize = 16;
+/// More problems than this are not told: the rest is of no help to anybody.
+pub const MOST_PROBLEMS: usize = 20;
 /// A configuration longer than this is refused unread.
 pub const LONGEST_TEXT: usize = 1 << 20;
 
@@ -163,13 +189,6 @@ impl<'t> Reader<'t> {
         if config.servers.is_empty() && self.problems.is_empty() {
             self.problem(0, "no [[server]] is configured".to_owned());
         }
-        if config.servers.len() > MOST_SERVERS {
-            self.problem(0, format!("more than {MOST_SERVERS} servers"));
-        }
-        if config.daemon.metrics.value().is_some_and(|address| !address.ip().is_loopback()) {
-            let at = self.text.find("metrics").unwrap_or(0);
-            self.problem(at, "metrics: only a loopback address is accepted".to_owned());
-        }
     }
 
     fn defaults<C>(
@@ -198,7 +217,19 @@ impl<'t> Reader<'t> {
             self.problem(value.span().start, "servers are written as [[server]]".to_owned());
             return Vec::new();
         };
-        entries.iter().filter_map(|entry| self.server(entry, source, estimator)).collect()
+        let mut servers: Vec<ServerConfig> = Vec::new();
+        for entry in entries {
+            if servers.len() == MOST_SERVERS {
+                self.problem(entry.span().start, format!("more than {MOST_SERVERS} servers"));
+                break;
+            }
+            let Some(server) = self.server(entry, source, estimator) else { continue };
+            if servers.iter().any(|other| other.address.is_same_as(&server.address)) {
+                self.problem(entry.span().start, format!("the server {} is configured twice", server.address));
+            }
+            servers.push(server);
+        }
+        servers
     }
 
     fn server(&mut self, entry: &Value<'_>, source: &SourceConfig, estimator: &ClassicConfig) -> Option<ServerConfig> {
@@ -225,20 +256,22 @@ impl<'t> Reader<'t> {
         set: &mut dyn FnMut(&str, &str) -> Result<(), OptionError>,
     ) {
         let Some(text) = scalar_text(value.get_ref()) else {
-            self.problem(at, format!("{name}: a single value is expected"));
+            self.problem(at, format!("{}: a single value is expected", excerpt(name)));
             return;
         };
         if let Err(error) = set(name, &text) {
-            let shown: String = text.chars().take(40).collect();
             let message = match error {
-                OptionError::Unknown => format!("unknown key `{}`", name.escape_default()),
-                _ => format!("{name} = \"{}\": {error}", shown.escape_default()),
+                OptionError::Unknown => format!("unknown key `{}`", excerpt(name)),
+                _ => format!("{name} = \"{}\": {error}", excerpt(&text)),
             };
             self.problem(at, message);
         }
     }
 
     fn problem(&mut self, at: usize, message: String) {
+        if self.problems.len() == MOST_PROBLEMS {
+            return;
+        }
         let line = 1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count();
         self.problems.push(Problem { line, message });
     }
@@ -256,6 +289,12 @@ impl ServerConfig {
             known => known,
         }
     }
+}
+
+/// The beginning of a text from a file, fit to be shown.
+fn excerpt(text: &str) -> String {
+    let shown: String = text.chars().take(40).collect();
+    shown.escape_default().to_string()
 }
 
 /// A TOML scalar as an option's text form.
@@ -317,8 +356,40 @@ mod tests {
         assert!(problems("server = 3\n")[0].1.contains("[[server]]"));
         assert!(problems("[[server]]\nport = 123\n")[0].1.contains("no address"));
         assert!(problems(&format!("metrics = \"192.0.2.1:80\"\n{SMALL}"))[0].1.contains("loopback"));
-        assert!(problems(&SMALL.repeat(MOST_SERVERS + 1))[0].1.contains("more than"));
+        let many: String = (0..=MOST_SERVERS).map(|n| format!("[[server]]\naddress = \"s{n}.example\"\n")).collect();
+        assert_eq!(problems(&many), [(2 * MOST_SERVERS + 1, "more than 16 servers".to_owned())]);
         assert!(problems(&" ".repeat(LONGEST_TEXT + 1))[0].1.contains("1 MiB"));
+    }
+
+    #[test]
+    fn a_server_that_is_configured_twice_is_a_mistake() {
+        for (one, another) in
+            [("192.0.2.1", "192.0.2.1"), ("ntp.example", "NTP.example"), ("2001:db8::1", "2001:db8:0::1")]
+        {
+            let text = format!("[[server]]\naddress = \"{one}\"\n[[server]]\naddress = \"{another}\"\n");
+            assert_eq!(problems(&text), [(3, format!("the server {another} is configured twice"))]);
+            let other_port = Config::parse(&format!("{text}port = 1123\n")).unwrap();
+            assert_eq!(other_port.servers.len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_server_is_called_as_it_is_configured() {
+        let named = |address: &str, port| ServerAddress { address: address.parse().unwrap(), port }.to_string();
+        assert_eq!(named("ntp.example", 123), "ntp.example");
+        assert_eq!(named("ntp.example", 1123), "ntp.example:1123");
+        assert_eq!(named("::1", 123), "::1");
+        assert_eq!(named("::1", 1123), "[::1]:1123");
+    }
+
+    #[test]
+    fn a_file_full_of_mistakes_gets_a_short_answer() {
+        let long = "k".repeat(100_000);
+        let text: String = (0..1000).map(|n| format!("{long}{n} = 1\n")).take(9).collect::<String>()
+            + &(0..1000).map(|n| format!("k{n} = 1\n")).collect::<String>();
+        let error = Config::parse(&text).unwrap_err();
+        assert_eq!(error.problems.len(), MOST_PROBLEMS);
+        assert!(error.to_string().len() < 4000, "{}", error.to_string().len());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use ffclock_counter::Choice;
 use ffclock_units::OptionValue;
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 /// Which counter to keep time with.
@@ -97,8 +98,33 @@ impl<T: fmt::Display> fmt::Display for Switchable<T> {
     }
 }
 
-impl OptionValue for Switchable<std::net::SocketAddr> {
-    const KIND: &'static str = "\"off\" or an address with a port, such as \"127.0.0.1:9975\"";
+/// An address of this host that no other host can reach, with a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopbackAddress(SocketAddr);
+
+impl LoopbackAddress {
+    /// As an address.
+    pub fn address(self) -> SocketAddr {
+        self.0
+    }
+}
+
+impl FromStr for LoopbackAddress {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        let address: SocketAddr = text.parse().map_err(|_| Unrecognised)?;
+        address.ip().is_loopback().then_some(LoopbackAddress(address)).ok_or(Unrecognised)
+    }
+}
+
+impl fmt::Display for LoopbackAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl OptionValue for Switchable<LoopbackAddress> {
+    const KIND: &'static str = "\"off\" or a loopback address with a port, such as \"127.0.0.1:9975\"";
 }
 
 impl OptionValue for Switchable<FilePath> {
@@ -195,7 +221,7 @@ mod tests {
         assert_eq!("monotonic-raw".parse::<CounterChoice>().unwrap().to_string(), "monotonic-raw");
         assert_eq!("kernel".parse::<StampChoice>().unwrap().to_string(), "kernel");
         assert_eq!("off".parse::<Switchable<FilePath>>().unwrap(), Switchable::Off);
-        assert_eq!("127.0.0.1:1".parse::<Switchable<std::net::SocketAddr>>().unwrap().to_string(), "127.0.0.1:1");
+        assert_eq!("127.0.0.1:1".parse::<Switchable<LoopbackAddress>>().unwrap().to_string(), "127.0.0.1:1");
     }
 
     #[test]
@@ -204,7 +230,9 @@ mod tests {
         assert_eq!("".parse::<HostName>(), Err(Unrecognised));
         assert_eq!("a b".parse::<HostName>(), Err(Unrecognised));
         assert_eq!("x".repeat(254).parse::<HostName>(), Err(Unrecognised));
-        assert_eq!("somewhere".parse::<Switchable<std::net::SocketAddr>>(), Err(Unrecognised));
+        for text in ["somewhere", "127.0.0.1", "192.0.2.1:80", "[::]:80"] {
+            assert_eq!(text.parse::<Switchable<LoopbackAddress>>(), Err(Unrecognised), "{text}");
+        }
         assert_eq!("".parse::<FilePath>(), Err(Unrecognised));
     }
 }

@@ -1,7 +1,11 @@
 //! Small line-based servers inside the event loop: bounded, never blocking.
+//!
+//! Whoever asks without pause gets his answers one turn of the loop after the other, and whoever does not read them waits for none but
+//! himself.
 
-use super::{Reporter, answer_line, metrics};
+use super::{Reporter, Rights, answer_line, metrics};
 use ffclock_sys::Interest;
+use ffclock_units::{Moment, Mono, Span};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -12,12 +16,22 @@ const LONGEST_REQUEST: usize = 4096;
 /// When one more connects, the oldest connection is closed.
 const MOST_CONNECTIONS: usize = 16;
 
+/// So many requests of a connection are answered in one turn.
+const MOST_ANSWERS: usize = 4;
+/// When no connection can be accepted (no descriptor is left), it is tried again after this time.
+const ACCEPT_AGAIN: Span = Span::from_secs(1);
+
 /// A socket that hands out streams.
 pub(crate) trait Accept: AsFd {
     /// What it hands out.
     type Stream: Read + Write + AsFd;
     /// The next waiting stream, set not to block.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be accepted.
     fn accept_ready(&self) -> std::io::Result<Self::Stream>;
+    /// What whoever is at the other end may ask for.
+    fn rights(stream: &Self::Stream) -> Rights;
 }
 
 impl Accept for UnixListener {
@@ -27,6 +41,9 @@ impl Accept for UnixListener {
         stream.set_nonblocking(true)?;
         Ok(stream)
     }
+    fn rights(stream: &UnixStream) -> Rights {
+        if ffclock_sys::is_own_or_root(stream.as_fd()) { Rights::Command } else { Rights::Look }
+    }
 }
 
 impl Accept for TcpListener {
@@ -35,6 +52,9 @@ impl Accept for TcpListener {
         let (stream, _) = self.accept()?;
         stream.set_nonblocking(true)?;
         Ok(stream)
+    }
+    fn rights(_: &TcpStream) -> Rights {
+        Rights::Look
     }
 }
 
@@ -47,8 +67,19 @@ pub(crate) enum Service {
     Metrics,
 }
 
+impl Service {
+    /// What ends a request.
+    fn end(self) -> &'static [u8] {
+        match self {
+            Service::Control => b"\n",
+            Service::Metrics => b"\r\n\r\n",
+        }
+    }
+}
+
 struct Connection<S> {
     stream: S,
+    rights: Rights,
     arrived: Vec<u8>,
     leaving: Vec<u8>,
     close_when_sent: bool,
@@ -59,43 +90,79 @@ pub(crate) struct Listener<L: Accept> {
     socket: L,
     service: Service,
     connections: Vec<Connection<L::Stream>>,
+    /// Nobody is accepted before.
+    paused_until: Option<Moment<Mono>>,
 }
 
 impl<L: Accept> Listener<L> {
     /// `socket` is set not to block by the caller.
     pub(crate) fn new(socket: L, service: Service) -> Self {
-        Listener { socket, service, connections: Vec::new() }
+        Listener { socket, service, connections: Vec::new(), paused_until: None }
     }
 
     /// Shows everything that the event loop must wait for.
     pub(crate) fn interests<'a>(&'a self, visit: &mut dyn FnMut(Interest<'a>)) {
-        visit(Interest::readable(self.socket.as_fd()));
+        if self.paused_until.is_none() {
+            visit(Interest::readable(self.socket.as_fd()));
+        }
         for connection in &self.connections {
             let stream = connection.stream.as_fd();
-            visit(if connection.leaving.is_empty() { Interest::readable(stream) } else { Interest::writable(stream) });
+            visit(if connection.has_more(self.service) {
+                Interest::writable(stream)
+            } else {
+                Interest::readable(stream)
+            });
         }
     }
 
+    /// When to call [`Listener::serve`] even if nothing is ready.
+    pub(crate) fn next_timeout(&self) -> Option<Moment<Mono>> {
+        self.paused_until
+    }
+
     /// Does whatever can be done without blocking: called when any of the descriptors is ready.
-    pub(crate) fn serve(&mut self, daemon: &mut dyn Reporter) {
-        while let Ok(stream) = self.socket.accept_ready() {
-            if self.connections.len() == MOST_CONNECTIONS {
-                self.connections.remove(0);
-            }
-            self.connections.push(Connection::new(stream));
+    pub(crate) fn serve(&mut self, now: Moment<Mono>, daemon: &mut dyn Reporter) {
+        if self.paused_until.is_none_or(|until| until <= now) {
+            self.accept(now);
         }
         let service = self.service;
         self.connections.retain_mut(|connection| connection.progress(service, daemon));
     }
+
+    fn accept(&mut self, now: Moment<Mono>) {
+        self.paused_until = None;
+        for _ in 0..MOST_CONNECTIONS {
+            match self.socket.accept_ready() {
+                Ok(stream) => {
+                    if self.connections.len() == MOST_CONNECTIONS {
+                        self.connections.remove(0);
+                    }
+                    self.connections.push(Connection::new(L::rights(&stream), stream));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // The one who waits would wake the loop again and again.
+                    self.paused_until = Some(now + ACCEPT_AGAIN);
+                    return;
+                }
+            }
+        }
+    }
 }
 
 impl<S: Read + Write> Connection<S> {
-    fn new(stream: S) -> Self {
-        Connection { stream, arrived: Vec::new(), leaving: Vec::new(), close_when_sent: false }
+    fn new(rights: Rights, stream: S) -> Self {
+        Connection { stream, rights, arrived: Vec::new(), leaving: Vec::new(), close_when_sent: false }
+    }
+
+    /// Whether there is something to do as soon as the peer takes more: the rest of an answer, or the next request.
+    fn has_more(&self, service: Service) -> bool {
+        !self.leaving.is_empty() || find(&self.arrived, service.end()).is_some()
     }
 
     /// Whether the connection stays open.
     fn progress(&mut self, service: Service, daemon: &mut dyn Reporter) -> bool {
+        let mut answers = 0;
         loop {
             match self.flush() {
                 Ok(true) if self.close_when_sent => return false,
@@ -103,7 +170,11 @@ impl<S: Read + Write> Connection<S> {
                 Ok(false) => return true,
                 Err(_) => return false,
             }
+            if answers == MOST_ANSWERS {
+                return true;
+            }
             if self.answer_next(service, daemon) {
+                answers += 1;
                 continue;
             }
             match self.fill() {
@@ -137,8 +208,8 @@ impl<S: Read + Write> Connection<S> {
     /// Whether a whole request had arrived and its answer is now leaving.
     fn answer_next(&mut self, service: Service, daemon: &mut dyn Reporter) -> bool {
         let answer = match service {
-            Service::Control => self.take_until(b"\n").map(|line| answer_line(&line, daemon)),
-            Service::Metrics => self.take_until(b"\r\n\r\n").map(|head| metrics::http_answer(&head, daemon)),
+            Service::Control => self.take_request(service).map(|line| answer_line(&line, self.rights, daemon)),
+            Service::Metrics => self.take_request(service).map(|head| metrics::http_answer(&head, daemon)),
         };
         let answer = match answer {
             Some(answer) => answer,
@@ -150,11 +221,15 @@ impl<S: Read + Write> Connection<S> {
         true
     }
 
-    fn take_until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
-        let at = self.arrived.windows(end.len()).position(|window| window == end)?;
-        let request = self.arrived.drain(..at + end.len()).take(at).collect();
+    fn take_request(&mut self, service: Service) -> Option<Vec<u8>> {
+        let at = find(&self.arrived, service.end())?;
+        let request = self.arrived.drain(..at + service.end().len()).take(at).collect();
         Some(request)
     }
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
 fn too_long(service: Service) -> String {
@@ -194,7 +269,7 @@ pub(super) mod tests {
         let (mut near, far) = UnixStream::pair().unwrap();
         far.set_nonblocking(true).unwrap();
         near.write_all(input).unwrap();
-        let mut connection = Connection::new(far);
+        let mut connection = Connection::new(Rights::Command, far);
         let open = connection.progress(service, &mut Idle);
         drop(connection);
         let mut answer = String::new();
@@ -211,6 +286,68 @@ pub(super) mod tests {
         assert!(lines[1].contains("not a request"));
         assert!(lines[2].contains("refused"));
         assert!(open);
+    }
+
+    #[test]
+    fn who_asks_without_pause_is_answered_turn_by_turn() {
+        let (mut near, far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        near.write_all(&b"x\n".repeat(3 * MOST_ANSWERS)).unwrap();
+        let mut connection = Connection::new(Rights::Command, far);
+        let mut buffer = [0; 4096];
+        for turn in 1..=3 {
+            assert!(connection.progress(Service::Control, &mut Idle));
+            let length = near.read(&mut buffer).unwrap();
+            let answers = buffer[..length].iter().filter(|&&byte| byte == b'\n').count();
+            assert_eq!(answers, MOST_ANSWERS, "turn {turn}");
+            assert_eq!(connection.has_more(Service::Control), turn < 3, "the loop must be woken for the rest");
+        }
+    }
+
+    #[test]
+    fn who_does_not_read_holds_up_nobody() {
+        let (mut near, far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        near.set_nonblocking(true).unwrap();
+        let mut connection = Connection::new(Rights::Command, far);
+        for _ in 0..20_000 {
+            let _ = near.write(b"{\"command\":\"status\"}\n");
+            assert!(connection.progress(Service::Control, &mut Idle));
+        }
+        let kept = connection.arrived.len() + connection.leaving.len();
+        assert!(kept < 2 * LONGEST_REQUEST, "{kept} bytes are kept for him");
+    }
+
+    #[test]
+    fn where_nobody_can_be_accepted_the_loop_is_not_woken_for_it() {
+        struct Exhausted(UnixListener);
+        impl AsFd for Exhausted {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                self.0.as_fd()
+            }
+        }
+        impl Accept for Exhausted {
+            type Stream = UnixStream;
+            fn accept_ready(&self) -> std::io::Result<UnixStream> {
+                Err(ErrorKind::OutOfMemory.into())
+            }
+            fn rights(_: &UnixStream) -> Rights {
+                Rights::Look
+            }
+        }
+        let path = std::env::temp_dir().join(format!("ffclock-exhausted-{}", std::process::id()));
+        let mut listener = Listener::new(Exhausted(UnixListener::bind(&path).unwrap()), Service::Control);
+        let waited_for = |listener: &Listener<Exhausted>| {
+            let mut count = 0;
+            listener.interests(&mut |_| count += 1);
+            count
+        };
+        let now = Moment::from_origin(Span::from_secs(5));
+        assert_eq!(waited_for(&listener), 1);
+        listener.serve(now, &mut Idle);
+        assert_eq!(waited_for(&listener), 0);
+        assert_eq!(listener.next_timeout(), Some(now + ACCEPT_AGAIN));
+        std::fs::remove_file(path).unwrap();
     }
 
     #[test]
@@ -238,7 +375,7 @@ pub(super) mod tests {
         let mut streams: Vec<_> = Vec::new();
         for _ in 0..=MOST_CONNECTIONS {
             streams.push(UnixStream::connect(&path).unwrap());
-            listener.serve(&mut Idle);
+            listener.serve(Moment::from_origin(Span::ZERO), &mut Idle);
         }
         assert_eq!(listener.connections.len(), MOST_CONNECTIONS);
         let mut rest = String::new();

@@ -1,13 +1,14 @@
 //! The two ways to look at a running daemon: a control socket with JSON lines, and metrics over HTTP on a loopback address.
 //!
-//! Both are readers: they are shown a report and can change nothing in the rooms that keep time. Everything that arrives here is
-//! untrusted: lines are bounded, connections are few, and a peer that does not read its answer is dropped.
+//! Both are readers: they are shown a report and can change nothing in the rooms that keep time. Everybody may look; a reload is for
+//! root and for the daemon's own user. Everything that arrives here is untrusted: lines are bounded, connections are few, and the
+//! oldest goes when there are too many.
 
 mod connection;
 mod metrics;
 pub mod report;
 
-pub(crate) use connection::{Accept, Listener, Service};
+pub(crate) use connection::{Listener, Service};
 
 use report::{Answer, Request};
 
@@ -22,10 +23,22 @@ pub(crate) trait Reporter {
     fn reload(&mut self) -> Result<(), String>;
 }
 
+/// What somebody may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// To be told the state.
+    Look,
+    /// To have the configuration read again as well.
+    Command,
+}
+
 /// Answers one line of the control socket; the answer ends with a newline.
-fn answer_line(line: &[u8], daemon: &mut dyn Reporter) -> String {
+fn answer_line(line: &[u8], rights: Rights, daemon: &mut dyn Reporter) -> String {
     let answer = match parse_request(line) {
         Ok(Request::Status) => Answer::Status(Box::new(daemon.status())),
+        Ok(Request::Reload) if rights == Rights::Look => {
+            Answer::Error { message: "only root and the user that ffclockd runs as may ask for a reload".to_owned() }
+        }
         Ok(Request::Reload) => match daemon.reload() {
             Ok(()) => Answer::Reloaded,
             Err(message) => Answer::Error { message },
@@ -49,6 +62,13 @@ pub fn parse_request(line: &[u8]) -> Result<Request, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reload_is_not_for_everybody() {
+        let reload = br#"{"command":"reload"}"#;
+        assert!(answer_line(reload, Rights::Look, &mut connection::tests::Idle).contains("only root"));
+        assert!(answer_line(reload, Rights::Command, &mut connection::tests::Idle).contains("refused"));
+    }
 
     #[test]
     fn requests_are_read_strictly() {

@@ -38,7 +38,7 @@ pub struct StatusReport {
     pub uptime_s: f64,
     /// The counter it keeps time with.
     pub counter: CounterReport,
-    /// Where packets are stamped: "kernel" or "user".
+    /// Where packets are stamped: "kernel" or "user", with the reason where it is not as configured: "user (the kernel refuses)".
     pub stamps: String,
     /// The file that readers map.
     pub page: String,
@@ -97,7 +97,7 @@ pub struct SourceReport {
     pub name: String,
     /// The address in use; absent before the name is resolved.
     pub address: Option<String>,
-    /// "resolving", "unreachable", "refused", "bursting" or "reachable".
+    /// "resolving", "unreachable", "refused", "waiting" or "reachable".
     pub state: String,
     /// Whether its clock is the one that is published.
     pub selected: bool,

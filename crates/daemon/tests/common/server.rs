@@ -1,7 +1,7 @@
 //! A reference server for the tests: its time is a known function of the counter, and it can be told to misbehave.
 
 use ffclock_counter::CounterKind;
-use ffclock_units::{Bound, Counter, LeapTable, Moment, Period, Span, Tai};
+use ffclock_units::{Bound, Counter, LeapTable, Moment, Period, Span, Tai, Utc};
 use ffclock_wire::{HEADER_BYTES, LeapIndicator, LogSeconds, NtpTimestamp, Packet, Version};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +21,13 @@ pub struct Truth {
 impl Truth {
     /// A truth that begins now with the system clock's time.
     pub fn beginning_now(kind: CounterKind) -> Self {
+        Self::beginning_at(kind, ffclock_sys::system_utc_now())
+    }
+
+    /// A truth in which it is `time` now.
+    pub fn beginning_at(kind: CounterKind, time: Moment<Utc>) -> Self {
         let period = ffclock_counter::nominal(kind).expect("the counter has a nominal period").period;
-        let time = LeapTable::built_in().tai_from_utc(ffclock_sys::system_utc_now());
+        let time = LeapTable::built_in().tai_from_utc(time);
         Truth { kind, origin: ffclock_counter::read_ordered(kind), time, period }
     }
 
@@ -42,6 +47,8 @@ pub struct Behaviour {
     pub lie: Span,
     pub stratum: u8,
     pub leap: LeapIndicator,
+    /// The leap seconds that it goes by.
+    pub leaps: LeapTable,
     pub reference_id: u32,
     pub root_dispersion: Bound,
     /// Answers nothing.
@@ -58,6 +65,7 @@ impl Default for Behaviour {
             lie: Span::ZERO,
             stratum: 1,
             leap: LeapIndicator::None,
+            leaps: LeapTable::built_in(),
             reference_id: u32::from_be_bytes(*b"TEST"),
             root_dispersion: Bound::of(Span::from_micros(1)),
             silent: false,
@@ -116,7 +124,7 @@ fn serve_one(socket: &UdpSocket, truth: &Truth, behaviour: &Mutex<Behaviour>) {
         return;
     }
     let told = |moment: Moment<Tai>| {
-        let utc = LeapTable::built_in().utc_from_tai(moment + behaviour.lie);
+        let utc = behaviour.leaps.utc_from_tai(moment + behaviour.lie);
         NtpTimestamp::from_server(Moment::from_origin(utc.since_origin()))
     };
     let myself = Packet {

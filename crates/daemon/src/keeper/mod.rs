@@ -1,0 +1,425 @@
+//! Keeps the time: owns the servers' clocks, chooses among them, publishes, and notices when the counter's run is broken.
+//!
+//! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes up.
+
+mod reporting;
+#[cfg(test)]
+mod tests;
+
+use crate::config::{Config, DaemonConfig, ServerConfig};
+use crate::journal::{Journal, Weight};
+use crate::leaps::{self, Vote};
+use crate::memory::{Circumstances, RateStore};
+use crate::peer::{Context, Ground, Peer};
+use crate::resolve::{Resolved, Resolver};
+use crate::selection::{Candidate, select};
+use crate::timepiece::{Host, ThisHost, Timepiece};
+use ffclock_counter::Break;
+use ffclock_page::{BootId, Publication, Reader, Writer};
+use ffclock_sys::{Mapper, PageFileError, SharedPage};
+use ffclock_trace::{Recorder, TraceHeader};
+use ffclock_units::{Counter, CounterEpoch, Estimate, LeapTable, Moment, Mono, Span, Status, Tai, Utc};
+use std::path::Path;
+
+/// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of life as well.
+const HEARTBEAT: Span = Span::from_secs(20);
+/// How often the rate is written to disk.
+const SAVING: Span = Span::from_secs(3600);
+/// The first time is sooner: a daemon that is killed in its first hour has learnt something, too.
+const FIRST_SAVING: Span = Span::from_secs(300);
+
+/// Reads the configuration again.
+pub(crate) type ReadConfig<'a> = &'a dyn Fn() -> Result<Config, String>;
+
+/// The clock of this host.
+pub(crate) struct Keeper<'a> {
+    config: DaemonConfig,
+    read_config: ReadConfig<'a>,
+    timepiece: Timepiece,
+    boot: String,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) resolver: Resolver,
+    writer: Writer<SharedPage>,
+    published: Option<Publication>,
+    selected: Option<usize>,
+    leaps: LeapTable,
+    next_heartbeat: Moment<Mono>,
+    next_saving: Moment<Mono>,
+    pub(crate) context: Context,
+}
+
+/// Why the daemon cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The counter cannot be used.
+    #[error("the counter cannot be used: {0}")]
+    Counter(#[from] ffclock_counter::NominalError),
+    /// The page cannot be made.
+    #[error("the page cannot be made: {0}")]
+    Page(#[from] PageFileError),
+    /// A file or socket cannot be made.
+    #[error("{what}: {error}")]
+    Resource {
+        /// Which.
+        what: String,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+/// Names the resource that an error is about.
+pub(crate) fn about(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> StartError {
+    move |error| StartError::Resource { what: what.to_string(), error }
+}
+
+impl<'a> Keeper<'a> {
+    /// The keeper of this host's time.
+    ///
+    /// # Errors
+    /// Something that it cannot do without could not be made.
+    pub(crate) fn start(config: Config, read_config: ReadConfig<'a>) -> Result<Self, StartError> {
+        Self::start_on(Box::new(ThisHost), config, read_config)
+    }
+
+    fn start_on(host: Box<dyn Host>, config: Config, read_config: ReadConfig<'a>) -> Result<Self, StartError> {
+        let now = ffclock_sys::mono_now();
+        let boot = crate::memory::boot_id();
+        let page = SharedPage::create(config.daemon.page.as_path())?;
+        let timepiece = Timepiece::start(host, config.daemon.counter.0, epoch_after(&page))?;
+        let mapper = Mapper::system(timepiece.kind(), timepiece.nominal.period);
+        let mut keeper = Keeper {
+            read_config,
+            peers: Vec::new(),
+            resolver: Resolver::new().map_err(about("resolver"))?,
+            writer: Writer::open(page, BootId::parse(&boot)),
+            published: None,
+            selected: None,
+            leaps: LeapTable::built_in(),
+            next_heartbeat: now,
+            next_saving: now + FIRST_SAVING,
+            context: Context { mapper, journal: Journal::new(now), now },
+            config: config.daemon,
+            timepiece,
+            boot,
+        };
+        let chosen = &keeper.timepiece.chosen;
+        tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
+        keeper.check_store();
+        for server in config.servers {
+            keeper.add_server(server);
+        }
+        Ok(keeper)
+    }
+
+    /// When something is to be done even if no packet comes.
+    pub(crate) fn next_timeout(&self) -> Moment<Mono> {
+        let servers = self.peers.iter().filter_map(Peer::next_timeout);
+        servers.chain([self.next_heartbeat]).min().unwrap_or(self.next_heartbeat)
+    }
+
+    /// The event loop woke up: everything that follows happens at `now`. A broken counter is noticed before anything is done with its
+    /// readings.
+    pub(crate) fn wake(&mut self, now: Moment<Mono>) {
+        self.context.now = now;
+        self.context.journal.set_now(now);
+        self.watch_counter();
+    }
+
+    /// Lets every server do what is due, publishes when it is time for a sign of life.
+    pub(crate) fn timeout(&mut self) {
+        let now = self.context.now;
+        let mut changed = false;
+        for server in 0..self.peers.len() {
+            if self.peers.get(server).is_some_and(|peer| peer.is_due(now)) {
+                // Replies that came while the daemon was held up count before the request is given up.
+                changed |= self.take_in(server);
+                changed |= self.peers.get_mut(server).is_some_and(|peer| peer.ask(&mut self.context));
+            }
+        }
+        self.look_up_names();
+        if changed || now >= self.next_heartbeat {
+            self.publish();
+        }
+        if now >= self.next_saving {
+            self.next_saving = now + SAVING;
+            self.save();
+        }
+    }
+
+    /// A server's socket has something.
+    pub(crate) fn readable(&mut self, server: usize) {
+        if self.take_in(server) {
+            self.publish();
+        }
+    }
+
+    /// A look-up has ended.
+    pub(crate) fn resolved(&mut self) {
+        let Some(Resolved { name, outcome }) = self.resolver.take() else { return };
+        match outcome {
+            Ok(addresses) => {
+                for peer in self.peers.iter_mut().filter(|peer| peer.name() == name) {
+                    peer.resolved(addresses.clone(), &mut self.context);
+                }
+            }
+            Err(error) => self.context.journal.warn("name look-up failed", &format!("{name}: {error}")),
+        }
+    }
+
+    /// Stops in good order: what is known of the rate and what was recorded reach the disk, readers see that nobody watches.
+    pub(crate) fn stop(&mut self) {
+        self.save();
+        self.writer.retire(Status::FreeRunning);
+        tracing::info!("stopped");
+    }
+
+    /// Takes over what has come from a server, and computes with it only if the counter ran on undisturbed until now: a break while
+    /// packets were stamped must not end in an exchange. Returns whether an estimate changed.
+    fn take_in(&mut self, server: usize) -> bool {
+        let Some(peer) = self.peers.get_mut(server) else { return false };
+        peer.receive(&mut self.context);
+        self.watch_counter();
+        self.peers.get_mut(server).is_some_and(|peer| peer.digest(&mut self.context))
+    }
+
+    fn watch_counter(&mut self) {
+        if let Err(broken) = self.timepiece.observe() {
+            self.begin_epoch(&broken);
+        }
+    }
+
+    fn begin_epoch(&mut self, broken: &Break) {
+        // Before anything else: from here on the page must not give a time.
+        self.writer.retire(Status::Unsynchronised);
+        let kind = self.timepiece.kind();
+        let past = self.timepiece.begin_epoch(broken);
+        self.published = None;
+        self.selected = None;
+        self.context.journal.warn("the counter's epoch ended", &broken.to_string());
+        // The marks of the old one belong to counter readings of before.
+        self.context.mapper = Mapper::system(self.timepiece.kind(), self.timepiece.nominal.period);
+        let ground = self.ground();
+        for peer in &mut self.peers {
+            peer.begin_epoch(ground.clone(), past, &mut self.context);
+        }
+        if self.timepiece.kind() != kind {
+            self.context.journal.warn("time is kept with another counter from now on", self.timepiece.kind().name());
+            self.record_anew();
+        }
+    }
+
+    fn ground(&self) -> Ground {
+        Ground {
+            nominal: self.timepiece.nominal.period,
+            epoch: self.timepiece.epoch,
+            stamps: self.config.stamps,
+            leaps: self.leaps,
+        }
+    }
+
+    fn add_server(&mut self, server: ServerConfig) {
+        let recorder = self.recorder(&server);
+        let remembered = self.remembered();
+        let mut peer = Peer::new(server, self.ground(), remembered, self.context.now);
+        peer.record_into(recorder);
+        peer.look_up(&mut self.resolver, &mut self.context);
+        self.peers.push(peer);
+    }
+
+    fn store(&mut self) -> Option<RateStore> {
+        let directory = self.config.state.value()?;
+        let circumstances = Circumstances {
+            counter: self.timepiece.kind(),
+            boot: self.boot.clone(),
+            clocksource: self.timepiece.clocksource(),
+        };
+        Some(RateStore::new(directory.as_path(), circumstances))
+    }
+
+    /// Says at once, and not after hours, that nothing will be remembered.
+    fn check_store(&mut self) {
+        if let Some(Err(error)) = self.store().map(|store| store.check()) {
+            self.context.journal.warn("the rate will not be remembered", &error.to_string());
+        }
+    }
+
+    fn remembered(&mut self) -> Option<ffclock_estimator::RateMemory> {
+        let store = self.store()?;
+        store.load(self.timepiece.nominal.period).unwrap_or_else(|error| {
+            self.context.journal.warn("the remembered rate cannot be read", &error.to_string());
+            None
+        })
+    }
+
+    fn recorder(&mut self, server: &ServerConfig) -> Option<Recorder> {
+        let directory = self.config.record.value()?;
+        match start_recording(directory.as_path(), server, &self.timepiece) {
+            Ok(recorder) => Some(recorder),
+            Err(error) => {
+                self.context.journal.warn("cannot record", &format!("{directory}: {error}"));
+                None
+            }
+        }
+    }
+
+    /// A trace is about one counter.
+    fn record_anew(&mut self) {
+        let mut peers = std::mem::take(&mut self.peers);
+        for peer in &mut peers {
+            peer.flush_record(&mut self.context);
+            let recorder = self.recorder(peer.config());
+            peer.record_into(recorder);
+        }
+        self.peers = peers;
+    }
+
+    fn look_up_names(&mut self) {
+        for peer in &mut self.peers {
+            if peer.wants_look_up(self.context.now) {
+                peer.look_up(&mut self.resolver, &mut self.context);
+            }
+        }
+    }
+
+    fn adopt_leaps(&mut self, now: Moment<Utc>) {
+        let heard = self.peers.iter().enumerate().filter(|(_, peer)| peer.was_heard());
+        let vote = |(server, peer): (usize, &Peer)| Vote {
+            announced: peer.announced(),
+            published: self.selected == Some(server),
+        };
+        let votes: Vec<Vote> = heard.map(vote).collect();
+        let decision = leaps::decide(self.leaps, now, &votes);
+        let journal = &mut self.context.journal;
+        if decision.is_disputed {
+            journal.notice("servers do not agree about a leap second", "");
+        }
+        if decision.is_one_too_many {
+            journal.warn("a second leap second in one run cannot be taken in: start ffclockd anew before it", "");
+        }
+        if decision.table == self.leaps {
+            return;
+        }
+        match decision.table.announced() {
+            Some(leap) => {
+                journal.notice("a leap second is announced", &format!("{:+} s at {}", leap.change, leap.utc_second))
+            }
+            None => journal.notice("the announcement of a leap second was withdrawn", ""),
+        }
+        self.leaps = decision.table;
+        for peer in &mut self.peers {
+            peer.set_leaps(decision.table);
+        }
+    }
+
+    fn publish(&mut self) {
+        let valid_for = self.config.valid_for;
+        self.next_heartbeat = self.context.now + HEARTBEAT.min(Span::from_units(valid_for.units() / 3));
+        let counter = self.timepiece.read();
+        let candidates: Vec<Candidate> = self.candidates(counter);
+        let selected = select(&candidates, self.selected);
+        if selected != self.selected {
+            self.tell_selection(selected);
+            self.selected = selected;
+        }
+        let Some((server, estimate)) = self.selected_estimate() else { return };
+        self.adopt_leaps(self.leaps.utc_from_tai(tai_at(&estimate, counter)));
+        let publication = Publication {
+            counter_id: self.timepiece.id(),
+            epoch: self.timepiece.epoch,
+            epoch_begin: self.timepiece.begin,
+            leap: self.leaps.step_around(estimate.time),
+            valid_until: counter + estimate.period.ticks_in(valid_for),
+            server,
+            estimate,
+        };
+        self.writer.publish(&publication);
+        self.published = Some(publication);
+    }
+
+    fn selected_estimate(&self) -> Option<(Option<ffclock_units::ServerIdentity>, Estimate)> {
+        let peer = self.peers.get(self.selected?)?;
+        Some((peer.server_identity(), peer.estimate()?))
+    }
+
+    fn candidates(&self, counter: Counter) -> Vec<Candidate> {
+        let clocks = self.peers.iter().enumerate();
+        let estimates = clocks.filter_map(|(server, peer)| Some((server, peer.estimate()?)));
+        let candidate = |(server, estimate): (usize, Estimate)| {
+            let age = estimate.period * (counter - estimate.counter);
+            Candidate { server, bound: estimate.bound.grown(age, estimate.bound_growth), status: estimate.status }
+        };
+        estimates.map(candidate).collect()
+    }
+
+    fn tell_selection(&mut self, selected: Option<usize>) {
+        match selected.and_then(|selected| self.peers.get(selected)) {
+            Some(peer) => self.context.journal.notice("published from now on", peer.name()),
+            None => self.context.journal.warn("no server has an estimate", ""),
+        }
+    }
+
+    fn save(&mut self) {
+        for peer in &mut self.peers {
+            peer.flush_record(&mut self.context);
+        }
+        let memory = self.selected.and_then(|selected| self.peers.get(selected)).and_then(Peer::memory);
+        let (Some(store), Some(memory)) = (self.store(), memory) else { return };
+        if let Err(error) = store.save(memory) {
+            self.context.journal.warn("the rate cannot be remembered", &error.to_string());
+        }
+    }
+
+    /// Takes over what can be changed while running, and says what cannot.
+    fn take_over(&mut self, config: Config) {
+        let journal = &mut self.context.journal;
+        if config.daemon != self.config {
+            let kind = "changes outside [[server]], [source] and [estimator] take effect with the next start";
+            journal.insist(Weight::Warning, kind, "");
+        }
+        let mut before = std::mem::take(&mut self.peers);
+        let published = self.selected.and_then(|selected| before.get(selected)).map(|peer| peer.name().to_owned());
+        for server in config.servers {
+            match before.iter().position(|peer| peer.config().address == server.address) {
+                Some(position) => {
+                    let mut peer = before.remove(position);
+                    peer.reconfigure(server);
+                    self.peers.push(peer);
+                }
+                None => self.add_server(server),
+            }
+        }
+        for mut gone in before {
+            gone.flush_record(&mut self.context);
+            self.context.journal.insist(Weight::Notice, "no longer asked", gone.name());
+        }
+        self.selected = self.peers.iter().position(|peer| Some(peer.name()) == published.as_deref());
+        self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
+        self.publish();
+    }
+}
+
+/// The time of an estimate at a reading.
+fn tai_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
+    estimate.time + estimate.period * (counter - estimate.counter)
+}
+
+/// The epoch after the one in which the page was last written. Nobody watched the counter in between.
+fn epoch_after(page: &SharedPage) -> CounterEpoch {
+    let last = Reader::new(page.words()).snapshot().map(|snapshot| snapshot.epoch());
+    last.map_or(CounterEpoch::from_raw(1), CounterEpoch::next)
+}
+
+fn start_recording(directory: &Path, server: &ServerConfig, timepiece: &Timepiece) -> std::io::Result<Recorder> {
+    std::fs::create_dir_all(directory)?;
+    let created = ffclock_sys::system_utc_now();
+    let name = format!("{}-{}", server.address.address, server.address.port).replace([':', '%'], "_");
+    let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
+    let header = TraceHeader {
+        counter: Some(timepiece.kind().name().to_owned()),
+        nominal: Some(timepiece.nominal.period),
+        created: Some(created),
+        truth: false,
+        metadata: vec![("server.0".to_owned(), name)],
+    };
+    Recorder::create(path, &header)
+}

@@ -1,0 +1,118 @@
+//! The keeper as the control socket and the metrics show it.
+
+use super::{Keeper, tai_at};
+use crate::control::Reporter;
+use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusReport};
+use crate::journal::Weight;
+use crate::peer::{Peer, Stamping};
+use ffclock_counter::read_narrowest;
+use ffclock_units::{Counter, Estimate, LeapTable, Reading};
+
+/// Brackets tried when the system clock is compared.
+const TRIES: usize = 8;
+
+impl Keeper<'_> {
+    fn clock_report(&self) -> Option<ClockReport> {
+        let publication = self.published.as_ref()?;
+        let estimate = &publication.estimate;
+        // One moment for both clocks: the middle of the narrowest bracket.
+        let pair = read_narrowest(self.timepiece.kind(), TRIES, ffclock_sys::system_utc_now);
+        let reading = reading_of(estimate, &self.leaps, pair.middle());
+        let tai = tai_at(estimate, pair.middle());
+        let ahead = self.leaps.announced().filter(|leap| leap.utc_second > reading.time.whole_seconds());
+        Some(ClockReport {
+            status: reading.status.name().to_owned(),
+            utc_ns: reading.time.since_origin().as_nanos() as i64,
+            system_clock_behind_s: (reading.time - pair.value).as_seconds(),
+            bound_s: reading.bound.as_seconds(),
+            uncertainty_s: reading.uncertainty.as_seconds(),
+            period_s: estimate.difference_period.as_seconds(),
+            rate_ppm: estimate.difference_period.relative_to(self.timepiece.nominal.period).as_ppm(),
+            rate_bound_ppm: estimate.difference_bound.as_rate().as_ppm(),
+            tai_offset_s: (tai.whole_seconds() - reading.time.whole_seconds()) as i32,
+            leap: ahead.map(|leap| (leap.utc_second, leap.change)),
+        })
+    }
+
+    fn source_reports(&self) -> Vec<SourceReport> {
+        let counter = self.timepiece.read();
+        let published = self.published.map(|publication| reading_of(&publication.estimate, &self.leaps, counter));
+        let report = |(server, peer): (usize, &Peer)| {
+            let mut report = peer.report();
+            report.selected = self.selected == Some(server);
+            if let Some(own) = peer.estimate().map(|estimate| reading_of(&estimate, &self.leaps, counter)) {
+                report.bound_s = Some(own.bound.as_seconds());
+                report.uncertainty_s = Some(own.uncertainty.as_seconds());
+                report.offset_s = published.map(|published| (own.time - published.time).as_seconds());
+            }
+            report
+        };
+        self.peers.iter().enumerate().map(report).collect()
+    }
+
+    /// Where packets are stamped: what was asked for, and what became of it.
+    fn stamps_report(&self) -> String {
+        let names = |wanted: Stamping| -> Vec<&str> {
+            self.peers.iter().filter(|peer| peer.stamping() == wanted).map(Peer::name).collect()
+        };
+        let reasons = [(Stamping::Refused, "the kernel refuses"), (Stamping::Missing, "the kernel's do not come")];
+        let mut text = self.config.stamps.to_string();
+        for (stamping, reason) in reasons {
+            let names = names(stamping);
+            if !names.is_empty() && names.len() == self.peers.len() {
+                return format!("user ({reason})");
+            }
+            if !names.is_empty() {
+                text += &format!("; user for {} ({reason})", names.join(", "));
+            }
+        }
+        text
+    }
+}
+
+impl Reporter for Keeper<'_> {
+    fn status(&self) -> StatusReport {
+        let chosen = &self.timepiece.chosen;
+        StatusReport {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_s: self.context.journal.uptime_s(),
+            counter: CounterReport {
+                name: chosen.kind.name().to_owned(),
+                reason: chosen.reason.clone(),
+                nominal_hz: self.timepiece.nominal.period.as_hertz(),
+                epoch: self.timepiece.epoch.raw(),
+            },
+            stamps: self.stamps_report(),
+            page: self.config.page.to_string(),
+            clock: self.clock_report(),
+            selected: self.selected.and_then(|selected| self.peers.get(selected)).map(|peer| peer.name().to_owned()),
+            sources: self.source_reports(),
+            events: self.context.journal.latest(),
+        }
+    }
+
+    fn reload(&mut self) -> Result<(), String> {
+        match (self.read_config)() {
+            Ok(config) => {
+                self.take_over(config);
+                Ok(())
+            }
+            Err(error) => {
+                let kind = "the new configuration is refused; the old one stays in force";
+                self.context.journal.insist(Weight::Warning, kind, &error);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The clock of an estimate at a reading.
+fn reading_of(estimate: &Estimate, leaps: &LeapTable, counter: Counter) -> Reading {
+    let age = estimate.period * (counter - estimate.counter);
+    Reading {
+        time: leaps.utc_from_tai(tai_at(estimate, counter)),
+        uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
+        bound: estimate.bound.grown(age, estimate.bound_growth),
+        status: estimate.status,
+    }
+}

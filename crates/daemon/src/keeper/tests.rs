@@ -1,0 +1,504 @@
+//! The keeper among servers and witnesses that a test commands: breaks of the counter's run, leap seconds, addresses that change.
+
+#[path = "../../tests/common/server.rs"]
+mod server;
+
+use super::*;
+use crate::control::Reporter;
+use crate::control::report::StatusReport;
+use ffclock_counter::{Choice, Chosen, CounterKind, HostReadings, Nominal, NominalError, Observation, Readings};
+use ffclock_estimator::RateMemory;
+use ffclock_page::{CounterId, ReadError};
+use ffclock_sys::{Interest, SharedPageReader};
+use ffclock_trace::TraceReader;
+use ffclock_units::{LeapAnnouncement, LeapStep, Rate, Reading, Ticks};
+use ffclock_wire::LeapIndicator;
+use server::{TestServer, Truth};
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What the rig makes of the host's witnesses.
+#[derive(Clone, Debug)]
+struct Tampering {
+    jumped: Ticks,
+    stalled_at: Option<Counter>,
+    suspended: Span,
+    clocksource: String,
+    chosen: CounterKind,
+}
+
+/// The host, but for what a test tampers with.
+#[derive(Clone)]
+struct Rig(Rc<RefCell<Tampering>>);
+
+struct RigReadings {
+    host: HostReadings,
+    rig: Rig,
+}
+
+impl Readings for RigReadings {
+    fn observe(&mut self) -> Observation {
+        let seen = self.host.observe();
+        let tampering = self.rig.0.borrow();
+        let by = tampering.suspended;
+        Observation {
+            counter: tampering.stalled_at.unwrap_or(seen.counter + tampering.jumped),
+            suspended: seen.suspended.map(|(at_least, at_most)| (at_least + by, at_most + by)),
+            ..seen
+        }
+    }
+
+    fn clocksource(&mut self) -> Option<String> {
+        Some(self.rig.0.borrow().clocksource.clone())
+    }
+}
+
+impl Host for Rig {
+    fn choose(&self, choice: Choice) -> Chosen {
+        let kind = match choice {
+            Choice::Auto => self.0.borrow().chosen,
+            Choice::Fixed(kind) => kind,
+        };
+        Chosen { kind, reason: "the test says so".to_owned(), checks: Vec::new() }
+    }
+
+    fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError> {
+        ffclock_counter::nominal(kind)
+    }
+
+    fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings> {
+        Box::new(RigReadings { host: HostReadings::new(kind), rig: self.clone() })
+    }
+}
+
+impl Rig {
+    fn new() -> Self {
+        let (jumped, clocksource) = (Ticks::ZERO, "tsc".to_owned());
+        let chosen = CounterKind::Tsc;
+        Rig(Rc::new(RefCell::new(Tampering { jumped, stalled_at: None, suspended: Span::ZERO, clocksource, chosen })))
+    }
+
+    fn tamper(&self, change: impl FnOnce(&mut Tampering)) {
+        change(&mut self.0.borrow_mut());
+    }
+}
+
+fn same_again() -> Result<Config, String> {
+    Err("there is no other configuration".to_owned())
+}
+
+static SAME_AGAIN: fn() -> Result<Config, String> = same_again;
+
+/// A keeper, its servers and its rig.
+struct Case {
+    directory: PathBuf,
+    servers: Vec<TestServer>,
+    rig: Rig,
+    keeper: Keeper<'static>,
+}
+
+impl Drop for Case {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Case {
+    fn start(name: &str, servers: Vec<TestServer>, options: &str) -> Self {
+        Self::start_remembering(name, servers, options, None)
+    }
+
+    fn start_remembering(name: &str, servers: Vec<TestServer>, options: &str, memory: Option<RateMemory>) -> Self {
+        let directory = std::env::temp_dir().join(format!("ffclock-keeper-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&directory);
+        let rig = Rig::new();
+        if let Some(memory) = memory {
+            let (boot, clocksource) = (crate::memory::boot_id(), Some("tsc".to_owned()));
+            let circumstances = Circumstances { counter: CounterKind::Tsc, boot, clocksource };
+            RateStore::new(&directory.join("state"), circumstances).save(memory).unwrap();
+        }
+        let options = options.replace("DIRECTORY", &directory.display().to_string());
+        let config = Config::parse(&config_text(&directory, &servers, &options)).unwrap();
+        let keeper = Keeper::start_on(Box::new(rig.clone()), config, &SAME_AGAIN).unwrap();
+        Case { directory, servers, rig, keeper }
+    }
+
+    /// One turn of the event loop.
+    fn turn(&mut self) {
+        let soon = ffclock_sys::mono_now() + Span::from_millis(20);
+        let mut interests: Vec<Interest<'_>> =
+            self.keeper.peers.iter().filter_map(Peer::descriptor).map(Interest::readable).collect();
+        ffclock_sys::poll(&mut interests, Some(soon.min(self.keeper.next_timeout()))).unwrap();
+        self.keeper.wake(ffclock_sys::mono_now());
+        for server in 0..self.keeper.peers.len() {
+            self.keeper.readable(server);
+        }
+        self.keeper.timeout();
+    }
+
+    fn run_until(&mut self, what: &str, pleases: impl Fn(&StatusReport) -> bool) -> StatusReport {
+        let patience = ffclock_sys::mono_now() + Span::from_secs(20);
+        loop {
+            self.turn();
+            let status = self.keeper.status();
+            if pleases(&status) {
+                return status;
+            }
+            assert!(ffclock_sys::mono_now() < patience, "never: {what}\n{status:#?}");
+        }
+    }
+
+    fn page(&self) -> SharedPageReader {
+        SharedPageReader::open(&self.directory.join("page")).unwrap()
+    }
+
+    fn reading(&self) -> Result<Reading, ReadError> {
+        let counter = self.keeper.timepiece.read();
+        Reader::new(self.page().words()).reading_at(counter, self.keeper.timepiece.id())
+    }
+
+    fn leap_step(&self) -> LeapStep {
+        Reader::new(self.page().words()).snapshot().unwrap().leap()
+    }
+
+    fn recorded(&self) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(self.directory.join("record")).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    }
+}
+
+fn config_text(directory: &Path, servers: &[TestServer], options: &str) -> String {
+    let directory = directory.display();
+    let mut text = format!(
+        "page = \"{directory}/page\"\ncontrol = \"off\"\nstate = \"{directory}/state\"\n{options}\n[source]\npoll = \"125 ms\"\n\
+         reply_timeout = \"50 ms\"\nunreachable_after = 4\nburst_count = 0\n"
+    );
+    for server in servers {
+        text += &format!("[[server]]\naddress = \"{}\"\nport = {}\n", server.address.ip(), server.address.port());
+    }
+    text
+}
+
+fn one_server(name: &str, options: &str) -> (Case, Truth) {
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let servers = vec![TestServer::start("127.0.0.1:0", truth)];
+    (Case::start(name, servers, options), truth)
+}
+
+fn used(status: &StatusReport) -> u64 {
+    status.sources.iter().map(|source| source.used).sum()
+}
+
+fn has_event(status: &StatusReport, text: &str) -> bool {
+    status.events.iter().any(|event| event.text.contains(text))
+}
+
+/// Tampers, and looks what readers and status say before and after the next exchange. Returns whether the rate was kept.
+fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
+    let period = ffclock_counter::nominal(CounterKind::Tsc).unwrap().period;
+    let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc))];
+    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
+    let mut case = Case::start_remembering(name, servers, "counter = \"tsc\"", memory);
+    let before = case.run_until("some exchanges", |status| used(status) >= 5);
+    assert!(case.keeper.peers[0].memory().is_some(), "the rate was remembered");
+    assert!(case.reading().is_ok());
+    let old_stamp = case.keeper.timepiece.read();
+    tamper(&case);
+    case.keeper.wake(ffclock_sys::mono_now());
+    assert_eq!(case.reading(), Err(ReadError::NoEstimate), "{name}: no number between break and new estimate");
+    let broken = case.keeper.status();
+    assert_eq!((broken.counter.epoch, broken.clock.is_none()), (before.counter.epoch + 1, true), "{name}");
+    assert!(has_event(&broken, said), "{name}: {:?}", broken.events);
+    let kept = case.keeper.peers[0].memory().is_some();
+    let after = case.run_until("an estimate again", |status| status.clock.is_some());
+    assert_eq!(after.counter.epoch, before.counter.epoch + 1, "one break, one epoch");
+    assert!(used(&after) > used(&before), "counts go on");
+    assert!(case.reading().is_ok());
+    let snapshot = Reader::new(case.page().words()).snapshot().unwrap();
+    assert_eq!(snapshot.reading_at(old_stamp), Err(ReadError::BeforeEpoch), "{name}");
+    kept
+}
+
+#[test]
+fn a_suspend_leaves_the_rate_and_nothing_else() {
+    let suspend = |case: &Case| case.rig.tamper(|tampering| tampering.suspended = Span::from_secs(3600));
+    assert!(breaks("suspend", suspend, "suspended for 3600 s"));
+}
+
+#[test]
+fn a_counter_that_jumps_has_no_past() {
+    for (name, jump) in [("forwards", 100_000_000), ("backwards", -100_000_000)] {
+        let jump = |case: &Case| case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(jump));
+        assert!(!breaks(name, jump, "the counter jumped by"));
+    }
+}
+
+#[test]
+fn a_counter_that_stands_still_has_no_past() {
+    let (mut case, _) = one_server("stall", "counter = \"tsc\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    let last = case.keeper.timepiece.read();
+    case.rig.tamper(|tampering| tampering.stalled_at = Some(last));
+    std::thread::sleep(Duration::from_millis(20));
+    case.keeper.wake(ffclock_sys::mono_now());
+    assert_eq!(case.reading(), Err(ReadError::NoEstimate));
+    assert!(case.keeper.peers[0].memory().is_none());
+    case.rig.tamper(|tampering| tampering.stalled_at = None);
+    case.run_until("an estimate again", |status| status.clock.is_some());
+}
+
+#[test]
+fn another_clocksource_ends_the_epoch_and_the_rate() {
+    let change = |case: &Case| {
+        case.rig.tamper(|tampering| tampering.clocksource = "hpet".to_owned());
+        // The file is read once a second.
+        std::thread::sleep(Duration::from_millis(1100));
+    };
+    assert!(!breaks("clocksource", change, "clocksource changed from tsc to hpet"));
+}
+
+#[test]
+fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
+    let (mut case, truth) = one_server("given-up", "counter = \"auto\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    case.rig.tamper(|tampering| {
+        tampering.clocksource = "hpet".to_owned();
+        tampering.chosen = CounterKind::MonotonicRaw;
+    });
+    std::thread::sleep(Duration::from_millis(1100));
+    let status =
+        case.run_until("the other counter", |status| status.counter.name == "monotonic-raw" && status.clock.is_some());
+    assert!(has_event(&status, "another counter from now on: monotonic-raw"), "{:?}", status.events);
+    let snapshot = Reader::new(case.page().words()).snapshot().unwrap();
+    assert_eq!(snapshot.counter_id(), CounterId::MonotonicRaw);
+    let now = LeapTable::built_in().utc_from_tai(truth.at(ffclock_counter::read_ordered(CounterKind::Tsc)));
+    let error = case.reading().unwrap().time - now;
+    assert!(error.abs() < Span::from_millis(5), "{error}");
+}
+
+#[test]
+fn a_trace_is_about_one_counter() {
+    let (mut case, _) = one_server("traces", "counter = \"auto\"\nrecord = \"DIRECTORY/record\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    case.rig.tamper(|tampering| {
+        tampering.clocksource = "hpet".to_owned();
+        tampering.chosen = CounterKind::MonotonicRaw;
+    });
+    std::thread::sleep(Duration::from_millis(1100));
+    case.run_until("exchanges with the other counter", |status| {
+        status.counter.name == "monotonic-raw" && used(status) >= 6
+    });
+    case.keeper.stop();
+    let counters = |path: &PathBuf| {
+        let reader = TraceReader::open(path).unwrap();
+        let counter = reader.header().counter.clone().unwrap();
+        assert!(reader.count() > 0, "{counter}");
+        counter
+    };
+    let mut counters: Vec<String> = case.recorded().iter().map(counters).collect();
+    counters.sort();
+    assert_eq!(counters, ["monotonic-raw", "tsc"]);
+}
+
+#[test]
+fn packets_on_both_sides_of_a_break_make_no_exchange() {
+    for kind in ["kernel", "user"] {
+        let (mut case, _) = one_server(&format!("straddle-{kind}"), &format!("counter = \"tsc\"\nstamps = \"{kind}\""));
+        // The first request leaves, its reply comes, and the counter jumps before the daemon looks at it.
+        case.keeper.wake(ffclock_sys::mono_now());
+        case.keeper.timeout();
+        std::thread::sleep(Duration::from_millis(40));
+        case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(100_000_000));
+        case.keeper.readable(0);
+        let status = case.keeper.status();
+        assert_eq!((status.sources[0].sent, used(&status), status.clock.is_none()), (1, 0, true), "{kind}");
+        // The jump is seen while the reply is still under way.
+        let silence = |case: &Case, silent| case.servers[0].behave(|behaviour| behaviour.silent = silent);
+        silence(&case, true);
+        case.run_until("the next request", |status| status.sources[0].sent >= 2);
+        case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(200_000_000));
+        case.keeper.wake(ffclock_sys::mono_now());
+        assert_eq!(used(&case.keeper.status()), 0, "{kind}");
+        silence(&case, false);
+        let status = case.run_until("an exchange", |status| used(status) >= 1);
+        assert!(status.sources[0].sent >= 3, "{kind}: an exchange of its own");
+        assert_eq!(status.counter.epoch, 3, "{kind}");
+    }
+}
+
+/// The end of June 2027.
+const MIDNIGHT: i64 = 1_814_400_000;
+const INSERT: LeapAnnouncement = LeapAnnouncement { utc_second: MIDNIGHT, change: 1 };
+const AHEAD: LeapStep = LeapStep { before: 37, after: 38, at: MIDNIGHT + 37 };
+
+/// Servers that live so many seconds before the midnight at which June 2027 ends.
+fn before_midnight(name: &str, count: usize, seconds: i64) -> (Case, Truth) {
+    let truth = Truth::beginning_at(CounterKind::Tsc, Moment::from_origin(Span::from_secs(MIDNIGHT - seconds)));
+    let servers = (0..count).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    (Case::start(name, servers, "counter = \"tsc\""), truth)
+}
+
+impl Case {
+    fn announce(&self, server: usize, leap: LeapIndicator) {
+        self.servers[server].behave(|behaviour| behaviour.leap = leap);
+    }
+
+    fn run_exchanges(&mut self) {
+        let before: Vec<u64> = self.keeper.status().sources.iter().map(|source| source.exchanges).collect();
+        self.run_until("an exchange with each server", |status| {
+            status.sources.iter().zip(&before).all(|(source, before)| source.exchanges > before + 1)
+        });
+    }
+}
+
+#[test]
+fn an_announced_leap_second_stands_in_the_page_until_it_is_withdrawn() {
+    let (mut case, _) = before_midnight("announced", 1, 5 * 86_400);
+    case.run_exchanges();
+    assert_eq!(case.leap_step().after, 37);
+    case.announce(0, LeapIndicator::Insert);
+    let status = case.run_until("the announcement", |status| {
+        status.clock.as_ref().is_some_and(|clock| clock.leap == Some((MIDNIGHT, 1)))
+    });
+    assert!(has_event(&status, "a leap second is announced"));
+    assert_eq!(case.leap_step(), AHEAD);
+    assert_eq!(status.clock.unwrap().tai_offset_s, 37);
+    case.announce(0, LeapIndicator::None);
+    let status =
+        case.run_until("the withdrawal", |status| status.clock.as_ref().is_some_and(|clock| clock.leap.is_none()));
+    assert!(has_event(&status, "withdrawn"));
+    assert_eq!(case.leap_step().after, 37);
+    case.announce(0, LeapIndicator::Delete);
+    case.run_exchanges();
+    assert_eq!(case.leap_step(), LeapStep { before: 37, after: 36, at: MIDNIGHT + 36 });
+}
+
+#[test]
+fn one_server_of_three_cannot_make_a_leap_second() {
+    let (mut case, _) = before_midnight("liar", 3, 5 * 86_400);
+    case.run_exchanges();
+    for liar in 0..3 {
+        case.announce(liar, LeapIndicator::Insert);
+        case.run_exchanges();
+        let status = case.keeper.status();
+        assert_eq!(case.leap_step().after, 37, "server {liar}");
+        assert!(has_event(&status, "do not agree about a leap second"));
+        case.announce(liar, LeapIndicator::None);
+        case.run_exchanges();
+    }
+    case.announce(0, LeapIndicator::Insert);
+    case.announce(2, LeapIndicator::Insert);
+    case.run_exchanges();
+    assert_eq!(case.leap_step(), AHEAD);
+}
+
+#[test]
+fn an_indicator_left_over_from_midnight_is_no_leap_second_next_month() {
+    let (mut case, _) = before_midnight("leftover", 1, -3600);
+    case.announce(0, LeapIndicator::Insert);
+    case.run_exchanges();
+    assert_eq!(case.leap_step().after, 37);
+    assert_eq!(case.keeper.status().clock.unwrap().leap, None);
+}
+
+#[test]
+fn the_clock_goes_through_a_leap_second_as_the_server_does() {
+    let (mut case, truth) = before_midnight("through", 1, 5);
+    let leaps = LeapTable::with(INSERT);
+    case.servers[0].behave(|behaviour| (behaviour.leap, behaviour.leaps) = (LeapIndicator::Insert, leaps));
+    case.run_until("the announcement", |status| {
+        status.clock.as_ref().is_some_and(|clock| clock.leap == Some((MIDNIGHT, 1)))
+    });
+    let judge = |case: &Case| {
+        let counter = case.keeper.timepiece.read();
+        let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
+        let error = reading.time - leaps.utc_from_tai(truth.at(counter));
+        assert!(error.abs() <= reading.bound.as_span(), "{error} at {:?}", reading.time);
+        reading.time
+    };
+    let mut labels = Vec::new();
+    loop {
+        case.turn();
+        labels.push(judge(&case));
+        let status = case.keeper.status();
+        let clock = status.clock.as_ref().unwrap();
+        if clock.utc_ns > (MIDNIGHT + 4) * 1_000_000_000 {
+            assert_eq!((clock.tai_offset_s, clock.leap), (38, None));
+            break;
+        }
+    }
+    assert!(labels.windows(2).any(|pair| pair[1] < pair[0]), "the second before midnight came twice");
+    // The server stops announcing what has happened: that withdraws nothing.
+    case.announce(0, LeapIndicator::None);
+    case.run_exchanges();
+    judge(&case);
+    assert_eq!(case.leap_step(), AHEAD);
+}
+
+#[test]
+fn an_address_that_cannot_be_used_does_not_hide_the_next() {
+    let (mut case, _) = one_server("addresses", "counter = \"tsc\"");
+    let good = case.servers[0].address;
+    case.servers[0].behave(|behaviour| behaviour.silent = true);
+    case.run_until("unreachable", |status| status.sources[0].state == "unreachable");
+    case.servers[0].behave(|behaviour| behaviour.silent = false);
+    // A link-local address without its link cannot be connected to.
+    let unusable = "[fe80::1]:123".parse().unwrap();
+    case.keeper.peers[0].resolved(vec![unusable, good], &mut case.keeper.context);
+    case.run_until("the good address", |status| used(status) >= 1);
+}
+
+#[test]
+fn another_address_costs_nothing_before_it_answers() {
+    let (mut case, _) = one_server("moved", "counter = \"tsc\"");
+    case.run_until("an estimate", |status| used(status) >= 3);
+    let deaf = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let addresses = vec![deaf.local_addr().unwrap()];
+    case.keeper.peers[0].resolved(addresses, &mut case.keeper.context);
+    let status = case.run_until("silence", |status| has_event(status, "does not answer"));
+    assert_eq!(status.clock.unwrap().status, "free-running");
+    assert_eq!(case.reading().unwrap().status, Status::FreeRunning);
+    assert!(case.keeper.peers[0].estimate().is_some());
+}
+
+#[test]
+fn other_options_make_another_estimator_that_knows_the_rate() {
+    let period = ffclock_counter::nominal(CounterKind::Tsc).unwrap().period;
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let servers = vec![TestServer::start("127.0.0.1:0", truth)];
+    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
+    let mut case = Case::start_remembering("options", servers, "counter = \"tsc\"", memory);
+    let before = case.run_until("some exchanges", |status| used(status) >= 5);
+    // As if the way to the server were longer by 20 ms than the way back: the clock moves by half of that.
+    let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"");
+    let changed = Config::parse(&(text + "asymmetry = \"20 ms\"\n")).unwrap();
+    case.keeper.take_over(changed);
+    assert!(case.reading().is_ok(), "what is known serves on");
+    let after = case.run_until("some more exchanges", |status| used(status) >= used(&before) + 3);
+    assert!(has_event(&after, "the estimate begins anew with other options"), "{:?}", after.events);
+    let counter = case.keeper.timepiece.read();
+    let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
+    let error = reading.time - LeapTable::built_in().utc_from_tai(truth.at(counter));
+    assert!((error.abs() - Span::from_millis(10)).abs() < Span::from_millis(2), "{error}");
+    assert!(after.clock.unwrap().rate_bound_ppm < 100.0, "the rate is still known");
+}
+
+#[test]
+fn the_system_clock_is_compared_at_one_moment() {
+    let (mut case, _) = one_server("compared", "counter = \"tsc\"");
+    case.run_until("an estimate", |status| status.clock.is_some());
+    let publication = case.keeper.published.unwrap();
+    let mut differences: Vec<f64> = (0..50)
+        .map(|_| {
+            let told = case.keeper.status().clock.unwrap().system_clock_behind_s;
+            let pair = ffclock_counter::read_narrowest(CounterKind::Tsc, 20, ffclock_sys::system_utc_now);
+            let tai = tai_at(&publication.estimate, pair.middle());
+            let ours = LeapTable::built_in().utc_from_tai(tai) - pair.value;
+            (told - ours.as_seconds()).abs()
+        })
+        .collect();
+    differences.sort_by(f64::total_cmp);
+    assert!(differences[25] < 2e-6, "the median differs by {} s", differences[25]);
+}

@@ -1,0 +1,437 @@
+//! One configured server: its link, its conversation and its estimator, and nothing that another server could disturb.
+//!
+//! Packets are taken over in two steps, [`Peer::receive`] and [`Peer::digest`], so that between the two the keeper can look whether
+//! the counter's run was broken while they were stamped.
+
+mod link;
+mod report;
+
+use crate::config::{ServerConfig, StampChoice};
+use crate::journal::{Entry, Weight};
+use crate::resolve::{Resolver, literal};
+use crate::timepiece::Past;
+use crate::wording;
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, RateMemory};
+use ffclock_source::{Event, Nonce, Reachability, Source};
+use ffclock_sys::{Mapper, SocketEvent, StampMode};
+use ffclock_trace::{Recorder, ServerIndex, TraceRow};
+use ffclock_units::{
+    CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server, ServerIdentity,
+    ServerQuality, Span, Stamp, StampLocation, Status,
+};
+use link::{BUFFER_BYTES, Link};
+pub(crate) use report::Stamping;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+/// What all servers share while something happens.
+pub(crate) struct Context {
+    /// Turns the kernel's stamps into counter readings.
+    pub(crate) mapper: Mapper,
+    /// Where to tell what happened.
+    pub(crate) journal: crate::journal::Journal,
+    /// When it happens.
+    pub(crate) now: Moment<Mono>,
+}
+
+/// What every server's clock rests on.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    pub(crate) nominal: Period,
+    pub(crate) epoch: CounterEpoch,
+    pub(crate) stamps: StampChoice,
+    pub(crate) leaps: LeapTable,
+}
+
+/// What the last exchange said.
+#[derive(Clone, Copy, Default)]
+struct LastExchange {
+    server: Option<ServerQuality>,
+    round_trip: Option<Span>,
+    /// So many exchanges in a row had a stamp of user space where one of the kernel was wanted.
+    without_kernel_stamps: u32,
+}
+
+/// What the present estimate was made with and from.
+#[derive(Clone, PartialEq)]
+struct Basis {
+    options: ClassicConfig,
+    address: Option<SocketAddr>,
+}
+
+/// What estimators counted that have been replaced.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    used: u64,
+    shifts_up: u64,
+    shifts_down: u64,
+}
+
+/// One server.
+pub(crate) struct Peer {
+    name: String,
+    config: ServerConfig,
+    ground: Ground,
+    source: Source,
+    estimator: Classic,
+    basis: Basis,
+    tally: Tally,
+    link: Option<Link>,
+    addresses: Vec<SocketAddr>,
+    /// The earliest time for the next look-up.
+    next_look_up: Option<Moment<Mono>>,
+    recorder: Option<Recorder>,
+    /// The number of the request that events are about.
+    request: u64,
+    last: LastExchange,
+    announced: Option<LeapAnnouncement>,
+}
+
+/// A name that could not be resolved, or whose addresses do not answer, is looked up again after this time at the earliest.
+const LOOK_UP_AGAIN: Span = Span::from_secs(30);
+/// Where no address can be used at all (the network is not there yet), they are tried again after this time.
+const CONNECT_AGAIN: Span = Span::from_secs(4);
+/// So much is taken from a socket in one go: whoever floods it must not keep the daemon from everything else.
+const MOST_EVENTS: usize = 64;
+/// One stamp is missing now and then, when somebody sets the system clock for instance; so many in a row are worth a word.
+const STAMPS_MISSED: u32 = 8;
+/// A system clock that shows an earlier time was never set: this program is not older. (2026-01-01)
+const EARLIEST_PRESENT: Moment<Server> = Moment::from_origin(Span::from_secs(1_767_225_600));
+
+impl Peer {
+    /// A server that has no address yet.
+    pub(crate) fn new(config: ServerConfig, ground: Ground, remembered: Option<RateMemory>, now: Moment<Mono>) -> Self {
+        let present: Moment<Server> = Moment::from_origin(ffclock_sys::system_utc_now().since_origin());
+        let source = Source::new(config.source.clone(), ground.leaps, present.max(EARLIEST_PRESENT), now);
+        Peer {
+            name: config.address.to_string(),
+            source,
+            estimator: Classic::new(config.estimator.clone(), ground.nominal, remembered),
+            basis: Basis { options: config.estimator.clone(), address: None },
+            config,
+            ground,
+            tally: Tally::default(),
+            link: None,
+            addresses: Vec::new(),
+            next_look_up: None,
+            recorder: None,
+            request: 0,
+            last: LastExchange::default(),
+            announced: None,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// Records from now on; a recording of before ends.
+    pub(crate) fn record_into(&mut self, recorder: Option<Recorder>) {
+        self.recorder = recorder;
+    }
+
+    /// The descriptor to wait for, once there is an address.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.link.as_ref().map(Link::descriptor)
+    }
+
+    /// When something is to be done even if no packet comes.
+    pub(crate) fn next_timeout(&self) -> Option<Moment<Mono>> {
+        if self.link.is_some() { Some(self.source.poll_timeout()) } else { self.next_look_up }
+    }
+
+    /// Whether a request is due, or a reply overdue.
+    pub(crate) fn is_due(&self, now: Moment<Mono>) -> bool {
+        self.link.is_some() && self.source.poll_timeout() <= now
+    }
+
+    /// Takes over what the socket has: sent stamps, replies, errors. Nothing is computed with it before [`Peer::digest`].
+    pub(crate) fn receive(&mut self, context: &mut Context) {
+        let mut buffer = [0; BUFFER_BYTES];
+        let mut has_come = false;
+        for _ in 0..MOST_EVENTS {
+            let Some(link) = &mut self.link else { return };
+            match link.next_event(&mut buffer, &mut context.mapper) {
+                Ok(Some(SocketEvent::Transmitted(sent))) => {
+                    let redeemed = link.redeem(&sent);
+                    self.tell_source(redeemed);
+                }
+                Ok(Some(SocketEvent::Received(received))) => {
+                    has_come = true;
+                    let bytes = buffer.get(..received.length).unwrap_or(&buffer);
+                    self.source.handle_packet(bytes, received.best(), context.now);
+                }
+                Ok(Some(SocketEvent::Unreachable(error))) => {
+                    self.tell(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
+                }
+                Ok(None) => {
+                    // A stamp comes before the reply. Only when the queue of stamps is empty is it certain that there is none.
+                    let redeemed = has_come.then(|| link.redeem_with_user_stamp()).flatten();
+                    self.tell_source(redeemed);
+                    return;
+                }
+                Err(error) => {
+                    self.tell(context, Weight::Warning, "cannot receive", &error.to_string());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Computes with what was received. Returns whether the estimate changed.
+    pub(crate) fn digest(&mut self, context: &mut Context) -> bool {
+        let mut changed = false;
+        while let Some(event) = self.source.poll_event() {
+            changed |= self.take_event(&event, context);
+        }
+        changed
+    }
+
+    /// Sends a request if one is due; gives up one that was not answered. Returns whether the estimate changed.
+    pub(crate) fn ask(&mut self, context: &mut Context) -> bool {
+        match ffclock_sys::random_nonce() {
+            Ok(bits) => self.source.handle_timeout(context.now, Nonce::from_random(bits)),
+            Err(error) => {
+                // A request without a secret would let anybody answer it: rather start again later.
+                self.link = None;
+                self.next_look_up = Some(context.now + LOOK_UP_AGAIN);
+                self.tell(context, Weight::Warning, "no random numbers: nothing is asked", &error.to_string());
+                return false;
+            }
+        }
+        // What was given up is the request before the one that is about to leave.
+        let changed = self.digest(context);
+        self.request = self.source.statistics().sent;
+        self.transmit(context);
+        changed
+    }
+
+    /// Finds the server's addresses: at once where the name is one, otherwise through the resolver.
+    pub(crate) fn look_up(&mut self, resolver: &mut Resolver, context: &mut Context) {
+        let address = &self.config.address;
+        if let Some(literal) = literal(address.address.as_str(), address.port) {
+            self.resolved(vec![literal], context);
+            return;
+        }
+        self.next_look_up = Some(context.now + LOOK_UP_AGAIN);
+        if let Err(error) = resolver.start(&self.name, address.address.as_str(), address.port) {
+            self.tell(context, Weight::Warning, "cannot look the name up", &error.to_string());
+        }
+    }
+
+    /// Whether it is time to call [`Peer::look_up`]: the name has no address yet, or none that answers.
+    pub(crate) fn wants_look_up(&mut self, now: Moment<Mono>) -> bool {
+        // The source says its wish once, so it is asked only when it can be granted.
+        let due = self.next_look_up.is_none_or(|earliest| now >= earliest);
+        due && (self.link.is_none() || self.source.take_resolve_wish())
+    }
+
+    /// The name now has these addresses; an address in use that is among them stays as long as it answers.
+    pub(crate) fn resolved(&mut self, addresses: Vec<SocketAddr>, context: &mut Context) {
+        let in_use = self.link.as_ref().map(Link::address);
+        self.addresses = addresses;
+        let answering = self.source.reachability() == Reachability::Reachable;
+        if !(answering && in_use.is_some_and(|address| self.addresses.contains(&address))) {
+            self.connect_next(context);
+        }
+    }
+
+    /// The estimate in the light of what the source knows: a server that does not answer leaves the clock running free.
+    pub(crate) fn estimate(&self) -> Option<Estimate> {
+        let mut estimate = self.estimator.estimate()?;
+        if self.source.reachability() != Reachability::Reachable && estimate.status != Status::Unsynchronised {
+            estimate.status = Status::FreeRunning;
+        }
+        Some(estimate)
+    }
+
+    /// Who the server follows, as it last said.
+    pub(crate) fn server_identity(&self) -> Option<ServerIdentity> {
+        self.last.server.map(|server| server.identity)
+    }
+
+    /// Whether it has said anything in this epoch of the counter.
+    pub(crate) fn was_heard(&self) -> bool {
+        self.last.server.is_some()
+    }
+
+    /// The leap second that it last announced, which may have passed.
+    pub(crate) fn announced(&self) -> Option<LeapAnnouncement> {
+        self.announced
+    }
+
+    /// The leap seconds to go by from now on.
+    pub(crate) fn set_leaps(&mut self, leaps: LeapTable) {
+        self.ground.leaps = leaps;
+        self.source.set_leaps(leaps);
+    }
+
+    /// What is worth remembering of the counter's rate.
+    pub(crate) fn memory(&self) -> Option<RateMemory> {
+        self.estimator.memory()
+    }
+
+    /// The counter began a new epoch: everything that rests on its earlier readings is void, but for what `past` leaves. Requests on
+    /// their way are forgotten, and so is whatever has come and was not yet digested.
+    pub(crate) fn begin_epoch(&mut self, ground: Ground, past: Past, context: &mut Context) {
+        self.ground = ground;
+        let memory = if past == Past::Rate { self.estimator.memory() } else { None };
+        self.replace_estimator(memory);
+        self.last = LastExchange::default();
+        self.source.retarget(context.now);
+        while self.source.poll_event().is_some() {}
+        // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket serves on.
+        if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.ground.stamps)) {
+            self.link = Some(link);
+        }
+    }
+
+    /// Takes over a changed configuration of the same server. Other options of the estimator make another estimator, with the next
+    /// exchange: what is known serves until then, and the counter's rate is known to the new one as well.
+    pub(crate) fn reconfigure(&mut self, config: ServerConfig) {
+        self.source.reconfigure(config.source.clone());
+        self.config = config;
+    }
+
+    /// Writes out what was recorded.
+    pub(crate) fn flush_record(&mut self, context: &mut Context) {
+        if let Some(Err(error)) = self.recorder.as_mut().map(Recorder::flush) {
+            self.stop_recording(context, &error.to_string());
+        }
+    }
+
+    /// Opens a link to the next address that can be used. The one in use comes last, and is opened anew as well: the host may have
+    /// another address by now, and a connected socket keeps the one that it began with.
+    fn connect_next(&mut self, context: &mut Context) {
+        let in_use = self.link.as_ref().map(Link::address);
+        let position = self.addresses.iter().position(|address| Some(*address) == in_use);
+        let mut in_turn = self.addresses.clone();
+        in_turn.rotate_left(position.map_or(0, |position| position + 1));
+        for address in in_turn {
+            match Link::open(address, self.ground.stamps) {
+                Ok(link) => return self.use_link(link, context),
+                Err(error) => {
+                    self.tell(context, Weight::Warning, "cannot use the address", &format!("{address}: {error}"))
+                }
+            }
+        }
+        self.next_look_up = self.next_look_up.max(Some(context.now + CONNECT_AGAIN));
+    }
+
+    fn use_link(&mut self, link: Link, context: &mut Context) {
+        let address = link.address();
+        if self.ground.stamps == StampChoice::Kernel && link.mode() == StampMode::User {
+            self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
+        }
+        let before = self.link.replace(link).map(|link| link.address());
+        if before != Some(address) {
+            self.tell(context, Weight::Notice, "asking", &address.to_string());
+            self.source.retarget(context.now);
+        }
+    }
+
+    fn transmit(&mut self, context: &mut Context) {
+        while let Some(transmit) = self.source.poll_transmit() {
+            let Some(link) = &mut self.link else { return };
+            match link.send(transmit, &mut context.mapper) {
+                Ok(redeemed) => self.tell_source(redeemed),
+                Err(error) => self.tell(context, Weight::Warning, "cannot send", &error.to_string()),
+            }
+        }
+    }
+
+    fn tell_source(&mut self, redeemed: Option<(ffclock_source::Ticket, Stamp)>) {
+        if let Some((ticket, stamp)) = redeemed {
+            self.source.handle_sent(ticket, stamp);
+        }
+    }
+
+    fn take_event(&mut self, event: &Event, context: &mut Context) -> bool {
+        match event {
+            Event::Exchange(exchange) => self.take_exchange(exchange, context),
+            Event::Unreachable => {
+                self.tell(context, Weight::Warning, "the server does not answer", "");
+                self.connect_next(context);
+            }
+            Event::Reachable => self.tell(context, Weight::Notice, "the server answers", ""),
+            Event::Kissed(code) => self.tell(context, Weight::Warning, "the server refuses", &code.to_string()),
+            Event::Rejected(reason) => self.tell(context, Weight::Detail, "packet turned away", reason.name()),
+            Event::Lost => {
+                self.record(None, context);
+                self.tell(context, Weight::Detail, "no reply", "");
+            }
+            Event::LeapAnnounced(leap) => self.announced = Some(*leap),
+            Event::LeapWithdrawn(_) => self.announced = None,
+        }
+        matches!(event, Event::Exchange(_) | Event::Unreachable | Event::Reachable)
+    }
+
+    /// Every request has its row, the answered ones with their exchange.
+    fn record(&mut self, exchange: Option<Exchange>, context: &mut Context) {
+        let (sequence, epoch) = (self.request, self.ground.epoch);
+        let row = TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) };
+        if let Some(Err(error)) = self.recorder.as_mut().map(|recorder| recorder.append(&row)) {
+            self.stop_recording(context, &error.to_string());
+        }
+    }
+
+    fn take_exchange(&mut self, exchange: &Exchange, context: &mut Context) {
+        self.record(Some(*exchange), context);
+        self.renew_basis(context);
+        let outcome = self.estimator.update(exchange);
+        self.last.server = Some(exchange.server);
+        self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
+        self.note_stamps(exchange, context);
+        for text in outcome.events.iter().filter_map(wording::notable) {
+            self.tell(context, Weight::Notice, text, "");
+        }
+        if let Some(text) = wording::unused(outcome.verdict) {
+            self.tell(context, Weight::Warning, text, "");
+        }
+    }
+
+    /// Another address is another server until it shows the contrary, and other options make another estimator. What was known has
+    /// served until this exchange; the counter's rate stays known.
+    fn renew_basis(&mut self, context: &mut Context) {
+        let address = self.link.as_ref().map(Link::address);
+        let basis = Basis { options: self.config.estimator.clone(), address };
+        let before = std::mem::replace(&mut self.basis, basis);
+        if before.options != self.config.estimator {
+            self.tell(context, Weight::Notice, "the estimate begins anew with other options; the rate stays known", "");
+        } else if before.address.is_none() || before.address == address {
+            return;
+        }
+        self.replace_estimator(self.estimator.memory());
+    }
+
+    fn replace_estimator(&mut self, memory: Option<RateMemory>) {
+        let summary = self.estimator.summary();
+        self.tally.used += summary.used;
+        self.tally.shifts_up += summary.shifts_up;
+        self.tally.shifts_down += summary.shifts_down;
+        self.estimator = Classic::new(self.config.estimator.clone(), self.ground.nominal, memory);
+    }
+
+    fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
+        let wanted = self.ground.stamps == StampChoice::Kernel;
+        let is_missed = [exchange.sent, exchange.received].iter().any(|stamp| stamp.location != StampLocation::Kernel);
+        let missed = &mut self.last.without_kernel_stamps;
+        *missed = if wanted && is_missed { missed.saturating_add(1) } else { 0 };
+        if *missed == STAMPS_MISSED {
+            self.tell(context, Weight::Notice, "no usable stamps come from the kernel: those of user space serve", "");
+        }
+    }
+
+    fn stop_recording(&mut self, context: &mut Context, error: &str) {
+        self.recorder = None;
+        self.tell(context, Weight::Warning, "recording stopped; what was recorded is kept", error);
+    }
+
+    fn tell(&self, context: &mut Context, weight: Weight, kind: &'static str, detail: &str) {
+        context.journal.tell(&Entry { weight, source: Some(&self.name), kind, detail });
+    }
+}

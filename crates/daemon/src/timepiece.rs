@@ -1,0 +1,144 @@
+//! The counter that time is kept with: which one, since when it has run undisturbed, and what a break leaves of its past.
+//!
+//! A break (suspend, jump, standstill, another clocksource) ends an epoch. Of all that was known only the rate may outlive it, and
+//! only a suspend leaves that alone: a counter that jumps or stands still is not what it was taken for, and the kernel's raw clock has
+//! another rate with another clocksource. With the choice left to the daemon, a changed clocksource is a reason to choose again,
+//! since the kernel gives up one that it found unsteady.
+
+use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterKind, HostReadings, Nominal, NominalError};
+use ffclock_counter::{Observation, Readings};
+use ffclock_page::CounterId;
+use ffclock_units::{Counter, CounterEpoch};
+
+/// What the machine says about its counters; a test says something else.
+pub(crate) trait Host {
+    /// Which counter to use.
+    fn choose(&self, choice: Choice) -> Chosen;
+    /// The nominal length of its tick.
+    ///
+    /// # Errors
+    /// It does not run steadily.
+    fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError>;
+    /// What shows whether its run was broken.
+    fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings>;
+}
+
+/// The machine that the daemon runs on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThisHost;
+
+impl Host for ThisHost {
+    fn choose(&self, choice: Choice) -> Chosen {
+        ffclock_counter::choose(choice)
+    }
+
+    fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError> {
+        ffclock_counter::nominal(kind)
+    }
+
+    fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings> {
+        Box::new(HostReadings::new(kind))
+    }
+}
+
+/// The readings of whichever host.
+struct Witnesses(Box<dyn Readings>);
+
+impl Readings for Witnesses {
+    fn observe(&mut self) -> Observation {
+        self.0.observe()
+    }
+
+    fn clocksource(&mut self) -> Option<String> {
+        self.0.clocksource()
+    }
+}
+
+/// What is left of a counter's past after a break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// Its rate.
+    Rate,
+    /// Nothing.
+    Nothing,
+}
+
+/// The counter in use, in its present epoch.
+pub(crate) struct Timepiece {
+    host: Box<dyn Host>,
+    choice: Choice,
+    pub(crate) chosen: Chosen,
+    pub(crate) nominal: Nominal,
+    continuity: Continuity<Witnesses>,
+    pub(crate) epoch: CounterEpoch,
+    /// A reading at or after the beginning of the epoch.
+    pub(crate) begin: Counter,
+}
+
+impl Timepiece {
+    /// Chooses a counter; its epoch begins now.
+    ///
+    /// # Errors
+    /// It does not run steadily.
+    pub(crate) fn start(host: Box<dyn Host>, choice: Choice, epoch: CounterEpoch) -> Result<Self, NominalError> {
+        let chosen = host.choose(choice);
+        let nominal = host.nominal(chosen.kind)?;
+        let continuity = watch(host.as_ref(), &chosen, nominal);
+        let begin = ffclock_counter::read_ordered(chosen.kind);
+        Ok(Timepiece { host, choice, chosen, nominal, continuity, epoch, begin })
+    }
+
+    /// Which counter it is.
+    pub(crate) fn kind(&self) -> CounterKind {
+        self.chosen.kind
+    }
+
+    /// Its name in a page.
+    pub(crate) fn id(&self) -> CounterId {
+        match self.chosen.kind {
+            CounterKind::MonotonicRaw => CounterId::MonotonicRaw,
+            CounterKind::Tsc if cfg!(target_arch = "aarch64") => CounterId::ArmVirtual,
+            CounterKind::Tsc => CounterId::Tsc,
+        }
+    }
+
+    /// Reads it.
+    pub(crate) fn read(&self) -> Counter {
+        ffclock_counter::read_ordered(self.chosen.kind)
+    }
+
+    /// What the kernel counts time by, where it can be told.
+    pub(crate) fn clocksource(&self) -> Option<String> {
+        self.host.witnesses(self.chosen.kind).clocksource()
+    }
+
+    /// Looks whether it ran on undisturbed since the last call.
+    ///
+    /// # Errors
+    /// The break, where there was one.
+    pub(crate) fn observe(&mut self) -> Result<(), Break> {
+        self.continuity.observe()
+    }
+
+    /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Says what is left of the past.
+    pub(crate) fn begin_epoch(&mut self, broken: &Break) -> Past {
+        if matches!(broken, Break::ClocksourceChanged { .. }) && self.choice == Choice::Auto {
+            self.choose_again();
+        }
+        self.epoch = self.epoch.next();
+        self.begin = self.read();
+        if matches!(broken, Break::Suspended { .. }) { Past::Rate } else { Past::Nothing }
+    }
+
+    /// A counter that cannot be measured is no better than the one in use.
+    fn choose_again(&mut self) {
+        let chosen = self.host.choose(self.choice);
+        let Ok(nominal) = self.host.nominal(chosen.kind) else { return };
+        self.continuity = watch(self.host.as_ref(), &chosen, nominal);
+        (self.chosen, self.nominal) = (chosen, nominal);
+    }
+}
+
+fn watch(host: &dyn Host, chosen: &Chosen, nominal: Nominal) -> Continuity<Witnesses> {
+    Continuity::with_readings(Witnesses(host.witnesses(chosen.kind)), chosen.kind, nominal)
+}
