@@ -45,10 +45,10 @@ pub(crate) fn run() -> Outcome {
 fn report(shown: &Shown, all: &[Shown]) -> Outcome {
     let Some(name) = shown.name.strip_suffix(KERNEL) else { return Ok(()) };
     let user = all.iter().find(|other| other.name.strip_suffix(USER) == Some(name)).and_then(|other| other.value);
-    let (unit, scale) = if shown.unit == "s" { ("us", 1e6) } else { (unit(&shown.unit), 1.0) };
     // What could not be measured has not met its goal.
-    let value = shown.value.map_or(f64::MAX, |value| value * scale);
-    let mut figure = Figure::new(format!("demo: {name}"), value, unit);
+    let value = shown.value.unwrap_or(f64::MAX);
+    let (unit, scale) = unit(shown, value);
+    let mut figure = Figure::new(format!("demo: {name}"), value * scale, unit);
     if let Some(user) = user {
         figure = figure.against("user stamps", user * scale);
     }
@@ -60,6 +60,12 @@ fn report(shown: &Shown, all: &[Shown]) -> Outcome {
     Ok(figure.report()?)
 }
 
-fn unit(text: &str) -> &'static str {
-    if text == "ppm" { "ppm" } else { "" }
+/// In which unit to tell a figure, and how many of it are in the unit of the demonstration.
+fn unit(shown: &Shown, value: f64) -> (&'static str, f64) {
+    match shown.unit.as_str() {
+        "s" if value.abs() < 1e-3 => ("us", 1e6),
+        "s" => ("s", 1.0),
+        "ppm" => ("ppm", 1.0),
+        _ => ("", 1.0),
+    }
 }
