@@ -26,7 +26,7 @@ fn settled(name: &str) -> Case {
     let section = server_section(server.address, "reply_timeout = \"50 ms\"\nunreachable_after = 4");
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
     let judge = Judge::new(&scratch, CounterKind::Tsc, truth);
-    daemon.wait_for("30 exchanges", |status| status.sources[0].used >= 30);
+    daemon.wait_for("some exchanges", |status| status.sources[0].used >= 12);
     Case { scratch, server, daemon, judge }
 }
 
@@ -129,7 +129,7 @@ fn a_lie_about_the_dispersion_stays_within_what_it_claims() {
     });
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("") + &server_section(server.address, "")));
     let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
-    daemon.wait_for("20 exchanges", |status| status.sources[0].used >= 20);
+    daemon.wait_for("some exchanges", |status| status.sources[0].used >= 8);
     let (reading, error) = judge.watch(Duration::from_millis(300)).unwrap();
     assert!(reading.bound >= Bound::of(Span::from_millis(15)), "{reading:?} {error}");
 }

@@ -62,12 +62,12 @@ fn records_replay_to_what_was_published() {
     let record = scratch.path().join("record");
     let top = scratch.daemon_section(&format!("counter = \"tsc\"\nrecord = \"{}\"", record.display()));
     let mut daemon = Daemon::start(&scratch, &(top + &server_section(server.address, "")));
-    daemon.wait_for("30 exchanges", |status| status.sources[0].used >= 30);
+    daemon.wait_for("some exchanges", |status| status.sources[0].used >= 10);
     daemon.signal("TERM");
     assert!(daemon.wait());
     let file = std::fs::read_dir(&record).unwrap().next().unwrap().unwrap().path();
     let rows: Vec<_> = TraceReader::open(&file).unwrap().map(|row| row.unwrap()).collect();
     let exchanges = rows.iter().filter(|row| row.exchange.is_some()).count();
-    assert!(exchanges >= 30, "{exchanges}");
+    assert!(exchanges >= 10, "{exchanges}");
     assert!(rows.windows(2).all(|pair| pair[0].sequence < pair[1].sequence));
 }

@@ -92,6 +92,8 @@ pub struct StampedSocket {
     peer: Option<SocketAddr>,
     mode: StampMode,
     ledger: Ledger,
+    /// Whether the kernel's count began anew at some time, so that a stamp may belong to a packet of before.
+    is_renumbered: bool,
     /// Made before the latest packet was sent.
     last_sent: Option<Mark>,
     /// Whether ICMP messages come through the error queue, so that the errors of calls tell nothing new.
@@ -146,6 +148,7 @@ impl StampedSocket {
             peer,
             mode,
             ledger: Ledger::default(),
+            is_renumbered: false,
             last_sent: None,
             queues_errors,
             pending: None,
@@ -254,6 +257,7 @@ impl StampedSocket {
 
     fn restart_numbers(&mut self) -> io::Result<()> {
         self.ledger.restart_keys();
+        self.is_renumbered = true;
         number_packets(&self.socket)
     }
 
@@ -318,7 +322,7 @@ impl StampedSocket {
     ) -> Option<SocketEvent> {
         let packet = self.ledger.find(entry.data).filter(|_| entry.info == AT_DRIVER)?;
         let stamp = stamped.ok_or(StampDiscarded::Missing).and_then(|stamped| mapper.map_sent(stamped, packet.before));
-        if stamp == Err(StampDiscarded::BeforeReading) {
+        if stamp == Err(StampDiscarded::BeforeReading) && self.is_renumbered {
             // Of a packet that had this number before the count began anew: the right one is still to come.
             return None;
         }

@@ -2,7 +2,7 @@
 
 use crate::config::StampChoice;
 use ffclock_source::{Ticket, Transmit};
-use ffclock_sys::{Mapper, SendId, SocketEvent, StampMode, StampedSocket};
+use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampDiscarded, StampMode, StampedSocket, Transmitted};
 use ffclock_units::Stamp;
 use std::io;
 use std::net::SocketAddr;
@@ -23,6 +23,10 @@ pub(super) struct Link {
     socket: StampedSocket,
     address: SocketAddr,
     in_flight: Option<InFlight>,
+    /// When the latest request was handed over, by the stamp of user space.
+    asked_at: Option<Stamp>,
+    /// Whether the kernel's stamp of that request contradicts the order of events.
+    is_contradicted: bool,
 }
 
 impl Link {
@@ -35,7 +39,13 @@ impl Link {
             StampChoice::Kernel => StampMode::Kernel,
             StampChoice::User => StampMode::User,
         };
-        Ok(Link { socket: StampedSocket::connect(address, mode)?, address, in_flight: None })
+        Ok(Link {
+            socket: StampedSocket::connect(address, mode)?,
+            address,
+            in_flight: None,
+            asked_at: None,
+            is_contradicted: false,
+        })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -57,6 +67,7 @@ impl Link {
     /// The kernel does not take it; it counts as lost then.
     pub(super) fn send(&mut self, transmit: Transmit, mapper: &mut Mapper) -> io::Result<Option<(Ticket, Stamp)>> {
         let sent = self.socket.send(&transmit.bytes, mapper)?;
+        (self.asked_at, self.is_contradicted) = (Some(sent.user), false);
         if self.mode() == StampMode::User {
             return Ok(Some((transmit.ticket, sent.user)));
         }
@@ -73,9 +84,21 @@ impl Link {
     }
 
     /// The stamp of a request, now that the kernel's has come or proved useless.
-    pub(super) fn redeem(&mut self, sent: &ffclock_sys::Transmitted) -> Option<(Ticket, Stamp)> {
+    pub(super) fn redeem(&mut self, sent: &Transmitted) -> Option<(Ticket, Stamp)> {
         let request = self.in_flight.take_if(|request| request.id == sent.id)?;
+        self.is_contradicted = matches!(sent.stamp, Err(StampDiscarded::BeforeReading | StampDiscarded::AfterReading));
         Some((request.ticket, sent.stamp.unwrap_or(request.user_stamp)))
+    }
+
+    /// When a packet came. The kernel's stamp goes by a clock that may not be the one we read (a simulator stands between, or a fault
+    /// is injected). It is not used when the one of the request proved wrong, or when it says that the reply came before the request
+    /// was made: a little of that error would go unnoticed, and the round trip would seem shorter than it can be.
+    pub(super) fn stamp_of(&self, received: &Received) -> Stamp {
+        let too_early = |stamp: &Stamp| self.asked_at.is_some_and(|asked| !stamp.counter.is_after(asked.counter));
+        match received.kernel {
+            Ok(stamp) if !self.is_contradicted && !too_early(&stamp) => stamp,
+            _ => received.user,
+        }
     }
 
     /// The stamp of a request for which the kernel gave none: the one of user space is earlier, so it only lengthens the round trip,

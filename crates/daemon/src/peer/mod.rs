@@ -162,8 +162,9 @@ impl Peer {
                 }
                 Ok(Some(SocketEvent::Received(received))) => {
                     has_come = true;
+                    let stamp = link.stamp_of(&received);
                     let bytes = buffer.get(..received.length).unwrap_or(&buffer);
-                    self.source.handle_packet(bytes, received.best(), context.now);
+                    self.source.handle_packet(bytes, stamp, context.now);
                 }
                 Ok(Some(SocketEvent::Unreachable(error))) => {
                     self.tell(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());

@@ -1,6 +1,7 @@
 //! What the tests of the daemon share: a server that can misbehave, a daemon in a directory of its own, a reader of its page.
 #![expect(dead_code, reason = "each test file uses a part of it")]
 
+pub mod interpose;
 pub mod server;
 
 use ffclock_counter::CounterKind;
@@ -68,11 +69,17 @@ pub struct Daemon {
 
 impl Daemon {
     pub fn start(scratch: &Scratch, config: &str) -> Self {
+        Self::start_in(scratch, config, &[])
+    }
+
+    /// Starts it with additions to its environment.
+    pub fn start_in(scratch: &Scratch, config: &str, environment: &[(&str, PathBuf)]) -> Self {
         let path = scratch.write_config(config);
         let log = std::fs::File::options().create(true).append(true).open(scratch.path().join("log"));
         let child = Command::new(env!("CARGO_BIN_EXE_ffclockd"))
             .arg("--config")
             .arg(path)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stderr(log.expect("a log file"))
             .spawn()
@@ -138,6 +145,18 @@ impl Drop for Daemon {
     }
 }
 
+/// The page, as soon as there is one.
+pub fn page_reader(scratch: &Scratch) -> SharedPageReader {
+    let start = Instant::now();
+    loop {
+        match SharedPageReader::open(&scratch.page()) {
+            Ok(page) => return page,
+            Err(error) => assert!(start.elapsed() < Duration::from_secs(10), "no page: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Reads the page as a client does, and holds every reading against the truth.
 pub struct Judge {
     page: SharedPageReader,
@@ -148,14 +167,7 @@ pub struct Judge {
 
 impl Judge {
     pub fn new(scratch: &Scratch, kind: CounterKind, truth: Truth) -> Self {
-        let start = Instant::now();
-        loop {
-            match SharedPageReader::open(&scratch.page()) {
-                Ok(page) => return Judge { page, kind, truth, readings: 0 },
-                Err(error) => assert!(start.elapsed() < Duration::from_secs(10), "no page: {error}"),
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        Judge { page: page_reader(scratch), kind, truth, readings: 0 }
     }
 
     /// One reading, if there is an estimate. Panics when the truth is outside the bound.
