@@ -88,12 +88,12 @@ impl Estimator for Classic {
 
     fn memory(&self) -> Option<RateMemory> {
         let long = self.long.present();
-        let measured = self.now.is_some_and(|now| now.past >= YOUNG) && long.error <= self.thresholds.local_quality;
-        if !measured {
-            return self.remembered;
-        }
-        let bound = Rate::from_fraction(self.proof.rates().reach(long.rate));
-        Some(RateMemory { period: self.period_at(long.rate), bound })
+        let measured = self.now.filter(|now| now.past >= YOUNG).map(|_| {
+            let bound = Rate::from_fraction(self.proof.rates().reach(long.rate));
+            RateMemory { period: self.period_at(long.rate), bound }
+        });
+        // A short run is better than nothing, but it does not replace what a longer one found out.
+        if long.error <= self.thresholds.local_quality { measured } else { self.remembered.or(measured) }
     }
 
     fn restart(&mut self) {
