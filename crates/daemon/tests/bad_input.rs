@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::server::{TestServer, Truth};
+use common::server::{Behaviour, TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_counter::CounterKind;
 use ffclock_daemon::control::report::Answer;
@@ -88,19 +88,21 @@ fn a_server_that_jumps_is_not_followed() {
 
 #[test]
 fn a_server_out_of_order_is_lost_not_believed() {
+    let mut case = settled("out-of-order");
     for (reason, spoil) in [
-        ("stratum", (|behaviour| behaviour.stratum = 16) as fn(&mut common::server::Behaviour)),
+        ("stratum", (|behaviour| behaviour.stratum = 16) as fn(&mut Behaviour)),
         ("unsynchronised", |behaviour| behaviour.leap = LeapIndicator::Unsynchronised),
         ("root-distance", |behaviour| behaviour.root_dispersion = Bound::of(Span::from_secs(5))),
     ] {
-        let mut case = settled(reason);
         assert_eq!(case.rejected(reason), 0);
         case.server.behave(spoil);
         case.wait_rejected(reason);
         case.daemon.wait_for("free running", |status| {
             status.clock.as_ref().is_some_and(|clock| clock.status == "free-running")
         });
-        case.judge.watch(Duration::from_millis(200)).unwrap();
+        case.judge.watch(Duration::from_millis(100)).unwrap();
+        case.server.behave(|behaviour| *behaviour = Behaviour::default());
+        case.daemon.wait_for("the server again", |status| status.sources[0].state == "reachable");
     }
 }
 
@@ -188,16 +190,73 @@ fn what_cannot_start_says_why() {
     }
 }
 
+/// Whether a test may mount a file system of its own.
+fn may_mount(directory: &std::path::Path) -> bool {
+    let mount = format!("mount -t tmpfs -o size=4k none {}", directory.display());
+    let tried = std::process::Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
+    tried.is_ok_and(|output| output.status.success())
+}
+
 #[test]
 fn a_full_disk_ends_the_recording_and_nothing_else() {
     let scratch = Scratch::new("full-disk");
     let record = scratch.path().join("record");
-    // A directory that cannot be made: its parent is a file.
-    std::fs::write(&record, "").unwrap();
+    std::fs::create_dir(&record).unwrap();
+    if !may_mount(&record) {
+        println!("SKIP: no file system may be mounted here, so none can be filled");
+        return;
+    }
     let truth = Truth::beginning_now(CounterKind::Tsc);
     let server = TestServer::start("127.0.0.1:0", truth);
-    let top = scratch.daemon_section(&format!("record = \"{}/below\"", record.display()));
+    let name = record.display();
+    // A disk of its own with room for one page of memory, which the record of some seconds fills.
+    let mount = format!("mount -t tmpfs -o size=4k none {name}");
+    let top = scratch.daemon_section(&format!("counter = \"tsc\"\nrecord = \"{name}\""));
+    let config = top + &server_section(server.address, "");
+    let daemon = Daemon::start_after(
+        &scratch,
+        &config,
+        &format!("exec unshare -rm sh -c '{mount} && exec \"$0\" \"$@\"' \"$0\" \"$@\""),
+    );
+    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let status = daemon
+        .wait_for("the end of the recording", |status| status.events.iter().any(|event| event.text.contains("record")));
+    let used = status.sources[0].used;
+    daemon.wait_for("more exchanges", |status| status.sources[0].used > used + 4);
+    judge.watch(Duration::from_millis(100)).unwrap();
+}
+
+#[test]
+fn a_place_that_cannot_be_written_ends_the_recording_and_nothing_else() {
+    let scratch = Scratch::new("no-place");
+    let file = scratch.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    // Directories that cannot be made: their parent is a file.
+    let below = file.display();
+    let top = scratch.daemon_section(&format!("record = \"{below}/record\""));
+    let top = top.replace("state\"", "file/state\"");
     let daemon = Daemon::start(&scratch, &(top + &server_section(server.address, "")));
     let status = daemon.wait_for("an estimate", |status| status.clock.is_some());
-    assert!(status.events.iter().any(|event| event.text.contains("cannot record")), "{:?}", status.events);
+    for expected in ["cannot record", "the rate will not be remembered"] {
+        assert!(status.events.iter().any(|event| event.text.contains(expected)), "{expected}: {:?}", status.events);
+    }
+}
+
+#[test]
+fn a_flood_of_packets_holds_up_nothing_but_itself() {
+    let case = settled("flood");
+    case.server.behave(|behaviour| behaviour.flood = 20_000);
+    let wrong = |case: &Case| case.rejected("wrong-origin");
+    let before = wrong(&case);
+    case.daemon.wait_for("the flood", |status| {
+        status.sources[0].rejected.iter().any(|(name, count)| name == "wrong-origin" && *count > before + 1000)
+    });
+    for _ in 0..20 {
+        assert!(case.daemon.status().is_some(), "the daemon answers while it is flooded");
+    }
+    case.server.behave(|behaviour| behaviour.flood = 0);
+    let used = case.daemon.status().unwrap().sources[0].used;
+    case.daemon.wait_for("exchanges again", |status| status.sources[0].used > used + 3);
 }

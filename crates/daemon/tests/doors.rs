@@ -9,6 +9,8 @@ use ffclock_daemon::control::report::Answer;
 use ffclock_trace::TraceReader;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 fn free_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
@@ -50,9 +52,122 @@ fn a_second_daemon_is_refused() {
     let config = scratch.daemon_section("") + &server_section(server.address, "");
     let mut first = Daemon::start(&scratch, &config);
     first.wait_for("an answer", |_| true);
-    let mut second = Daemon::start(&scratch, &config);
-    assert!(!second.wait());
+    // By the page where they share it, also without a control socket; otherwise by that.
+    let without_control = config.replace("/control\"", "/other\"").replace("control = ", "control = \"off\" #");
+    let other_page = config.replace("/page\"", "/other-page\"");
+    for (text, reason) in [
+        (&config, "is being written by another daemon"),
+        (&without_control, "is being written by another daemon"),
+        (&other_page, "another ffclockd is running"),
+    ] {
+        let said = refused(&scratch, text);
+        assert!(said.contains(reason), "{reason}: {said}");
+    }
     assert!(first.is_running());
+    assert!(first.status().is_some(), "its control socket is still there");
+}
+
+/// Starts a daemon that must not start, and returns what it says.
+fn refused(scratch: &Scratch, config: &str) -> String {
+    let path = scratch.path().join("refused.toml");
+    std::fs::write(&path, config).unwrap();
+    let daemon = std::process::Command::new(env!("CARGO_BIN_EXE_ffclockd")).arg("--config").arg(path).output().unwrap();
+    assert!(!daemon.status.success());
+    String::from_utf8_lossy(&daemon.stderr).into_owned()
+}
+
+#[test]
+fn what_stands_in_the_way_is_named_and_left_alone() {
+    let scratch = Scratch::new("in-the-way");
+    let plain = scratch.path().join("plain");
+    std::fs::write(&plain, "precious").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (plain_path, port) = (plain.display(), taken.local_addr().unwrap().port());
+    let server = "[[server]]\naddress = \"192.0.2.1\"\n";
+    let section = |rest: &str| scratch.daemon_section(rest) + server;
+    let control = section("").replace("/control\"", "/plain\"");
+    let below_a_file = section("").replace("/page\"", "/plain/page\"");
+    let directory = section("").replace("/page\"", "\"");
+    for (text, expected) in [
+        (control, format!("control socket {plain_path}: something else is there that is not a socket")),
+        (below_a_file, "the page cannot be made".to_owned()),
+        (directory, "is not a regular file".to_owned()),
+        (section(&format!("metrics = \"127.0.0.1:{port}\"")), format!("metrics on 127.0.0.1:{port}: ")),
+    ] {
+        let said = refused(&scratch, &text);
+        assert!(said.contains(&expected), "{expected}: {said}");
+    }
+    assert_eq!(std::fs::read_to_string(&plain).unwrap(), "precious");
+    assert!(!scratch.path().join("control").exists(), "a daemon that does not start leaves no socket behind");
+}
+
+#[test]
+fn without_descriptors_left_the_daemon_rests() {
+    let scratch = Scratch::new("descriptors");
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let config = scratch.daemon_section("counter = \"tsc\"") + &server_section(server.address, "");
+    let daemon = Daemon::start_after(&scratch, &config, "ulimit -n 16");
+    daemon.wait_for("an estimate", |status| status.clock.is_some());
+    let visitors: Vec<_> = (0..40).map(|_| UnixStream::connect(scratch.path().join("control")).unwrap()).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let before = daemon.processor_ticks();
+    std::thread::sleep(Duration::from_secs(1));
+    let used = daemon.processor_ticks() - before;
+    assert!(used < 30, "{used} of 100 ticks of processor time, for visitors who cannot be let in");
+    drop(visitors);
+    daemon.wait_for("an answer", |_| true);
+}
+
+#[test]
+fn the_daemon_sleeps_between_its_polls() {
+    let scratch = Scratch::new("sleeps");
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let section = server_section(server.address, "burst_count = 0").replace("125 ms", "16 s");
+    let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
+    daemon.wait_for("an estimate", |status| status.clock.is_some());
+    std::thread::sleep(Duration::from_millis(100));
+    let sleeps = || daemon.process_status("voluntary_ctxt_switches:");
+    let before = sleeps();
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(sleeps() - before <= 1, "woken {} times within 2 s, with a poll of 16 s", sleeps() - before);
+}
+
+#[test]
+fn sixteen_servers_are_asked() {
+    let scratch = Scratch::new("sixteen");
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let servers: Vec<_> = (0..16).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
+    let sections: String =
+        servers.iter().map(|server| server_section(server.address, "").replace("125 ms", "500 ms")).collect();
+    let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &sections));
+    daemon.wait_for("exchanges with all", |status| {
+        status.sources.len() == 16 && status.sources.iter().all(|source| source.used >= 2)
+    });
+}
+
+#[test]
+fn servers_come_and_go_with_the_configuration() {
+    let scratch = Scratch::new("come-and-go");
+    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let servers = [(); 3].map(|()| TestServer::start("127.0.0.1:0", truth));
+    let config = |which: &[usize]| {
+        let sections: String = which.iter().map(|&server| server_section(servers[server].address, "")).collect();
+        scratch.daemon_section("counter = \"tsc\"") + &sections
+    };
+    let daemon = Daemon::start(&scratch, &config(&[0, 1]));
+    let before = daemon.wait_for("exchanges with both", |status| status.sources.iter().all(|source| source.used >= 3));
+    scratch.write_config(&config(&[2, 1]));
+    assert_eq!(daemon.ask("{\"command\":\"reload\"}"), Some(Answer::Reloaded));
+    let after = daemon.wait_for("the new one", |status| status.sources.iter().all(|source| source.used >= 1));
+    let names: Vec<&str> = after.sources.iter().map(|source| source.name.as_str()).collect();
+    let port = |server: usize| servers[server].address.port();
+    assert_eq!(names, [format!("127.0.0.1:{}", port(2)), format!("127.0.0.1:{}", port(1))]);
+    assert!(after.sources[1].used >= before.sources[1].used, "the one that stayed lost nothing");
+    assert!(after.clock.is_some());
+    scratch.write_config(&(config(&[1]) + &server_section(servers[1].address, "")));
+    assert!(
+        matches!(daemon.ask("{\"command\":\"reload\"}"), Some(Answer::Error { message }) if message.contains("twice"))
+    );
 }
 
 #[test]

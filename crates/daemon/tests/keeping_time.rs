@@ -75,7 +75,9 @@ fn the_better_of_two_servers_is_published() {
     let vague = TestServer::start("127.0.0.1:0", truth);
     let exact = TestServer::start("127.0.0.1:0", truth);
     vague.behave(|behaviour| behaviour.root_dispersion = ffclock_units::Bound::of(Span::from_millis(20)));
-    let config = scratch.daemon_section("") + &server_section(vague.address, "") + &server_section(exact.address, "");
+    let patience = "reply_timeout = \"50 ms\"\nunreachable_after = 4";
+    let sections = [vague.address, exact.address].map(|address| server_section(address, patience));
+    let config = scratch.daemon_section("") + &sections.concat();
     let daemon = Daemon::start(&scratch, &config);
     let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
     let name = format!("127.0.0.1:{}", exact.address.port());

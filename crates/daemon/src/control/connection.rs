@@ -122,14 +122,17 @@ impl<L: Accept> Listener<L> {
 
     /// Does whatever can be done without blocking: called when any of the descriptors is ready.
     pub(crate) fn serve(&mut self, now: Moment<Mono>, daemon: &mut dyn Reporter) {
-        if self.paused_until.is_none_or(|until| until <= now) {
-            self.accept(now);
-        }
-        let service = self.service;
+        let all_in = self.paused_until.is_some_and(|until| until > now) || self.let_in();
+        let (service, before) = (self.service, self.connections.len());
         self.connections.retain_mut(|connection| connection.progress(service, daemon));
+        if !all_in {
+            // Who waits outside would wake the loop again and again, unless there is room now.
+            self.paused_until = (self.connections.len() == before).then_some(now + ACCEPT_AGAIN);
+        }
     }
 
-    fn accept(&mut self, now: Moment<Mono>) {
+    /// Whether nobody was left outside for want of descriptors.
+    fn let_in(&mut self) -> bool {
         self.paused_until = None;
         for _ in 0..MOST_CONNECTIONS {
             match self.socket.accept_ready() {
@@ -139,14 +142,10 @@ impl<L: Accept> Listener<L> {
                     }
                     self.connections.push(Connection::new(L::rights(&stream), stream));
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(_) => {
-                    // The one who waits would wake the loop again and again.
-                    self.paused_until = Some(now + ACCEPT_AGAIN);
-                    return;
-                }
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
             }
         }
+        true
     }
 }
 

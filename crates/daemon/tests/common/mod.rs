@@ -74,12 +74,24 @@ impl Daemon {
 
     /// Starts it with additions to its environment.
     pub fn start_in(scratch: &Scratch, config: &str, environment: &[(&str, PathBuf)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ffclockd"));
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Self::run(command, scratch, config)
+    }
+
+    /// Starts it through a shell that runs these commands first.
+    pub fn start_after(scratch: &Scratch, config: &str, commands: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{commands} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_ffclockd")]);
+        Self::run(command, scratch, config)
+    }
+
+    fn run(mut command: Command, scratch: &Scratch, config: &str) -> Self {
         let path = scratch.write_config(config);
         let log = std::fs::File::options().create(true).append(true).open(scratch.path().join("log"));
-        let child = Command::new(env!("CARGO_BIN_EXE_ffclockd"))
+        let child = command
             .arg("--config")
             .arg(path)
-            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stderr(log.expect("a log file"))
             .spawn()
@@ -117,6 +129,21 @@ impl Daemon {
             Answer::Status(report) => Some(*report),
             other => panic!("not a status: {other:?}"),
         }
+    }
+
+    /// The number after `field` in what the kernel says about the process.
+    pub fn process_status(&self, field: &str) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");
+        let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("the kernel tells it");
+        line.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
+    }
+
+    /// Processor time used so far, in clock ticks (1/100 s).
+    pub fn processor_ticks(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("the daemon runs");
+        // After the name in parentheses: utime and stime are the 12th and 13th of the fields (proc(5)).
+        let fields = text.rsplit(')').next().expect("a name in parentheses").split_ascii_whitespace();
+        fields.skip(11).take(2).map(|number| number.parse::<u64>().expect("a number")).sum()
     }
 
     /// The log so far.

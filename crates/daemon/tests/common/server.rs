@@ -57,6 +57,8 @@ pub struct Behaviour {
     pub before: Vec<fn(&Packet, &Packet) -> Vec<u8>>,
     /// How often the reply is sent.
     pub copies: usize,
+    /// So many packets that answer nothing are sent in place of a reply, as fast as they can be.
+    pub flood: usize,
 }
 
 impl Default for Behaviour {
@@ -71,6 +73,7 @@ impl Default for Behaviour {
             silent: false,
             before: Vec::new(),
             copies: 1,
+            flood: 0,
         }
     }
 }
@@ -121,6 +124,12 @@ fn serve_one(socket: &UdpSocket, truth: &Truth, behaviour: &Mutex<Behaviour>) {
     let behaviour = behaviour.lock().expect("no panic in the tests").clone();
     let Ok(request) = Packet::decode(&buffer[..length]) else { return };
     if behaviour.silent {
+        return;
+    }
+    for _ in 0..behaviour.flood {
+        let _ = socket.send_to(&[0x24; HEADER_BYTES], from);
+    }
+    if behaviour.flood > 0 {
         return;
     }
     let told = |moment: Moment<Tai>| {
