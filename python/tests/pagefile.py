@@ -21,6 +21,7 @@ _MISSING: Final = _WORD - 1
 _CHECK_SEED: Final = 0x6666636C6F636B31
 _SLOTS: Final = 32
 _STRIDE: Final = 32
+_TAG: Final = 6
 _LATEST: Final = 7
 
 UNSYNCHRONISED, WARMING_UP, FREE_RUNNING, SYNCHRONISED = 1, 2, 3, 4
@@ -71,50 +72,71 @@ def _period_parts(period: Fraction) -> tuple[int, int]:
     raise ValueError(period)
 
 
-def _sum(sequence: int, words: list[int]) -> int:
-    return (_CHECK_SEED + sequence + sum(words)) % _WORD
+def _sum(words: list[int]) -> int:
+    return (_CHECK_SEED + sum(words)) % _WORD
 
 
 def _header(boot: int | None) -> dict[int, int]:
     bits = 2**128 - 1 if boot is None else boot
     words = [int.from_bytes(b"ffclock\0", "little"), 1, 8 * _PAGE_WORDS, bits >> 64, bits % _WORD]
-    return dict(enumerate([*words, _sum(0, words)]))
+    return dict(enumerate([*words, _sum(words)]))
 
 
 def _per_tick(growth: Fraction, period: Fraction) -> int:
     return ceil(growth * period * 2**96)
 
 
+def _tag(estimate: Estimate) -> int:
+    """The counter and its epoch, as a slot and the header name them."""
+    return estimate.counter_id | estimate.epoch << 8
+
+
+def _error(nanoseconds: int) -> int:
+    """An error figure, and the unit that a reader's rounding may take away."""
+    return ceil(Fraction(nanoseconds, SECOND) * 2**32) + 1
+
+
+def _window(estimate: Estimate) -> int:
+    """For how many ticks nothing special happens."""
+    if estimate.window is not None:
+        return estimate.window
+    if estimate.status == UNSYNCHRONISED or (estimate.counter - estimate.epoch_begin) % _WORD >> 63:
+        return 0
+    ticks = estimate.valid_ticks + 1
+    to_leap = _LEAP_AT - Fraction(estimate.tai_ns, SECOND)
+    return min(ticks, floor(to_leap / estimate.period)) if to_leap > 0 else ticks
+
+
 def _slot(sequence: int, estimate: Estimate) -> list[int]:
     mantissa, shift = _period_parts(estimate.period)
     difference_mantissa, difference_shift = _period_parts(estimate.difference_period)
     tai_s, fraction_ns = divmod(estimate.tai_ns, SECOND)
-    utc_s = tai_s - (36 if tai_s < _LEAP_AT else 37)
+    offset = 36 if tai_s < _LEAP_AT else 37
     slot = [0] * 24
     slot[0] = sequence
-    slot[1] = estimate.status | estimate.counter_id << 8 | shift << 16 | difference_shift << 24
+    slot[1] = shift | difference_shift << 8 | estimate.status << 16 | offset << 32
     slot[2] = estimate.counter
-    slot[3] = estimate.valid_ticks + 1 if estimate.window is None else estimate.window
-    slot[4] = utc_s % _WORD
+    slot[3] = _window(estimate)
+    slot[4] = (tai_s - offset) % _WORD
     slot[5] = floor(Fraction(fraction_ns, SECOND) * _WORD)
     slot[6] = mantissa
-    slot[7] = ceil(Fraction(estimate.bound_ns, SECOND) * 2**32)
+    slot[7] = _error(estimate.bound_ns)
     slot[8] = _per_tick(estimate.bound_growth, estimate.period)
-    slot[9] = ceil(Fraction(estimate.uncertainty_ns, SECOND) * 2**32)
+    slot[9] = _error(estimate.uncertainty_ns)
     slot[10] = _per_tick(estimate.uncertainty_growth, estimate.period)
-    slot[11] = estimate.epoch
-    slot[12] = _sum(sequence, slot[1:12])
+    slot[11] = _tag(estimate)
+    slot[12] = _sum(slot[0:12])
     slot[13] = estimate.epoch_begin
     slot[14] = (estimate.counter + estimate.valid_ticks) % _WORD
-    slot[15] = tai_s % _WORD
-    slot[16] = _LEAP_AT
-    slot[17] = 36 | 37 << 32
-    slot[18] = difference_mantissa
-    slot[19] = ceil(estimate.difference_bound * _WORD)
+    slot[15] = difference_mantissa
+    slot[16] = ceil(estimate.difference_bound * _WORD)
+    slot[17] = _sum([slot[0], slot[1], slot[11], *slot[13:17]])
+    slot[18] = _LEAP_AT
+    slot[19] = 36 | 37 << 32
     slot[20] = ceil(estimate.bound_growth * _WORD)
     slot[21] = ceil(estimate.uncertainty_growth * _WORD)
     slot[22] = _MISSING
-    slot[23] = _sum(sequence, slot[1:23])
+    slot[23] = _sum(slot[0:23])
     return slot
 
 
@@ -124,7 +146,7 @@ def page_words(estimate: Estimate | None, sequence: int = 2, boot: int | None = 
     if estimate is not None:
         begin = _SLOTS + ((sequence >> 1) & 1) * _STRIDE
         words |= {begin + place: word for place, word in enumerate(_slot(sequence, estimate))}
-        words[_LATEST] = sequence
+        words |= {_TAG: _tag(estimate), _LATEST: sequence}
     return words
 
 

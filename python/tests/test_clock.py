@@ -31,6 +31,7 @@ from pagefile import (
 import ffclock
 
 STUB = Path(ffclock.__file__).with_name("_ffclock.pyi")
+CPU_COUNTER, FOREIGN_COUNTER = (3, 1) if os.uname().machine == "aarch64" else (1, 3)
 
 
 @pytest.fixture(name="page")
@@ -182,8 +183,7 @@ def test_an_empty_page_becomes_readable(tmp_path: Path) -> None:
 
 
 def test_a_page_about_a_counter_that_is_not_here_is_named(tmp_path: Path) -> None:
-    foreign = 1 if os.uname().machine == "aarch64" else 3
-    clock = ffclock.Clock.open(write_page(tmp_path / "page", Estimate.present(counter_id=foreign)))
+    clock = ffclock.Clock.open(write_page(tmp_path / "page", Estimate.present(counter_id=FOREIGN_COUNTER)))
     with pytest.raises(ffclock.PageError, match="the page is about the counter"):
         clock.now()
 
@@ -230,9 +230,23 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
             assert place >= 13, "a word that an ordinary reading uses"
 
 
+def test_an_interval_asks_for_the_check_word_of_its_own_words_only(page: Path) -> None:
+    clock = ffclock.Clock.open(page)
+    first, second = clock.stamp(), clock.stamp()
+    sound = page_words(Estimate.present())
+    whole = clock.elapsed(first, second).ns
+    for place in range(1, 24):
+        overwrite(page, sound | {64 + place: sound[64 + place] ^ 1 << 20})
+        if place in {1, 11, 13, 14, 15, 16, 17}:
+            with pytest.raises(ffclock.PageError):
+                clock.elapsed(first, second)
+        else:
+            assert clock.elapsed(first, second).ns == whole, place
+
+
 def test_wait_returns_at_once_when_the_bound_is_good(page: Path) -> None:
     clock = ffclock.Clock.open(page)
-    assert clock.wait_until(0.001).bound_ns <= 1_000_000
+    assert clock.wait_until(0.001, 30.0).bound_ns <= 1_000_000
     assert clock.wait_until(bound=0.001, timeout=0.0).bound_ns <= 1_000_000
 
 
@@ -246,6 +260,18 @@ def test_wait_ends_when_time_is_up(page: Path) -> None:
     assert isinstance(caught.value, ffclock.FfclockError)
 
 
+def test_wait_ends_when_the_page_is_damaged_behind_its_back(tmp_path: Path) -> None:
+    """The plain way to the time does not look at what is damaged here; a reading of this package does."""
+    path = write_page(tmp_path / "page", Estimate.present(counter_id=CPU_COUNTER))
+    clock = ffclock.Clock.open(path)
+    sound = page_words(Estimate.present(counter_id=CPU_COUNTER, counter=clock.stamp().raw))
+    overwrite(path, sound)
+    assert clock.status == "synchronised"
+    overwrite(path, sound | {64 + 20: sound[64 + 20] ^ 1})
+    with pytest.raises(ffclock.WaitTimeoutError, match="check sum"):
+        clock.wait_until(bound=0.01, timeout=0.15)
+
+
 def test_wait_lets_other_threads_publish(tmp_path: Path) -> None:
     """The thread that makes the page better can only run if the waiting one has let go of the interpreter."""
     path = write_page(tmp_path / "page", Estimate.present(bound_ns=50_000_000))
@@ -253,7 +279,7 @@ def test_wait_lets_other_threads_publish(tmp_path: Path) -> None:
     timer = threading.Timer(0.1, lambda: write_page(path, Estimate.present(), sequence=4))
     timer.start()
     assert clock.wait_until(bound=0.001, timeout=30.0).bound_ns <= 1_000_000
-    timer.join()
+    timer.join(timeout=30)
 
 
 @pytest.mark.parametrize(("bound", "timeout"), [(-1.0, None), (float("nan"), None), (1.0, -1.0), (1.0, float("nan"))])
@@ -263,7 +289,8 @@ def test_wait_refuses_what_makes_no_sense(page: Path, bound: float, timeout: flo
 
 
 def test_wait_can_be_interrupted(page: Path) -> None:
-    script = f"import ffclock; c = ffclock.Clock.open({str(page)!r}); print('waiting', flush=True); c.wait_until(1e-9)"
+    # Without a timeout of its own a child that is deaf to the interrupt would outlive the test.
+    script = f"import ffclock; c = ffclock.Clock.open({str(page)!r}); print('waiting', flush=True); c.wait_until(1e-9, 20.0)"
     # Not from the directory of the sources, where the compiled part need not be.
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=page.parent) as child:
@@ -282,11 +309,11 @@ def test_one_clock_serves_many_threads(page: Path) -> None:
     def read(into: list[int]) -> None:
         into += [clock.now().utc_ns for _ in range(2000)]
 
-    threads = [threading.Thread(target=read, args=(into,)) for into in times]
+    threads = [threading.Thread(target=read, args=(into,), daemon=True) for into in times]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(timeout=60)
     assert all(into == sorted(into) and len(into) == 2000 for into in times)
 
 

@@ -28,10 +28,10 @@ def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pyt
 def test_example_runs(ahead: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FFCLOCK_PAGE", str(write_page(tmp_path / "page", Estimate.present(bound_ns=900_000))))
     command = [sys.executable, str(PACKAGE / "examples" / "deadline.py"), ahead]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith(verdict)
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.startswith(verdict)
 
 
 def test_stub_and_compiled_part_agree(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy.stubtest", "ffclock._ffclock"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=300)
     assert done.returncode == 0, done.stdout

@@ -3,13 +3,16 @@
 use crate::errors::{self, WaitTimeoutError};
 use crate::values::{Interval, Reading, Stamp};
 use core::time::Duration;
-use ffclock_client::{Bound, ReadError, Status};
+use ffclock_client::{Bound, ReadError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Instant;
 
-/// How long a wait lasts before it looks whether the program was interrupted.
-const SLICE: Duration = Duration::from_millis(100);
+/// How often a wait looks at the clock, and whether the program was interrupted. The client's own wait judges by readings that are
+/// not those given out here: a page damaged since it was verified would be good enough for one and refused by the other.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Epochs end once in a while; that one ends between stamp and snapshot this many times in a row does not happen.
 const ATTEMPTS: usize = 3;
 
@@ -60,20 +63,19 @@ impl Clock {
     fn wait_until(&self, py: Python<'_>, bound: f64, timeout: Option<f64>) -> PyResult<Reading> {
         let limit = Bound::from_seconds(checked("bound", bound)?);
         // More than Duration holds is for ever, too.
-        let mut rest = match timeout {
+        let patience = match timeout {
             Some(seconds) => Duration::try_from_secs_f64(checked("timeout", seconds)?).unwrap_or(Duration::MAX),
             None => Duration::MAX,
         };
+        let begin = Instant::now();
         loop {
-            let slice = rest.min(SLICE);
-            match py.detach(|| self.0.wait_until(limit, slice)) {
-                Ok(_) => {
-                    if let Some(reading) = self.look().ok().filter(|reading| reading.is_within(limit)) {
-                        return Ok(reading);
-                    }
-                }
-                Err(error) if slice == rest => return Err(timed_out(bound, error.last)),
-                Err(_) => rest = rest.saturating_sub(slice),
+            let last = match self.look() {
+                Ok(reading) if reading.is_within(limit) => return Ok(reading),
+                last => last,
+            };
+            match patience.checked_sub(begin.elapsed()) {
+                Some(rest) if !rest.is_zero() => py.detach(|| thread::sleep(rest.min(PAUSE))),
+                _ => return Err(timed_out(bound, last)),
             }
             py.check_signals()?;
         }
@@ -120,11 +122,7 @@ fn checked(name: &str, seconds: f64) -> PyResult<f64> {
     Err(PyValueError::new_err(format!("{name} must be a number of seconds that is not negative, not {seconds}")))
 }
 
-fn timed_out(bound: f64, last: Result<ffclock_client::Reading, ReadError>) -> PyErr {
-    let state = match last {
-        Ok(reading) if reading.status == Status::Unsynchronised => "it is unsynchronised".to_owned(),
-        Ok(reading) => format!("its bound is {}", reading.bound),
-        Err(error) => error.to_string(),
-    };
+fn timed_out(bound: f64, last: Result<Reading, ReadError>) -> PyErr {
+    let state = last.map_or_else(|error| error.to_string(), |reading| reading.shortcoming());
     WaitTimeoutError::new_err(format!("the clock did not come within a bound of {bound} s in time: {state}"))
 }

@@ -44,6 +44,14 @@ impl Reading {
     pub(crate) fn is_within(&self, bound: Bound) -> bool {
         self.status != Status::Unsynchronised && self.bound <= bound
     }
+
+    /// Why it is not good enough, in words.
+    pub(crate) fn shortcoming(&self) -> String {
+        match self.status {
+            Status::Unsynchronised => "it is unsynchronised".to_owned(),
+            _ => format!("its bound is {}", self.bound),
+        }
+    }
 }
 
 #[pymethods]
