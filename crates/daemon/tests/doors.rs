@@ -70,8 +70,9 @@ fn a_second_daemon_is_refused() {
 /// Starts a daemon that must not start, and returns what it says.
 fn refused(scratch: &Scratch, config: &str) -> String {
     let path = scratch.path().join("refused.toml");
-    std::fs::write(&path, config).unwrap();
-    let daemon = std::process::Command::new(env!("CARGO_BIN_EXE_ffclockd")).arg("--config").arg(path).output().unwrap();
+    std::fs::write(&path, config).expect("the configuration can be written");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ffclockd"));
+    let daemon = command.arg("--config").arg(path).output().expect("ffclockd starts");
     assert!(!daemon.status.success());
     String::from_utf8_lossy(&daemon.stderr).into_owned()
 }

@@ -132,6 +132,11 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 fn prepare_output(path: &Path) -> Result<PathBuf, Failure> {
     fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))?;
     for stamps in [Stamps::Kernel, Stamps::User] {
+        // The page of an earlier run would serve until the daemon's first estimate, and it is about another truth.
+        let page = stage::page_path(path, stamps);
+        if page.exists() {
+            fs::remove_file(&page)?;
+        }
         let recorded = stage::record_path(path, stamps);
         if recorded.exists() {
             fs::remove_dir_all(&recorded)?;
@@ -238,7 +243,7 @@ fn write_results(output: &Path, observed: &[Observed; 2], summary: &Summary<'_>)
 
 /// Round trips and their running minimum, from what the daemon itself recorded.
 fn exchanges_csv(recorded: &Path) -> Result<String, Failure> {
-    let mut text = String::from("t_s,round_trip_s,floor_s,used\n");
+    let mut text = String::from("t_s,round_trip_s,floor_s\n");
     let Some(file) = fs::read_dir(recorded)?.next() else {
         return Ok(text);
     };
@@ -253,7 +258,7 @@ fn exchanges_csv(recorded: &Path) -> Result<String, Failure> {
         let round_trip = away - (exchange.server_out - exchange.server_in);
         floor = floor.min(round_trip);
         let t_s = (nominal * (exchange.received.counter - start)).as_seconds();
-        let _ = writeln!(text, "{t_s:.6},{:.12},{:.12},true", round_trip.as_seconds(), floor.as_seconds());
+        let _ = writeln!(text, "{t_s:.6},{:.12},{:.12}", round_trip.as_seconds(), floor.as_seconds());
     }
     Ok(text)
 }
@@ -278,5 +283,22 @@ fn draw_report(args: &Args, output: &Path) -> Result<(), Failure> {
         }
         Ok(status) => Err(format!("the report was not drawn: {status}").into()),
         Err(error) => Err(format!("{}: {error}", python.display()).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_an_earlier_run_is_taken_for_this_one() {
+        let output = std::env::temp_dir().join(format!("ffclock-demo-output-{}", std::process::id()));
+        let recorded = stage::record_path(&output, Stamps::Kernel);
+        fs::create_dir_all(&recorded).unwrap();
+        let leftovers = [stage::page_path(&output, Stamps::User), recorded.join("a.fftrace")];
+        leftovers.iter().for_each(|path| fs::write(path, "").unwrap());
+        prepare_output(&output).unwrap();
+        assert!(leftovers.iter().all(|path| !path.exists()));
+        fs::remove_dir_all(output).unwrap();
     }
 }

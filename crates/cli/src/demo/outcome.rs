@@ -72,6 +72,7 @@ pub(super) fn figures(observed: &Observed, schedule: &Schedule) -> Vec<Figure> {
         ),
         Figure::new(name("time to the first reading within 10 us"), first_under(10e-6), "s"),
         Figure::new(name("rate error of the difference clock at the end"), rate, "ppm"),
+        Figure::new(name("readings refused after the first"), Some(observed.refused as f64), ""),
         Figure::new(name("comparisons"), Some(observed.samples.len() as f64), ""),
     ]
 }
@@ -112,6 +113,7 @@ pub(super) fn table(figures: &[Figure]) -> String {
     for figure in figures {
         let value = figure.value.map_or("-".to_owned(), |value| shown(value, figure.unit));
         let goal = match (figure.goal, figure.met) {
+            (Some(goal), _) if figure.value.is_none() => format!("at most {}: not measured", shown(goal, figure.unit)),
             (Some(goal), Some(true)) => format!("at most {}: met", shown(goal, figure.unit)),
             (Some(goal), _) => format!("at most {}: NOT MET", shown(goal, figure.unit)),
             _ => String::new(),
@@ -161,6 +163,8 @@ mod tests {
         let missed = Figure::new("x".into(), Some(2e-6), "s").at_most(1.5e-6);
         assert_eq!(missed.met, Some(false));
         assert!(table(&[missed]).contains("NOT MET"));
-        assert_eq!(Figure::new("x".into(), None, "s").at_most(1.0).met, Some(false));
+        let absent = Figure::new("x".into(), None, "s").at_most(1.0);
+        assert_eq!(absent.met, Some(false));
+        assert!(table(&[absent]).contains("not measured"));
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Observed {
     clock: Clock,
     /// All comparisons so far.
     pub(super) samples: Vec<Sample>,
-    /// Readings that the page refused, by the reason.
+    /// How often the page refused a reading after it had given one.
     pub(super) refused: u64,
 }
 
@@ -55,7 +55,7 @@ impl Observed {
         let look = self.look(reference);
         let estimate = self.clock.snapshot().ok().and_then(|snapshot| snapshot.estimate());
         let (Ok(reading), Some(estimate)) = (self.clock.at(look.stamp), estimate) else {
-            self.refused += 1;
+            self.refused += u64::from(!self.samples.is_empty());
             return;
         };
         let error = reading.time - look.truth;

@@ -138,7 +138,7 @@ impl Stage {
         client.release()?;
         let log = stage.log("ffclockd-user");
         let task = Task { name: "ffclockd with user stamps", command: &second, log: &log, rights: Rights::None };
-        let other = Worker::join(&task, &client)?;
+        let other = Worker::beside(&client, &task)?;
         stage.server = Some(server);
         stage.daemons = vec![client, other];
         Ok(stage)

@@ -52,6 +52,7 @@ pub(crate) struct Task<'a> {
 pub(crate) struct Worker {
     child: Child,
     name: String,
+    network: Network,
 }
 
 impl Worker {
@@ -64,7 +65,7 @@ impl Worker {
             starter.args(["unshare", "--net"]);
         }
         starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
-        let mut worker = Worker::spawn(task, starter)?;
+        let mut worker = Worker::spawn(task, starter, network)?;
         if network == Network::Own {
             worker.wait_for_own_network()?;
         }
@@ -86,21 +87,25 @@ impl Worker {
     }
 
     /// Starts a task at once, in the network of a running worker.
-    pub(crate) fn join(task: &Task<'_>, host: &Worker) -> Result<Worker, Failure> {
+    pub(crate) fn beside(host: &Worker, task: &Task<'_>) -> Result<Worker, Failure> {
         let mut starter = Command::new("setpriv");
-        starter.args(["--pdeathsig", "KILL", "nsenter", "--target", &host.pid().to_string(), "--net"]);
+        starter.args(["--pdeathsig", "KILL"]);
+        // Where it is the network of everybody, there is nothing to enter, and perhaps no right to.
+        if host.network == Network::Own {
+            starter.args(["nsenter", "--target", &host.pid().to_string(), "--net"]);
+        }
         starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
-        let mut worker = Worker::spawn(task, starter)?;
+        let mut worker = Worker::spawn(task, starter, host.network)?;
         worker.release()?;
         Ok(worker)
     }
 
-    fn spawn(task: &Task<'_>, mut starter: Command) -> Result<Worker, Failure> {
+    fn spawn(task: &Task<'_>, mut starter: Command, network: Network) -> Result<Worker, Failure> {
         let output = File::create(task.log).map_err(|error| format!("{}: {error}", task.log.display()))?;
         let errors = output.try_clone()?;
         starter.stdin(Stdio::piped()).stdout(output).stderr(errors);
         let child = starter.spawn().map_err(|error| format!("cannot start {}: setpriv: {error}", task.name))?;
-        Ok(Worker { child, name: task.name.to_owned() })
+        Ok(Worker { child, name: task.name.to_owned(), network })
     }
 
     /// Lets a prepared worker run.
