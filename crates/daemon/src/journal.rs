@@ -70,7 +70,8 @@ impl Journal {
     }
 
     fn write(&mut self, entry: &Entry<'_>, left_out: u64) {
-        let source = entry.source.unwrap_or_default();
+        let source = entry.source;
+        let left_out = (left_out > 0).then_some(left_out);
         let detail = if entry.detail.is_empty() { String::new() } else { format!(": {}", one_line(entry.detail)) };
         let text = format!("{}{detail}", entry.kind);
         match entry.weight {

@@ -41,3 +41,57 @@ pub(crate) fn unused(verdict: Verdict) -> Option<&'static str> {
         Verdict::Rejected(Rejection::ServerBackwards) => Some("the server replied before it received"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_explained() {
+        let document = include_str!("../../../docs/operations.md");
+        let events = [
+            Event::FloorShiftUp,
+            Event::FloorShiftDown,
+            Event::RateInsane,
+            Event::OffsetInsane,
+            Event::ServerStepAccepted,
+            Event::IdentityChanged,
+            Event::WanderExceeded,
+            Event::MemoryDropped,
+            Event::AsymmetryContradicted,
+            Event::Restarted,
+            Event::WarmupEnded,
+        ];
+        let rejections = [
+            Rejection::OutOfOrder,
+            Rejection::NegativeRoundTrip,
+            Rejection::RoundTripTooLong,
+            Rejection::ServerBackwards,
+        ];
+        let verdicts = [Verdict::FloorOnly, Verdict::Contradiction];
+        let unused = verdicts.into_iter().chain(rejections.map(Verdict::Rejected)).filter_map(unused);
+        let told: Vec<&str> = events.into_iter().filter_map(notable).chain(unused).collect();
+        assert_eq!(told.len(), 17);
+        for text in told {
+            assert!(document.contains(text), "docs/operations.md does not explain: {text}");
+        }
+    }
+
+    /// Kinds of events are literals in the arguments of few functions: found in the text of the program, sought in the document.
+    #[test]
+    fn every_kind_of_event_is_explained() {
+        let document = include_str!("../../../docs/operations.md");
+        let program = [include_str!("keeper/mod.rs"), include_str!("keeper/reporting.rs"), include_str!("peer/mod.rs")];
+        let mut kinds = 0;
+        for line in program.iter().flat_map(|text| text.lines()) {
+            let marks =
+                ["journal.warn(\"", "journal.notice(\"", "Warning, \"", "Notice, \"", "Detail, \"", "let kind = \""];
+            let Some(rest) = marks.iter().find_map(|mark| line.split(mark).nth(1)) else { continue };
+            let kind = rest.split('"').next().unwrap_or_default().split(": user space").next().unwrap_or_default();
+            let kind = kind.split(": those of").next().unwrap_or_default();
+            assert!(document.contains(kind), "docs/operations.md does not explain: {kind}");
+            kinds += 1;
+        }
+        assert!(kinds > 25, "{kinds} kinds found");
+    }
+}

@@ -121,6 +121,7 @@ fn exposition(status: &StatusReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::connection::tests::Idle;
+    use super::super::report::ClockReport;
     use super::*;
 
     #[test]
@@ -131,6 +132,35 @@ mod tests {
         assert!(body.ends_with("# EOF\n"));
         assert!(body.contains("\nffclock_synchronised 0\n"));
         assert!(!body.contains("bound_seconds 0"), "what is not known is absent, not zero");
+    }
+
+    #[test]
+    fn every_metric_stands_in_the_document() {
+        let document = include_str!("../../../../docs/operations.md");
+        let text = exposition(&full_report());
+        let families: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        assert_eq!(families.len(), 21, "{families:?}");
+        for family in families {
+            let (name, kind) = family.split_once(' ').unwrap();
+            let sample = if kind == "counter" { format!("`{name}_total`") } else { format!("`{name}`") };
+            assert!(document.contains(&sample), "docs/operations.md does not explain {sample}");
+        }
+    }
+
+    fn full_report() -> StatusReport {
+        let clock = ClockReport {
+            status: "synchronised".into(),
+            utc_ns: 0,
+            system_clock_behind_s: 0.0,
+            bound_s: 0.0,
+            uncertainty_s: 0.0,
+            period_s: 1e-9,
+            rate_ppm: 0.0,
+            rate_bound_ppm: 0.0,
+            tai_offset_s: 37,
+            leap: None,
+        };
+        StatusReport { clock: Some(clock), ..Idle.status() }
     }
 
     #[test]
