@@ -10,7 +10,7 @@ use crate::config::{Config, DaemonConfig, ServerConfig};
 use crate::journal::{Journal, Weight};
 use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
-use crate::peer::{Context, Ground, Peer};
+use crate::peer::{Beginning, Context, Ground, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
 use crate::selection::{Candidate, select};
 use crate::timepiece::{Host, ThisHost, Timepiece};
@@ -27,6 +27,8 @@ const HEARTBEAT: Span = Span::from_secs(20);
 const SAVING: Span = Span::from_secs(3600);
 /// The first time is sooner: a daemon that is killed in its first hour has learnt something, too.
 const FIRST_SAVING: Span = Span::from_secs(300);
+/// Breaks of the counter that follow each other more closely have something wrong with the counter for their cause.
+const BREAKS_APART: Span = Span::from_secs(16);
 
 /// Reads the configuration again.
 pub(crate) type ReadConfig<'a> = &'a dyn Fn() -> Result<Config, String>;
@@ -43,6 +45,7 @@ pub(crate) struct Keeper<'a> {
     published: Option<Publication>,
     selected: Option<usize>,
     leaps: LeapTable,
+    last_break: Option<Moment<Mono>>,
     next_heartbeat: Moment<Mono>,
     next_saving: Moment<Mono>,
     pub(crate) context: Context,
@@ -95,6 +98,7 @@ impl<'a> Keeper<'a> {
             published: None,
             selected: None,
             leaps: LeapTable::built_in(),
+            last_break: None,
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
             context: Context { mapper, journal: Journal::new(now), now },
@@ -198,14 +202,20 @@ impl<'a> Keeper<'a> {
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
         self.context.mapper = Mapper::system(self.timepiece.kind(), self.timepiece.nominal.period);
-        let ground = self.ground();
+        let beginning = Beginning { ground: self.ground(), past, pace: self.pace() };
         for peer in &mut self.peers {
-            peer.begin_epoch(ground.clone(), past, &mut self.context);
+            peer.begin_epoch(&beginning, &mut self.context);
         }
         if self.timepiece.kind() != kind {
             self.context.journal.warn("time is kept with another counter from now on", self.timepiece.kind().name());
             self.record_anew();
         }
+    }
+
+    /// How soon to ask after the break of this moment.
+    fn pace(&mut self) -> Pace {
+        let before = self.last_break.replace(self.context.now);
+        if before.is_some_and(|before| self.context.now - before < BREAKS_APART) { Pace::Poll } else { Pace::AtOnce }
     }
 
     fn ground(&self) -> Ground {

@@ -6,7 +6,7 @@ use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusRep
 use crate::journal::Weight;
 use crate::peer::{Peer, Stamping};
 use ffclock_counter::read_narrowest;
-use ffclock_units::{Counter, Estimate, LeapTable, Reading};
+use ffclock_units::{Bound, Counter, Estimate, LeapTable, Reading};
 
 /// Brackets tried when the system clock is compared.
 const TRIES: usize = 8;
@@ -41,8 +41,8 @@ impl Keeper<'_> {
             let mut report = peer.report();
             report.selected = self.selected == Some(server);
             if let Some(own) = peer.estimate().map(|estimate| reading_of(&estimate, &self.leaps, counter)) {
-                report.bound_s = Some(own.bound.as_seconds());
-                report.uncertainty_s = Some(own.uncertainty.as_seconds());
+                report.bound_s = known(own.bound);
+                report.uncertainty_s = known(own.uncertainty);
                 report.offset_s = published.map(|published| (own.time - published.time).as_seconds());
             }
             report
@@ -104,6 +104,11 @@ impl Reporter for Keeper<'_> {
             }
         }
     }
+}
+
+/// An error figure in seconds; `None` where it is too large to be one.
+fn known(error: Bound) -> Option<f64> {
+    (error < Bound::UNKNOWN).then(|| error.as_seconds())
 }
 
 /// The clock of an estimate at a reading.

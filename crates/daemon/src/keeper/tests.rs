@@ -328,6 +328,24 @@ fn packets_on_both_sides_of_a_break_make_no_exchange() {
     }
 }
 
+#[test]
+fn a_counter_that_breaks_all_the_time_makes_no_flood_of_requests() {
+    let (mut case, _) = one_server("broken", "counter = \"tsc\"");
+    let begin = ffclock_sys::mono_now();
+    for _ in 0..300 {
+        case.rig.tamper(|tampering| tampering.jumped = tampering.jumped + Ticks::from_raw(100_000_000));
+        case.turn();
+    }
+    let polls = (ffclock_sys::mono_now() - begin).as_seconds() / 0.125;
+    let status = case.keeper.status();
+    assert!(status.counter.epoch > 200, "{}", status.counter.epoch);
+    assert!(
+        status.sources[0].sent as f64 <= polls + 3.0,
+        "{} requests in the time of {polls} polls",
+        status.sources[0].sent
+    );
+}
+
 /// The end of June 2027.
 const MIDNIGHT: i64 = 1_814_400_000;
 const INSERT: LeapAnnouncement = LeapAnnouncement { utc_second: MIDNIGHT, change: 1 };

@@ -43,6 +43,22 @@ pub(crate) struct Ground {
     pub(crate) leaps: LeapTable,
 }
 
+/// How an epoch of the counter begins.
+pub(crate) struct Beginning {
+    pub(crate) ground: Ground,
+    pub(crate) past: Past,
+    pub(crate) pace: Pace,
+}
+
+/// When to ask after a break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// At once.
+    AtOnce,
+    /// After the time of a poll: a counter that breaks again and again must not make a flood of requests.
+    Poll,
+}
+
 /// What the last exchange said.
 #[derive(Clone, Copy, Default)]
 struct LastExchange {
@@ -278,12 +294,16 @@ impl Peer {
 
     /// The counter began a new epoch: everything that rests on its earlier readings is void, but for what `past` leaves. Requests on
     /// their way are forgotten, and so is whatever has come and was not yet digested.
-    pub(crate) fn begin_epoch(&mut self, ground: Ground, past: Past, context: &mut Context) {
-        self.ground = ground;
-        let memory = if past == Past::Rate { self.estimator.memory() } else { None };
+    pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
+        self.ground = beginning.ground.clone();
+        let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
         self.replace_estimator(memory);
         self.last = LastExchange::default();
-        self.source.retarget(context.now);
+        let pause = match beginning.pace {
+            Pace::AtOnce => Span::ZERO,
+            Pace::Poll => self.source.poll_interval(),
+        };
+        self.source.retarget(context.now + pause);
         while self.source.poll_event().is_some() {}
         // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket serves on.
         if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.ground.stamps)) {

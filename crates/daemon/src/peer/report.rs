@@ -33,7 +33,8 @@ impl Peer {
     pub(crate) fn report(&self) -> SourceReport {
         let statistics = self.source.statistics();
         let summary = self.estimator.summary();
-        let heard = self.was_heard();
+        // Without a single exchange that was not refused there is no floor.
+        let has_floor = summary.exchanges > summary.rejected;
         SourceReport {
             name: self.name.clone(),
             address: self.link.as_ref().map(|link| link.address().to_string()),
@@ -47,7 +48,7 @@ impl Peer {
             used: self.tally.used + summary.used,
             lost: statistics.lost,
             rejected: rejections(statistics),
-            floor_s: heard.then(|| summary.floor.as_seconds()),
+            floor_s: has_floor.then(|| summary.floor.as_seconds()),
             round_trip_s: self.last.round_trip.map(Span::as_seconds),
             shifts: (self.tally.shifts_up + summary.shifts_up, self.tally.shifts_down + summary.shifts_down),
             bound_s: None,
