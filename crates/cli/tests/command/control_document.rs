@@ -80,7 +80,7 @@ fn every_field_stands_in_the_document() {
         let line = serde_json::to_string(&request).unwrap();
         assert!(document.contains(&line), "docs/control.md does not show {line}");
     }
-    for state in ["reloaded", "synchronised", "free-running", "warming-up", "unsynchronised", "resolving", "bursting"] {
+    for state in ["reloaded", "synchronised", "free-running", "warming-up", "unsynchronised", "resolving", "waiting"] {
         assert!(document.contains(&format!("`{state}`")), "{state}");
     }
 }
