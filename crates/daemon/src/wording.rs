@@ -18,6 +18,8 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
         Event::AsymmetryContradicted => Some("the stated error of the asymmetry contradicts the exchanges"),
         Event::Restarted => Some("the counter left its nominal range: a new start"),
         Event::WarmupEnded => Some("warm-up is over"),
+        Event::Disagreement => Some("the learned and the classic estimate disagree"),
+        Event::FilterRestarted => Some("the learned filter lost track and began anew"),
         Event::RateUpdated
         | Event::LocalRateUpdated
         | Event::LocalRateLost

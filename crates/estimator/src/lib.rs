@@ -14,10 +14,12 @@ extern crate alloc;
 
 mod classic;
 mod config;
+mod learned;
 mod outcome;
 
 pub use classic::Classic;
-pub use config::ClassicConfig;
+pub use config::{ClassicConfig, LearnedConfig};
+pub use learned::Learned;
 pub use outcome::{Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
 
 use ffclock_units::{Estimate, Exchange};

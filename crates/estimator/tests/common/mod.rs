@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses a part of the world; one uses all of it")]
 
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Outcome, RateMemory, Verdict};
+use ffclock_estimator::{
+    Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, Outcome, RateMemory, Verdict,
+};
 use ffclock_units::{
     Bound, Counter, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation, Status,
     Tai, Ticks,
@@ -168,6 +170,8 @@ pub struct Report {
     pub escaped: usize,
     /// Readings whose error, less half the asymmetry, exceeded the likely error.
     pub unlikely: usize,
+    /// (time, error less half the asymmetry at the start, uncertainty) of every reading, s.
+    pub judged: Vec<(f64, f64, f64)>,
     pub outcomes: Vec<(f64, Outcome)>,
     pub statuses: Vec<(f64, Status)>,
     pub local_rates: usize,
@@ -191,6 +195,17 @@ impl Report {
         self.quantile(from, 0.75) - self.quantile(from, 0.25)
     }
 
+    /// The part of the readings in [from, to) whose error is within twice the uncertainty, and how much wider the uncertainty is than
+    /// the 68th percentile of the errors.
+    pub fn calibration(&self, from: f64, to: f64) -> (f64, f64) {
+        let judged: Vec<_> = self.judged.iter().filter(|(time, ..)| (from..to).contains(time)).collect();
+        let within = judged.iter().filter(|(_, error, likely)| error.abs() <= 2.0 * likely).count();
+        let mut ratios: Vec<f64> = judged.iter().map(|(_, error, likely)| error.abs() / likely).collect();
+        ratios.sort_by(f64::total_cmp);
+        let typical = ratios.get(ratios.len() * 68 / 100).copied().unwrap_or(f64::NAN);
+        (within as f64 / judged.len() as f64, 1.0 / typical)
+    }
+
     /// The largest error in [from, to).
     pub fn worst(&self, from: f64, to: f64) -> f64 {
         self.sorted(from, to).into_iter().map(f64::abs).fold(0.0, f64::max)
@@ -210,12 +225,25 @@ impl Report {
 }
 
 /// A world, an estimator and what was seen of it.
-pub struct Lab {
+pub struct Lab<E = Classic> {
     pub world: World,
-    pub classic: Classic,
+    pub classic: E,
     pub report: Report,
+    /// Half the asymmetry at the start: no estimator can see it, s.
+    pub bias: f64,
     /// Readings are checked against the bound.
     pub strict: bool,
+}
+
+impl Lab<Learned> {
+    pub fn learned(world: World) -> Self {
+        Self::learned_with(world, LearnedConfig::default())
+    }
+
+    pub fn learned_with(world: World, config: LearnedConfig) -> Self {
+        let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
+        Self::of(world, Learned::new(config, ClassicConfig::default(), nominal, None))
+    }
 }
 
 impl Lab {
@@ -225,7 +253,19 @@ impl Lab {
 
     pub fn with(world: World, config: ClassicConfig, remembered: Option<RateMemory>) -> Self {
         let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
-        Lab { classic: Classic::new(config, nominal, remembered), world, report: Report::default(), strict: true }
+        Self::of(world, Classic::new(config, nominal, remembered))
+    }
+}
+
+impl<E: Estimator> Lab<E> {
+    pub fn of(world: World, estimator: E) -> Self {
+        Lab {
+            classic: estimator,
+            bias: 0.5 * (world.forward_floor - world.backward_floor),
+            world,
+            report: Report::default(),
+            strict: true,
+        }
     }
 
     /// Reads the clock now.
@@ -236,6 +276,7 @@ impl Lab {
         let bound = estimate.bound.grown(age, estimate.bound_growth).as_seconds();
         let likely = estimate.uncertainty.grown(age, estimate.uncertainty_growth).as_seconds();
         let asymmetry = self.world.forward_floor - self.world.backward_floor;
+        self.report.judged.push((self.world.time(), error - self.bias, likely));
         self.report.escaped += usize::from(error.abs() > bound);
         self.report.unlikely += usize::from((error - 0.5 * asymmetry).abs() > likely);
         assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());
