@@ -33,6 +33,9 @@ const SCORE_MEMORY: f64 = 0.995;
 const HOPELESS: f64 = 25.0;
 const RESEEDED: f64 = 15.0;
 
+/// A member this far behind the best has no say.
+const FAR_BEHIND: f64 = 10.0;
+
 /// All groups, family after family.
 pub type Groups = [[Group; GROUPS]; 2];
 
@@ -142,22 +145,19 @@ impl Bank {
         told
     }
 
-    fn members<'a>(&'a self, family: Family, roster: &'a Roster) -> impl Iterator<Item = Member> + 'a {
-        let groups = self.groups[family.index()].iter().zip(&roster.models).enumerate();
-        let takes_part = roster.families[family.index()];
-        groups.flat_map(move |(group, (state, model))| {
-            (0..LANES).zip(model.active).filter(move |(_, active)| *active && takes_part).map(move |(lane, _)| Member {
-                family,
-                group,
-                lane,
-                score: state.score.of(lane),
-            })
-        })
-    }
-
     fn best_of(&self, family: Family, roster: &Roster) -> Member {
-        let nobody = Member { family, group: 0, lane: 0, score: f64::NEG_INFINITY };
-        self.members(family, roster).fold(nobody, |best, member| if member.score > best.score { member } else { best })
+        let mut best = Member { family, group: 0, lane: 0, score: f64::NEG_INFINITY };
+        if !roster.families[family.index()] {
+            return best;
+        }
+        for (group, (state, model)) in self.groups[family.index()].iter().zip(&roster.models).enumerate() {
+            for (lane, score) in (state.score + model.handicap).0.into_iter().enumerate() {
+                if score > best.score {
+                    best = Member { family, group, lane, score };
+                }
+            }
+        }
+        best
     }
 
     /// The member with the highest score.
@@ -199,18 +199,18 @@ impl Bank {
     pub fn blend(&self, roster: &Roster, interval: f64, later: f64) -> Blend {
         let best = self.best(roster);
         let mut sums = Sums::default();
-        for family in Family::BOTH {
-            let heads = core::array::from_fn(|_| None);
-            let mut rates: [Option<(Lanes, Lanes)>; GROUPS] = heads;
-            for member in self.members(family, roster) {
-                let (Some(group), Some(model)) = (self.state(&member), roster.models.get(member.group)) else {
-                    continue;
-                };
-                let weight = libm::exp(member.score - best.score);
-                let Some(cell) = rates.get_mut(member.group) else { continue };
-                let (rate, variance) =
-                    *cell.get_or_insert_with(|| (group.mean_rate(interval), group.variance_after(later, model)));
-                sums.add(weight, group, member.lane, [rate.of(member.lane), variance.of(member.lane)]);
+        let families = self.groups.iter().zip(roster.families).filter(|(_, takes_part)| *takes_part);
+        for (group, model) in families.flat_map(|(family, _)| family.iter().zip(&roster.models)) {
+            let weights = (group.score + model.handicap).map(|score| {
+                let behind = best.score - score;
+                if behind < FAR_BEHIND { libm::exp(-behind) } else { 0.0 }
+            });
+            if weights == Lanes::ZERO {
+                continue;
+            }
+            let (rates, variances) = (group.mean_rate(interval), group.variance_after(later, model));
+            for (lane, weight) in weights.0.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0) {
+                sums.add(weight, group, lane, [rates.of(lane), variances.of(lane)]);
             }
         }
         sums.blend()

@@ -29,7 +29,7 @@ const NEGLIGIBLE: f64 = 1e-15;
 const PSEUDO_COUNTS: f32 = 3.0;
 
 const LEARNING: Rule = Rule { nodes: 12, reach: 4.0 };
-const WEIGHING: Rule = Rule { nodes: 24, reach: 5.5 };
+const WEIGHING: Rule = Rule { nodes: 16, reach: 5.5 };
 
 /// A ladder of gamma densities of one shape with means in geometric steps, us.
 struct Ladder {
@@ -255,42 +255,43 @@ impl Mixture {
         self.tabulate(components);
     }
 
+    #[inline(never)]
     fn iterate(&mut self) {
-        for (sum, prior) in self.sums.iter_mut().zip(&self.prior) {
-            *sum = PSEUDO_COUNTS * prior;
-        }
+        self.sums.fill(0.0);
         let filled = self.filled.saturating_mul(self.count);
+        let (sums, weights) = (self.sums.as_chunks_mut::<WIDTH>().0, self.weights.as_chunks::<WIDTH>().0);
         for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(self.count.max(1)) {
-            let share = 1.0 / (dot(row, &self.weights) + GARBAGE as f32);
-            let (weights, rows) = (self.weights.as_chunks::<WIDTH>().0, row.as_chunks::<WIDTH>().0);
-            for ((sums, weights), row) in self.sums.as_chunks_mut::<WIDTH>().0.iter_mut().zip(weights).zip(rows) {
-                for ((sum, weight), likelihood) in sums.iter_mut().zip(weights).zip(row) {
-                    *sum += weight * likelihood * share;
-                }
+            let row = row.as_chunks::<WIDTH>().0;
+            let share = 1.0 / (dot(row, weights) + GARBAGE as f32);
+            for (sum, row) in sums.iter_mut().zip(row) {
+                *sum = core::array::from_fn(|lane| sum[lane] + row[lane] * share);
             }
         }
-        let total: f32 = self.sums.iter().sum();
-        for (weight, sum) in self.weights.iter_mut().zip(&self.sums) {
-            *weight = sum / total;
+        let mut total = 0.0;
+        for ((weight, sum), prior) in self.weights.iter_mut().zip(&self.sums).zip(&self.prior) {
+            *weight = *weight * sum + PSEUDO_COUNTS * prior;
+            total += *weight;
         }
+        self.weights.iter_mut().for_each(|weight| *weight /= total);
     }
 
     fn tabulate(&mut self, components: &Components) {
-        let weights = &self.weights;
-        let at = |row: &[f32; SHAPES]| f64::from(dot(row.get(..weights.len()).unwrap_or(&[]), weights));
+        let weights = self.weights.as_chunks::<WIDTH>().0;
+        let at = |row: &[f32; SHAPES]| f64::from(dot(row.as_chunks::<WIDTH>().0, weights));
         self.table.fill(components.rows.iter().map(at));
     }
 }
 
-fn dot(row: &[f32], weights: &[f32]) -> f32 {
+/// The sum of products over as many components as both have.
+#[inline(always)]
+fn dot(row: &[[f32; WIDTH]], weights: &[[f32; WIDTH]]) -> f32 {
     let mut lanes = [0.0f32; WIDTH];
-    for (row, weights) in row.as_chunks::<WIDTH>().0.iter().zip(weights.as_chunks::<WIDTH>().0) {
-        for ((lane, value), weight) in lanes.iter_mut().zip(row).zip(weights) {
-            *lane += value * weight;
-        }
+    for (row, weights) in row.iter().zip(weights) {
+        lanes = core::array::from_fn(|lane| lanes[lane] + row[lane] * weights[lane]);
     }
     let [a, b, c, d, e, f, g, h] = lanes;
-    ((a + b) + (c + d)) + ((e + f) + (g + h))
+    // Halves onto halves, as registers are added up.
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 #[cfg(test)]

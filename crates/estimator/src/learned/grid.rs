@@ -78,10 +78,13 @@ impl Cavity {
         if !(high > low && high.is_finite() && deviation > 0.0) {
             return;
         }
-        let step = (high - low) / f64::from(rule.nodes);
+        // Finer where the density may fall steeply. Doubled nodes cost less than cells, each of which needs an exponential.
+        let nodes = [1, 2, 4].map(|times: u32| rule.nodes.saturating_mul(times));
+        let fine = nodes.into_iter().find(|nodes| high - low <= 0.5 * (low + 1.0) * f64::from(*nodes));
         let scale = 1.0 / (libm::sqrt(2.0 * PI) * deviation);
-        if step <= 0.5 * (low + 1.0) {
-            self.in_steps(rule.nodes, (low, step, step * scale), visit);
+        if let Some(nodes) = fine {
+            let step = (high - low) / f64::from(nodes);
+            self.in_steps(nodes, (low, step, step * scale), visit);
         } else {
             self.in_cells((low, high, scale), visit);
         }

@@ -202,11 +202,8 @@ impl Group {
 
     fn add_noise(&mut self, interval: f64, model: &Model) {
         let dt = Lanes::all(interval);
-        let reach = self.x[FREQUENCY].map(|log| interval.min(libm::exp(-log)));
         let cycle = model.cycle_walk * dt;
-        let third = Lanes::all(1.0 / 3.0);
-        self.p[THETA][THETA] +=
-            model.walk * dt * dt * dt * third + Lanes::all(PHASE_WALK) * dt + cycle * reach * reach * third;
+        self.p[THETA][THETA] += self.theta_noise(interval, model);
         let cross = model.walk * dt * dt * Lanes::all(0.5);
         self.p[THETA][RATE] += cross;
         self.p[RATE][THETA] += cross;
@@ -272,9 +269,23 @@ impl Group {
 
     /// The variance of each member's theta `interval` seconds from now, us^2.
     pub fn variance_after(&self, interval: f64, model: &Model) -> Lanes {
-        let mut later = *self;
-        later.predict(interval, model);
-        later.p[THETA][THETA]
+        let turn = Turn::of(&self.x, interval);
+        let dt = Lanes::all(interval);
+        let column = |row: usize| {
+            let [theta, rate, c1, c2, frequency, ..] = self.p[row];
+            theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency
+        };
+        let [theta, rate, c1, c2, frequency] = [THETA, RATE, CYCLE, QUADRATURE, FREQUENCY].map(column);
+        let carried = theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency;
+        carried + self.theta_noise(interval, model)
+    }
+
+    /// The variance that theta gains in `interval` seconds beside what it gains from the other parts.
+    fn theta_noise(&self, interval: f64, model: &Model) -> Lanes {
+        let dt = Lanes::all(interval);
+        let third = Lanes::all(1.0 / 3.0);
+        let reach = self.x[FREQUENCY].map(|log| interval.min(libm::exp(-log)));
+        model.walk * dt * dt * dt * third + Lanes::all(PHASE_WALK) * dt + model.cycle_walk * dt * reach * reach * third
     }
 
     /// Gives one member the time, the rate and the floors of another, and a cycle of which nothing is known.

@@ -14,7 +14,7 @@ const EAGER: u64 = 40;
 const EAGER_ITERATIONS: u32 = 4;
 
 /// Afterwards one round of learning every so many exchanges.
-const ROUND: u64 = 8;
+const ROUND: u64 = 12;
 const ITERATIONS: u32 = 2;
 
 /// The densities of both families.

@@ -44,8 +44,8 @@ pub struct Model {
     pub frequency_spread: Lanes,
     /// The variance that the logarithm gains in a second.
     pub frequency_walk: Lanes,
-    /// Whether the member takes part.
-    pub active: [bool; LANES],
+    /// Added to a score: nothing, or minus infinity for a member that takes no part.
+    pub handicap: Lanes,
 }
 
 /// The members of a family.
@@ -58,12 +58,14 @@ pub fn models(config: &LearnedConfig) -> [Model; GROUPS] {
             log_frequency: Lanes::ZERO,
             frequency_spread: Lanes::ZERO,
             frequency_walk: Lanes::ZERO,
-            active: [false; LANES],
+            handicap: Lanes::ZERO,
         };
-        model.active = core::array::from_fn(|lane| {
+        for lane in 0..LANES {
             let member = group.saturating_mul(LANES).saturating_add(lane);
-            describe(member, config, &mut Member { lane, model: &mut model })
-        });
+            if !describe(member, config, &mut Member { lane, model: &mut model }) {
+                model.handicap.put(lane, f64::NEG_INFINITY);
+            }
+        }
         model
     })
 }
