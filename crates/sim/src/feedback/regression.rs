@@ -1,0 +1,144 @@
+//! A robust regression over a history of samples, in the manner of chrony.
+//!
+//! Source: chrony's documentation (chrony.conf(5): `minsamples`, `maxsamples`, `maxdelaydevratio`, `corrtimeratio`, `maxslewrate`, with their defaults) and
+//! the description of its statistics in the FAQ and the comments of its source statistics: weighted least squares over at most 64 samples, weights by the
+//! delay in excess of the smallest, the history cut at the front until the residuals pass a runs test, the frequency set and the phase slewed.
+//! Samples are kept against the uncorrected counter, which spares the rewriting of the history after each correction. Left out: the
+//! asymmetry estimate, combining of sources, and the choice of a poll interval.
+
+use super::{Sample, Servo, SystemClock};
+use std::collections::VecDeque;
+
+const SAMPLES_MAX: usize = 64;
+const SAMPLES_MIN: usize = 6;
+/// A line through fewer samples says nothing of its own error.
+const LINE_MIN: usize = 3;
+/// Excess delay counts by so much, in deviations.
+const DEVIATION_TO_DISTANCE: f64 = 0.7;
+/// `maxdelaydevratio`.
+const DELAY_DEVIATION_RATIO: f64 = 10.0;
+/// `corrtimeratio` and `maxslewrate`.
+const CORRECTION_TIME_RATIO: f64 = 3.0;
+const SLEW_MAX: f64 = 83_333.333e-6;
+const SLEW_S: [f64; 2] = [1.0, 1e4];
+/// The precision of a reading [s].
+const DEVIATION_MIN: f64 = 1e-9;
+/// Five per cent of random sign sequences have fewer runs: so many deviations below their mean.
+const RUNS_QUANTILE: f64 = 1.645;
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    time: f64,
+    offset: f64,
+    delay: f64,
+}
+
+/// A line fitted to the last samples, from the newest one on.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    time: f64,
+    offset: f64,
+    slope: f64,
+    /// Of a sample about the line, and of `offset`.
+    deviation: f64,
+    offset_deviation: f64,
+}
+
+/// History and fit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Regression {
+    points: VecDeque<Point>,
+    deviation: Option<f64>,
+    updated: Option<f64>,
+}
+
+impl Regression {
+    fn delay_min(&self) -> f64 {
+        self.points.iter().map(|point| point.delay).fold(f64::INFINITY, f64::min)
+    }
+
+    /// A sample whose delay is out of all proportion is left out.
+    fn is_acceptable(&self, delay: f64) -> bool {
+        let Some(deviation) = self.deviation.filter(|_| self.points.len() >= SAMPLES_MIN) else { return true };
+        (delay - self.delay_min()) / 2.0 <= DELAY_DEVIATION_RATIO * deviation.max(DEVIATION_MIN)
+    }
+
+    /// The longest history whose residuals look random.
+    fn fit(&mut self) -> Option<Line> {
+        let points: Vec<Point> = self.points.iter().copied().collect();
+        let delay_min = self.delay_min();
+        let scale = self.deviation.unwrap_or(DEVIATION_MIN).max(DEVIATION_MIN);
+        let weight = |point: &Point| {
+            let excess = 1.0 + DEVIATION_TO_DISTANCE * (point.delay - delay_min) / 2.0 / scale;
+            1.0 / (excess * excess)
+        };
+        let weights: Vec<f64> = points.iter().map(weight).collect();
+        let last_start = points.len().checked_sub(LINE_MIN)?;
+        for start in 0..=last_start {
+            let (line, is_random) = fit_line(points.get(start..)?, weights.get(start..)?)?;
+            if is_random || points.len() - start <= SAMPLES_MIN.max(LINE_MIN) {
+                self.points.drain(..start);
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    fn correct(&mut self, line: Line, sample: &Sample, clock: &mut SystemClock) {
+        // By how much the server is ahead at the newest sample: as measured, with the line's offset in place of the sample's own.
+        let offset = sample.offset + line.offset - sample.raw_offset;
+        let interval = self.updated.replace(line.time).map_or(1.0, |updated| line.time - updated);
+        clock.set_frequency(sample.counter, line.slope);
+        let area = CORRECTION_TIME_RATIO * 0.5 * line.offset_deviation * interval;
+        let duration = (area / offset.abs().max(DEVIATION_MIN)).clamp(SLEW_S[0], SLEW_S[1]);
+        let rate = (offset / duration).clamp(-SLEW_MAX, SLEW_MAX);
+        if rate != 0.0 {
+            clock.slew(sample.counter, rate, offset / rate);
+        }
+    }
+}
+
+/// Weighted least squares, and whether the residuals have enough runs of equal sign.
+fn fit_line(points: &[Point], weights: &[f64]) -> Option<(Line, bool)> {
+    let newest = points.last()?;
+    let pairs = || points.iter().zip(weights);
+    let sum = |of: &dyn Fn(&Point) -> f64| pairs().map(|(point, weight)| weight * of(point)).sum::<f64>();
+    let total: f64 = weights.iter().sum();
+    let mean_time = sum(&|point| point.time - newest.time) / total;
+    let mean_offset = sum(&|point| point.offset - newest.offset) / total;
+    let centred = |point: &Point| point.time - newest.time - mean_time;
+    let spread = sum(&|point| centred(point) * centred(point));
+    let slope = sum(&|point| centred(point) * (point.offset - newest.offset - mean_offset)) / spread;
+    let offset = newest.offset + mean_offset - slope * mean_time;
+    let residual = |point: &Point| point.offset - offset - slope * (point.time - newest.time);
+    let squares = sum(&|point| residual(point) * residual(point));
+    let count = points.len() as f64;
+    let variance = squares / total * count / (count - 2.0).max(1.0);
+    let offset_variance = variance * count / total * (1.0 / count + mean_time * mean_time * total / count / spread);
+    let line = Line {
+        time: newest.time,
+        offset,
+        slope,
+        deviation: libm::sqrt(variance).max(DEVIATION_MIN),
+        offset_deviation: libm::sqrt(offset_variance).max(DEVIATION_MIN),
+    };
+    let signs = points.windows(2).filter(|pair| pair.iter().map(residual).product::<f64>() < 0.0).count();
+    let runs_min = (count + 1.0) / 2.0 - RUNS_QUANTILE * libm::sqrt((count - 1.0) / 4.0);
+    line.slope.is_finite().then_some((line, signs as f64 + 1.0 > runs_min))
+}
+
+impl Servo for Regression {
+    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+        if !self.is_acceptable(sample.delay) {
+            return;
+        }
+        if self.points.len() == SAMPLES_MAX {
+            self.points.pop_front();
+        }
+        self.points.push_back(Point { time: sample.raw_time, offset: sample.raw_offset, delay: sample.delay });
+        if let Some(line) = self.fit() {
+            self.deviation = Some(line.deviation);
+            self.correct(line, sample, clock);
+        }
+    }
+}
