@@ -29,6 +29,9 @@ const REMEMBERED: usize = 8;
 const NEAR: f64 = 3.0;
 const REMEMBERED_VARIANCE: f64 = 0.04;
 
+/// A change of one way is often followed by one of the other: so long the floors are not compared, s.
+const SETTLING: f64 = 200.0;
+
 /// Floors that were left, for each way.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
@@ -126,45 +129,45 @@ pub fn recognise(change: Change, floor: f64, known: &mut Known, density: &Tabula
     found.map_or(change, |found| Change { shift: found - floor, variance: REMEMBERED_VARIANCE, ..change })
 }
 
-/// How far the floors have moved lately, and whether it was the server's time instead.
+/// The floors from before the last changes, until these have lasted long enough to be judged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Displacement {
-    moved: [f64; 2],
+    before: Option<[f64; 2]>,
     age: f64,
     tolerance: f64,
 }
 
 impl Displacement {
-    /// A floor moved.
-    pub fn add(&mut self, change: &Change, density: &Tabulated) {
-        if self.moved == [0.0; 2] {
-            self.age = 0.0;
+    /// A floor is about to move.
+    pub fn begin(&mut self, floors: [f64; 2], density: &Tabulated) {
+        if self.before.is_none() {
+            (self.before, self.age) = (Some(floors), 0.0);
         }
         self.tolerance = 3.0 * density.ninth_decile;
-        self.moved[change.way.index()] += change.shift;
-        if self.moved.iter().all(|moved| moved.abs() <= self.tolerance) {
-            *self = Displacement::default();
+    }
+
+    /// Time passes; floors that are back where they were end the matter.
+    pub fn pass(&mut self, interval: f64, floors: [f64; 2]) {
+        self.age += interval;
+        let is_back = |before: [f64; 2]| {
+            before.iter().zip(floors).all(|(before, floor)| (floor - before).abs() <= self.tolerance)
+        };
+        if self.age > SETTLING && self.before.is_some_and(is_back) {
+            self.before = None;
         }
     }
 
-    pub fn pass(&mut self, interval: f64) {
-        self.age += interval;
-    }
-
-    pub fn age(&self) -> f64 {
-        self.age
+    /// Whether the floors have been displaced for `patience`.
+    pub fn is_ripe(&self, patience: f64) -> bool {
+        self.before.is_some() && self.age >= patience
     }
 
     /// How far the server's time stepped, if that is what happened, us: the two floors moved apart by the same amount.
-    pub fn step(&self) -> Option<f64> {
-        let [forward, backward] = self.moved;
-        let apart = 0.5 * (forward - backward);
-        let is_step = (forward + backward).abs() <= self.tolerance + 0.02 * apart.abs() && apart.abs() > self.tolerance;
-        is_step.then_some(apart)
-    }
-
-    /// What both floors moved by.
-    pub fn moved(&self) -> [f64; 2] {
-        self.moved
+    pub fn step(&self, floors: [f64; 2]) -> Option<f64> {
+        let ([forward_then, backward_then], [forward, backward]) = (self.before?, floors);
+        let (longer_there, longer_back) = (forward - forward_then, backward - backward_then);
+        let apart = 0.5 * (longer_there - longer_back);
+        let is_step = (longer_there + longer_back).abs() <= self.tolerance + 0.02 * apart.abs();
+        (is_step && apart.abs() > self.tolerance).then_some(apart)
     }
 }

@@ -33,7 +33,7 @@ impl Learned {
     }
 
     fn status(&self, now: &Now) -> Status {
-        if self.classic.is_challenged() || self.displacement.step().is_some() {
+        if self.classic.is_challenged() || self.displacement.step(self.floors()).is_some() {
             Status::FreeRunning
         } else if now.past < YOUNG || Self::uncertainty_growth(now) > Rate::from_fraction(WARM_RATE) {
             Status::WarmingUp

@@ -2,7 +2,7 @@
 
 use super::bank::Bank;
 use super::density::GARBAGE;
-use super::floors::{self};
+use super::floors;
 use super::group::{FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
 use super::recent::Taken;
@@ -37,8 +37,7 @@ impl Learned {
         }
         let explained = self.filter(&point, events);
         self.look_for_changes(events);
-        self.displacement.pass(point.x);
-        self.judge_displacement(events);
+        self.judge_displacement(point.x, events);
         self.bank.reseed(&self.roster);
         now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
@@ -99,13 +98,14 @@ impl Learned {
             let densities = self.learning.densities();
             let density = densities[best.family.index()][way.index()];
             let Some(found) = floors::find(&self.recent, way, best.family, density) else { continue };
-            let Some(floor) = self.bank.state(&best).map(|group| group.x[way.floor()].of(best.lane)) else { continue };
+            let floors = self.floors();
+            let floor = floors[way.index()];
             let change = if self.config.floor_memory {
                 floors::recognise(found, floor, &mut self.known, density)
             } else {
                 found
             };
-            self.displacement.add(&change, density);
+            self.displacement.begin(floors, density);
             self.recent.replay(&change, &mut self.bank, densities, &self.roster);
             let (event, count) = if change.shift > 0.0 {
                 (Event::FloorShiftUp, &mut self.shifts_up)
@@ -117,18 +117,25 @@ impl Learned {
         }
     }
 
+    /// The floors of the best member, us.
+    pub(super) fn floors(&self) -> [f64; 2] {
+        let best = self.bank.best(&self.roster);
+        FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
+    }
+
     /// A displacement of both floors in opposite directions that lasts was a step of the server's time.
-    fn judge_displacement(&mut self, events: &mut Events) {
-        if self.displacement.age() < self.step_patience {
+    fn judge_displacement(&mut self, interval: f64, events: &mut Events) {
+        let floors = self.floors();
+        self.displacement.pass(interval, floors);
+        if !self.displacement.is_ripe(self.step_patience) {
             return;
         }
-        if let Some(step) = self.displacement.step() {
-            let moved = self.displacement.moved();
+        if let Some(step) = self.displacement.step(floors) {
             self.bank.for_groups(|group| {
+                let [forward, backward] = FLOORS;
                 group.x[THETA] += Lanes::all(step);
-                for (part, moved) in FLOORS.into_iter().zip(moved) {
-                    group.x[part] -= Lanes::all(moved);
-                }
+                group.x[forward] -= Lanes::all(step);
+                group.x[backward] += Lanes::all(step);
             });
             self.recent.clear();
             self.server_steps = self.server_steps.saturating_add(1);

@@ -56,6 +56,10 @@ pub struct World {
     /// The mean queueing of an ordinary packet, and of one in a hundred.
     pub queueing: f64,
     pub tail: f64,
+    /// The mean of what congestion adds to every packet of one way: forward, backward.
+    pub congestion: (f64, f64),
+    /// The mean lateness of the stamps that a busy host takes.
+    pub lateness: f64,
     /// Server time minus true time.
     pub lie: f64,
     pub root_distance: f64,
@@ -83,6 +87,8 @@ impl World {
             backward_floor: 140e-6,
             queueing: 4e-6,
             tail: 50e-6,
+            congestion: (0.0, 0.0),
+            lateness: 0.0,
             lie: 0.0,
             root_distance: 20e-6,
             identity: 0x4750_5300,
@@ -133,6 +139,10 @@ impl World {
         Moment::from_origin(self.epoch + Span::from_seconds(time))
     }
 
+    fn late(&mut self, mean: f64) -> f64 {
+        if mean > 0.0 { self.random.exponential(mean) } else { 0.0 }
+    }
+
     fn queue(&mut self) -> f64 {
         let rare = self.random.uniform() < 0.01;
         self.random.exponential(self.queueing) + if rare { self.random.exponential(self.tail) } else { 0.0 }
@@ -141,9 +151,11 @@ impl World {
     /// One exchange that begins now; time passes meanwhile.
     pub fn exchange(&mut self) -> Exchange {
         let sent = self.stamp();
-        let at_server = self.time + self.forward_floor + self.queue();
+        let (forward, backward) = (self.late(self.congestion.0), self.late(self.congestion.1));
+        let (slow_send, slow_receive) = (self.late(self.lateness), self.late(self.lateness));
+        let at_server = self.time + self.forward_floor + self.queue() + forward + slow_send;
         let leaves = at_server + self.residence * (0.5 + self.random.uniform());
-        let back = leaves + self.backward_floor + self.queue();
+        let back = leaves + self.backward_floor + self.queue() + backward + slow_receive;
         self.advance(back);
         let identity = ServerIdentity { stratum: 1, reference_id: self.identity };
         Exchange {
