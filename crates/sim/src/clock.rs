@@ -4,11 +4,11 @@
 //! clocks keep a system clock and take their stamps with it.
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Verdict};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, Tai};
 
 /// The names of the clocks.
-pub const NAMES: [&str; 5] = ["classic", "pi", "ptpd", "pll", "regression"];
+pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
 
 /// A clock at one reading of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +49,10 @@ pub trait Clock {
 pub(crate) fn make(name: &str, nominal: Period) -> Option<Box<dyn Clock>> {
     Some(match name {
         "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
+        "learned" => {
+            let configs = (LearnedConfig::default(), ClassicConfig::default());
+            Box::new(FeedForward::new(Box::new(Learned::new(configs.0, configs.1, nominal, None))))
+        }
         "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp())),
         "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd())),
         "pll" => Box::new(Disciplined::new(nominal, Pll::default())),

@@ -176,6 +176,7 @@ fn render(lines: &[Line], results: &[RunResult]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_units::Span;
 
     #[test]
     fn seeds_are_ranges_with_both_ends() {
@@ -197,7 +198,8 @@ mod tests {
     fn threads_do_not_change_the_results() {
         let named = open("lan-16").unwrap();
         let mut named = Named { name: "short".into(), ..named };
-        named.scenario.duration = named.scenario.from;
+        named.scenario.from.0 = Span::ZERO;
+        named.scenario.duration.0 = Span::from_secs(3600);
         let all = |jobs| run_all(&named, 1..5, jobs);
         assert_eq!(all(1), all(3));
     }

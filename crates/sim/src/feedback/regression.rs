@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 
 const SAMPLES_MAX: usize = 64;
 const SAMPLES_MIN: usize = 6;
+/// The runs test looks at so many times the samples of the line, where there are older ones: a line that is to go on has to fit what came before it.
+const RUNS_RATIO: usize = 2;
 /// A line through fewer samples says nothing of its own error.
 const LINE_MIN: usize = 3;
 /// Excess delay counts by so much, in deviations.
@@ -48,19 +50,30 @@ struct Line {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regression {
     points: VecDeque<Point>,
+    /// How many of the latest points the line may rest on; the others serve the runs test.
+    in_use: usize,
     deviation: Option<f64>,
     updated: Option<f64>,
 }
 
 impl Regression {
     fn delay_min(&self) -> f64 {
-        self.points.iter().map(|point| point.delay).fold(f64::INFINITY, f64::min)
+        let unused = self.points.len() - self.in_use;
+        self.points.iter().skip(unused).map(|point| point.delay).fold(f64::INFINITY, f64::min)
     }
 
     /// A sample whose delay is out of all proportion is left out.
     fn is_acceptable(&self, delay: f64) -> bool {
-        let Some(deviation) = self.deviation.filter(|_| self.points.len() >= SAMPLES_MIN) else { return true };
+        let Some(deviation) = self.deviation.filter(|_| self.in_use >= SAMPLES_MIN) else { return true };
         (delay - self.delay_min()) / 2.0 <= DELAY_DEVIATION_RATIO * deviation.max(DEVIATION_MIN)
+    }
+
+    fn keep(&mut self, point: Point) {
+        if self.points.len() == RUNS_RATIO * SAMPLES_MAX {
+            self.points.pop_front();
+        }
+        self.points.push_back(point);
+        self.in_use = (self.in_use + 1).min(SAMPLES_MAX);
     }
 
     /// The longest history whose residuals look random.
@@ -69,15 +82,16 @@ impl Regression {
         let delay_min = self.delay_min();
         let scale = self.deviation.unwrap_or(DEVIATION_MIN).max(DEVIATION_MIN);
         let weight = |point: &Point| {
-            let excess = 1.0 + DEVIATION_TO_DISTANCE * (point.delay - delay_min) / 2.0 / scale;
+            let excess = 1.0 + DEVIATION_TO_DISTANCE * (point.delay - delay_min).max(0.0) / 2.0 / scale;
             1.0 / (excess * excess)
         };
         let weights: Vec<f64> = points.iter().map(weight).collect();
-        let last_start = points.len().checked_sub(LINE_MIN)?;
-        for start in 0..=last_start {
-            let (line, is_random) = fit_line(points.get(start..)?, weights.get(start..)?)?;
-            if is_random || points.len() - start <= SAMPLES_MIN.max(LINE_MIN) {
-                self.points.drain(..start);
+        for length in (LINE_MIN..=self.in_use).rev() {
+            let start = points.len().checked_sub(length)?;
+            let tested = points.len().saturating_sub(RUNS_RATIO * length);
+            let line = fit_line(points.get(start..)?, weights.get(start..)?)?;
+            if length <= SAMPLES_MIN || line.is_random(points.get(tested..)?) {
+                self.in_use = length;
                 return Some(line);
             }
         }
@@ -98,8 +112,23 @@ impl Regression {
     }
 }
 
-/// Weighted least squares, and whether the residuals have enough runs of equal sign.
-fn fit_line(points: &[Point], weights: &[f64]) -> Option<(Line, bool)> {
+impl Line {
+    fn residual(&self, point: &Point) -> f64 {
+        point.offset - self.offset - self.slope * (point.time - self.time)
+    }
+
+    /// Whether the residuals have enough runs of equal sign.
+    fn is_random(&self, points: &[Point]) -> bool {
+        let count = points.len() as f64;
+        let changes =
+            points.windows(2).filter(|pair| pair.iter().map(|point| self.residual(point)).product::<f64>() < 0.0);
+        let runs_min = (count + 1.0) / 2.0 - RUNS_QUANTILE * libm::sqrt((count - 1.0) / 4.0);
+        changes.count() as f64 + 1.0 > runs_min
+    }
+}
+
+/// Weighted least squares.
+fn fit_line(points: &[Point], weights: &[f64]) -> Option<Line> {
     let newest = points.last()?;
     let pairs = || points.iter().zip(weights);
     let sum = |of: &dyn Fn(&Point) -> f64| pairs().map(|(point, weight)| weight * of(point)).sum::<f64>();
@@ -122,9 +151,7 @@ fn fit_line(points: &[Point], weights: &[f64]) -> Option<(Line, bool)> {
         deviation: libm::sqrt(variance).max(DEVIATION_MIN),
         offset_deviation: libm::sqrt(offset_variance).max(DEVIATION_MIN),
     };
-    let signs = points.windows(2).filter(|pair| pair.iter().map(residual).product::<f64>() < 0.0).count();
-    let runs_min = (count + 1.0) / 2.0 - RUNS_QUANTILE * libm::sqrt((count - 1.0) / 4.0);
-    line.slope.is_finite().then_some((line, signs as f64 + 1.0 > runs_min))
+    line.slope.is_finite().then_some(line)
 }
 
 impl Servo for Regression {
@@ -132,10 +159,7 @@ impl Servo for Regression {
         if !self.is_acceptable(sample.delay) {
             return;
         }
-        if self.points.len() == SAMPLES_MAX {
-            self.points.pop_front();
-        }
-        self.points.push_back(Point { time: sample.raw_time, offset: sample.raw_offset, delay: sample.delay });
+        self.keep(Point { time: sample.raw_time, offset: sample.raw_offset, delay: sample.delay });
         if let Some(line) = self.fit() {
             self.deviation = Some(line.deviation);
             self.correct(line, sample, clock);

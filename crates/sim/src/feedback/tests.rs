@@ -5,7 +5,8 @@ use crate::{Run, RunResult};
 
 fn run(text: &str) -> RunResult {
     let scenario = Scenario::parse("test", text).unwrap();
-    Run { name: "test", scenario: &scenario, seed: 1 }.execute(None)
+    Run { name: "test", scenario: &scenario, seed: 1 }
+        .execute_with(&["classic", "pi", "ptpd", "pll", "regression"], None)
 }
 
 fn figure(result: &RunResult, clock: &str, window: &str, figure: &str) -> f64 {
@@ -40,8 +41,24 @@ fn ptpd_converges_slowly() {
 #[test]
 fn all_of_them_converge_on_a_quiet_network() {
     let result = run("extends = \"lan-16\"\nabout = \"x\"\nfrom = \"8 h\"\n");
-    for (clock, iqr) in [("pi", 12e-6), ("pll", 20e-6), ("regression", 6e-6), ("ptpd", 40e-6)] {
+    for (clock, iqr) in [("pi", 5e-6), ("pll", 3e-6), ("regression", 3e-6), ("ptpd", 15e-6)] {
         let seen = figure(&result, clock, "", "iqr");
         assert!(seen < iqr && seen > 0.1e-6, "{clock}: {seen}");
+    }
+}
+
+/// The real programs, run in a simulated network of the same noise (chrony 4.8, ntpd 4.2.8 and ptp4l 4.4 at 16 s polls), had these spreads [us] on a quiet
+/// LAN and with a temperature wave of 0.1 ppm and 1000 s. The models must be neither weaker nor much stronger.
+#[test]
+fn the_models_do_as_well_as_the_programs_they_stand_for() {
+    for (scenario, measured) in [
+        ("world-1", [("pi", 3.6), ("pll", 1.73), ("regression", 1.75)]),
+        ("world-2", [("pi", 4.0), ("pll", 18.0), ("regression", 3.4)]),
+    ] {
+        let result = run(&format!("extends = \"{scenario}\"\nabout = \"x\"\nduration = \"30 h\""));
+        for (clock, program) in measured {
+            let ratio = figure(&result, clock, "", "iqr") * 1e6 / program;
+            assert!((0.5..1.2).contains(&ratio), "{scenario} {clock}: {ratio}");
+        }
     }
 }

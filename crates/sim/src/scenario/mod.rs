@@ -70,6 +70,9 @@ impl Scenario {
         if self.path.forward.seconds() <= 0.0 || self.path.backward.seconds() <= 0.0 {
             return Err("a packet cannot arrive before it leaves".to_owned());
         }
+        if self.from >= self.duration {
+            return Err("the statistics begin before the end".to_owned());
+        }
         if self.oscillator.wave.iter().any(|wave| wave.period.seconds() <= 0.0) {
             return Err("a wave has a period above zero".to_owned());
         }
@@ -141,6 +144,7 @@ mod tests {
             ("queue = [{ mean = \"1 us\", law = \"pareto\", shape = 1.0 }]", "shape"),
             ("queue = [{ mean = \"1\" }]", "unit"),
             ("loss = 1.5", "share"),
+            ("forward = \"1 us\"", "duplicate key"),
             ("[checks]\n\"x\" = \"classic.fish < 1 us\"", "fish"),
         ] {
             let error = Scenario::parse("wrong", &format!("{SHORT}{line}\n")).unwrap_err().to_string();
