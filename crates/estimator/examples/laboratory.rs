@@ -8,7 +8,7 @@ mod common;
 use common::{DAY, HOUR, Lab, World};
 use ffclock_estimator::{Estimator, LearnedConfig};
 
-const WORLDS: [&str; 21] = [
+const WORLDS: [&str; 23] = [
     "lan",
     "wave",
     "near",
@@ -30,6 +30,8 @@ const WORLDS: [&str; 21] = [
     "cold",
     "burst",
     "draught",
+    "spell",
+    "far-spell",
 ];
 const PARTS: [&str; 7] = ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "floor_memory"];
 
@@ -67,6 +69,8 @@ fn script(name: &str, world: &mut World) {
         "lie-far" => world.lie = if briefly { 5e-3 } else { 0.0 },
         "step" => world.lie = if hours > 6.0 { 150e-3 } else { 0.0 },
         "step-far" => world.lie = if hours > 6.0 { 5e-3 } else { 0.0 },
+        "spell" => world.congestion.0 = if away { 100e-6 } else { 0.0 },
+        "far-spell" => world.congestion.0 = if away { 1e-3 } else { 0.0 },
         "draught" if away && world.skew < 51e-6 => world.skew += 0.1e-6,
         _ => {}
     }

@@ -28,8 +28,9 @@ const NEGLIGIBLE: f64 = 1e-15;
 /// What the prior counts against the exchanges of the ring.
 const PSEUDO_COUNTS: f32 = 3.0;
 
-const LEARNING: Rule = Rule { nodes: 12, reach: 4.0 };
-const WEIGHING: Rule = Rule { nodes: 16, reach: 5.5 };
+/// The nodes and the reach of the integrals that are learned from, and of those that packets are weighed with.
+const LEARNING: (u32, f64) = (12, 4.0);
+const WEIGHING: (u32, f64) = (16, 5.5);
 
 /// A ladder of gamma densities of one shape with means in geometric steps, us.
 struct Ladder {
@@ -60,6 +61,7 @@ fn gamma(q: f64, shape: f64, mean: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Components {
     rows: Vec<[f32; SHAPES]>,
+    rule: Rule,
 }
 
 /// The likelihoods of a packet under every component, per us.
@@ -79,7 +81,7 @@ impl Components {
             }
             row
         };
-        Components { rows: (0..=CELLS).map(row).collect() }
+        Components { rows: (0..=CELLS).map(row).collect(), rule: Rule::new(LEARNING.0, LEARNING.1) }
     }
 
     pub fn bytes(&self) -> usize {
@@ -89,7 +91,7 @@ impl Components {
     /// The likelihoods of a packet before which `cavity` was known.
     pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
         let mut sums = [0.0; SHAPES];
-        cavity.integrate(LEARNING, |Node { place: Place { cell, part }, weight, .. }| {
+        cavity.integrate(&self.rule, |Node { place: Place { cell, part }, weight, .. }| {
             let Some([low, high, ..]) = self.rows.get(cell..) else { return };
             let (weight, part) = (weight as f32, part as f32);
             for ((sum, &low), &high) in sums.iter_mut().zip(low).zip(high) {
@@ -105,6 +107,7 @@ impl Components {
 pub struct Tabulated {
     /// The density at the beginning of each cell and its change across the cell, per us.
     cells: Box<[[f64; 2]; CELLS]>,
+    rule: Rule,
     /// The median queueing, us.
     pub median: f64,
     /// The queueing that one packet in ten exceeds, us.
@@ -124,7 +127,8 @@ pub struct Evidence {
 
 impl Tabulated {
     fn new() -> Self {
-        Tabulated { cells: Box::new([[0.0; 2]; CELLS]), median: 1.0, ninth_decile: 1.0 }
+        let rule = Rule::new(WEIGHING.0, WEIGHING.1);
+        Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, median: 1.0, ninth_decile: 1.0 }
     }
 
     #[inline(always)]
@@ -140,7 +144,7 @@ impl Tabulated {
     /// Weighs what is predicted with the density.
     pub fn weigh(&self, cavity: &Cavity) -> Evidence {
         let (mut mass, mut first, mut second) = (0.0, 0.0, 0.0);
-        cavity.integrate(WEIGHING, |node| {
+        cavity.integrate(&self.rule, |node| {
             let part = node.weight * self.at(node.place);
             let moved = part * node.deviation;
             mass += part;

@@ -52,9 +52,38 @@ pub struct Cavity {
 /// How finely to integrate.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    pub nodes: u32,
+    nodes: u32,
     /// How many standard deviations to look at on either side.
-    pub reach: f64,
+    reach: f64,
+    /// The products of the equal steps over the whole reach of a normal density of variance one.
+    whole: Products,
+}
+
+/// A normal density at equal steps is a product of factors that themselves form a product.
+#[derive(Clone, Copy, Debug)]
+struct Products {
+    first: f64,
+    factor: f64,
+    bend: f64,
+}
+
+impl Products {
+    /// For a normal density of variance `1 / inverse`, from `deviation` on.
+    fn new(deviation: f64, step: f64, inverse: f64) -> Self {
+        Products {
+            first: libm::exp(-0.5 * deviation * deviation * inverse),
+            factor: libm::exp(-(deviation + 0.5 * step) * step * inverse),
+            bend: libm::exp(-step * step * inverse),
+        }
+    }
+}
+
+impl Rule {
+    /// At least `nodes` over `reach` standard deviations on either side.
+    pub fn new(nodes: u32, reach: f64) -> Self {
+        let step = 2.0 * reach / f64::from(nodes);
+        Rule { nodes, reach, whole: Products::new(0.5 * step - reach, step, 1.0) }
+    }
 }
 
 /// One node of an integral over q >= 0.
@@ -67,11 +96,19 @@ pub struct Node {
     pub weight: f64,
 }
 
+/// Equal steps from the deviation `first` on.
+struct Steps {
+    nodes: u32,
+    first: f64,
+    step: f64,
+    scale: f64,
+}
+
 impl Cavity {
     /// Shows the nodes of an integral of the normal density over q >= 0 to `visit`. Equal steps where they are finer than what a
     /// density can do there, the cells of the grid otherwise.
     #[inline(always)]
-    pub fn integrate(&self, rule: Rule, visit: impl FnMut(Node)) {
+    pub fn integrate(&self, rule: &Rule, visit: impl FnMut(Node)) {
         let deviation = libm::sqrt(self.variance);
         let low = (self.mean - rule.reach * deviation).max(0.0);
         let high = self.mean + rule.reach * deviation;
@@ -84,26 +121,29 @@ impl Cavity {
         let scale = 1.0 / (libm::sqrt(2.0 * PI) * deviation);
         if let Some(nodes) = fine {
             let step = (high - low) / f64::from(nodes);
-            self.in_steps(nodes, (low, step, step * scale), visit);
+            let first = low + 0.5 * step - self.mean;
+            let products = if low > 0.0 && nodes == rule.nodes {
+                rule.whole
+            } else {
+                Products::new(first, step, 1.0 / self.variance)
+            };
+            self.in_steps(Steps { nodes, first, step, scale: step * scale }, products, visit);
         } else {
             self.in_cells((low, high, scale), visit);
         }
     }
 
-    /// Equal steps: a normal density at equal steps is a product of factors that themselves form a product.
     #[inline(always)]
-    fn in_steps(&self, nodes: u32, (low, step, scale): (f64, f64, f64), mut visit: impl FnMut(Node)) {
-        let inverse = 1.0 / self.variance;
-        let mut deviation = low + 0.5 * step - self.mean;
-        let mut weight = scale * libm::exp(-0.5 * deviation * deviation * inverse);
-        let mut factor = libm::exp(-(deviation + 0.5 * step) * step * inverse);
-        let bend = libm::exp(-step * step * inverse);
-        for _ in 0..nodes {
+    fn in_steps(&self, steps: Steps, products: Products, mut visit: impl FnMut(Node)) {
+        let mut deviation = steps.first;
+        let mut weight = steps.scale * products.first;
+        let mut factor = products.factor;
+        for _ in 0..steps.nodes {
             let Some(place) = place(deviation + self.mean) else { return };
             visit(Node { place, deviation, weight });
-            deviation += step;
+            deviation += steps.step;
             weight *= factor;
-            factor *= bend;
+            factor *= products.bend;
         }
     }
 
@@ -143,7 +183,7 @@ mod tests {
             [(10.0, 1.0, 1.0), (0.0, 1.0, 0.5), (0.0, 1e6, 0.5), (5_000.0, 1e6, 1.0), (-2.0, 1.0, 0.022_750)]
         {
             let mut sum = 0.0;
-            Cavity { mean, variance }.integrate(Rule { nodes: 24, reach: 5.5 }, |node| sum += node.weight);
+            Cavity { mean, variance }.integrate(&Rule::new(24, 5.5), |node| sum += node.weight);
             assert!((sum - mass).abs() < 6e-3 * mass, "{mean} {variance}: {sum}");
         }
     }

@@ -7,14 +7,14 @@ use super::group::Way;
 use crate::LearnedConfig;
 
 /// How many exchanges are learned from.
-const MEMORY: usize = 500;
+const MEMORY: usize = 400;
 
 /// Every one of the first exchanges is learned from at once.
 const EAGER: u64 = 40;
 const EAGER_ITERATIONS: u32 = 4;
 
 /// Afterwards one round of learning every so many exchanges.
-const ROUND: u64 = 12;
+const ROUND: u64 = 16;
 const ITERATIONS: u32 = 2;
 
 /// The densities of both families.
