@@ -161,6 +161,8 @@ impl Account {
             p95: percentile(&mut sizes, 0.95),
             p99: percentile(&mut sizes, 0.99),
             max: percentile(&mut sizes, 1.0),
+            net_p99: percentile(&mut self.unbiased, 0.99),
+            net_max: percentile(&mut self.unbiased, 1.0),
             rate_p99: percentile(&mut self.rates, 0.99),
             difference_p99: percentile(&mut self.differences, 0.99),
             containment: share(self.inside, self.claimed),

@@ -22,6 +22,7 @@ impl Queue {
         let mean = spec.mean.seconds();
         let scale = match spec.law {
             Law::Exponential | Law::Constant => mean,
+            Law::Uniform => 2.0 * mean,
             Law::Gamma => mean / spec.shape,
             Law::Weibull => mean / libm::tgamma(1.0 + 1.0 / spec.shape),
             Law::Pareto => mean * (spec.shape - 1.0),
@@ -36,6 +37,7 @@ impl Queue {
             Law::Gamma => random.gamma(shape),
             Law::Weibull => libm::pow(random.exponential(), 1.0 / shape),
             Law::Pareto => random.pareto(shape) - 1.0,
+            Law::Uniform => random.uniform(),
             Law::Constant => 1.0,
         };
         self.scale * unit

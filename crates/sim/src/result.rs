@@ -36,7 +36,7 @@ pub struct ClockResult {
 }
 
 /// The names of the figures that checks can ask for.
-pub(crate) const FIGURES: [&str; 13] = [
+pub(crate) const FIGURES: [&str; 15] = [
     "median",
     "iqr",
     "p50",
@@ -44,6 +44,8 @@ pub(crate) const FIGURES: [&str; 13] = [
     "p99",
     "max",
     "rms",
+    "net-p99",
+    "net-max",
     "rate-p99",
     "difference-p99",
     "containment",
@@ -75,6 +77,10 @@ pub struct WindowResult {
     pub max: Option<f64>,
     /// Root mean square.
     pub rms: Option<f64>,
+    /// 99th percentile of |error| without the bias by the path's asymmetry, which no clock can see.
+    pub net_p99: Option<f64>,
+    /// The largest |error| without that bias.
+    pub net_max: Option<f64>,
     /// 99th percentile of |rate error| of the absolute clock over 1000 s.
     pub rate_p99: Option<f64>,
     /// The same of the difference clock, by which intervals are measured.
@@ -98,6 +104,8 @@ impl WindowResult {
             "p99" => self.p99,
             "max" => self.max,
             "rms" => self.rms,
+            "net-p99" => self.net_p99,
+            "net-max" => self.net_max,
             "rate-p99" => self.rate_p99,
             "difference-p99" => self.difference_p99,
             "containment" => self.containment,

@@ -43,6 +43,7 @@ library! {
     "lan-congested",
     "lan-congested-forward",
     "host-noise",
+    "host-coalescing",
     "wave-200",
     "wave-1000",
     "wave-day",

@@ -253,6 +253,8 @@ pub enum Law {
     Weibull,
     /// Heavy tail from zero on (Lomax); `shape` is the exponent, above 1.
     Pareto,
+    /// Anything up to twice the mean: what waits for the next turn of something periodic, such as a coalesced interrupt.
+    Uniform,
     /// The same delay each time.
     Constant,
 }
