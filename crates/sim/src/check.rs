@@ -136,3 +136,55 @@ fn parse_measure(text: &str) -> Result<f64, String> {
     let span = text.parse::<Span>().map(Span::as_seconds);
     span.or_else(|_| text.parse::<Rate>().map(Rate::as_fraction)).map_err(|error| format!("{text:?}: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Run;
+
+    const WORLD: &str = "about = \"x\"\nduration = \"1 h\"\nfrom = \"0 s\"\n[path]\nforward = \"1 ms\"\nbackward = \"1 ms\"\n\
+                         [windows]\nend = [\"30 min\", \"1 h\"]\n[checks]\n";
+
+    fn judged(check: &str) -> Result<CheckResult, String> {
+        let scenario =
+            Scenario::parse("x", &format!("{WORLD}\"it\" = \"{check}\"")).map_err(|error| error.to_string())?;
+        let result = Run { name: "x", scenario: &scenario, seed: 1 }.execute_with(&["classic", "pll"], None);
+        assert_eq!(result.passed, result.checks[0].passed);
+        Ok(result.checks[0].clone())
+    }
+
+    #[test]
+    fn relations_units_and_windows_are_understood() {
+        for (check, holds) in [
+            ("classic.max < 1 s", true),
+            ("classic.max < 1 ps", false),
+            ("classic.max@end > 1 ps", true),
+            ("classic.rate-p99 <= 1 ppm", true),
+            ("classic.containment >= 1", true),
+            ("classic.unread > 0.5", false),
+            ("classic.iqr <= 1e9 * pll.iqr@end", true),
+            ("classic.iqr >= 1e9 * pll.iqr@end", false),
+            // A clock that was not run has no figures, and nothing can be said of it.
+            ("pi.max < 1 s", false),
+        ] {
+            assert_eq!(judged(check).unwrap().passed, holds, "{check}");
+        }
+        let limit = judged("classic.max < 250 us").unwrap().limit.unwrap();
+        assert!((limit - 250e-6).abs() < 1e-15);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for check in [
+            "",
+            "classic",
+            "classic.max",
+            "classic.max = 1 s",
+            "classic.max < 1 fish",
+            "fish.max < 1 s",
+            "classic.max@x < 1 s",
+        ] {
+            assert!(judged(check).is_err(), "{check}");
+        }
+    }
+}

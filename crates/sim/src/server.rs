@@ -134,3 +134,70 @@ fn apply(fault: &FaultSpec, packet: &mut Packet, (at, since_last, begin): (Span,
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIDNIGHT_TAI_S: i64 = 1_798_675_200 + 37;
+
+    fn server(fault: &str) -> Server {
+        let spec = toml::from_str(&format!("fault = [{fault}]")).unwrap();
+        Server::new(&spec, Moment::from_origin(Span::from_secs(MIDNIGHT_TAI_S)), 1)
+    }
+
+    fn ask(server: &mut Server, second: i64) -> Packet {
+        let request = Packet::request(Version::V4, NtpTimestamp::from_raw(77));
+        let reply = server.answer(&request.encode(), Span::from_secs(second)).unwrap();
+        Packet::decode(&reply.bytes).unwrap()
+    }
+
+    /// How far the label of the reply is from the POSIX second that counts on from the beginning [s].
+    fn ahead(server: &mut Server, second: i64) -> f64 {
+        let expected = Moment::from_origin(Span::from_secs(MIDNIGHT_TAI_S - 37 + second));
+        (ask(server, second).receive.to_server(expected) - expected).as_seconds()
+    }
+
+    #[test]
+    fn wrong_times_begin_and_end() {
+        let mut wrong = server("{ wrong = { at = \"100 s\", until = \"200 s\", by = \"150 ms\" } }");
+        let errors = [50, 150, 250].map(|second| (ahead(&mut wrong, second) * 1e6).round());
+        assert_eq!(errors, [0.0, 150_000.0, 0.0]);
+        let mut drift = server("{ drift = { at = \"100 s\", until = \"300 s\", rate = \"1 ppm\" } }");
+        let errors = [50, 200, 350].map(|second| (ahead(&mut drift, second) * 1e6).round());
+        assert_eq!(errors, [0.0, 100.0, 0.0]);
+        let mut smear = server("{ smear = { at = \"0 s\", by = \"-50 ms\" } }");
+        let errors = [864, 100_000].map(|second| (ahead(&mut smear, second) * 1e3).round());
+        assert_eq!(errors, [-10.0, -50.0]);
+    }
+
+    #[test]
+    fn a_leap_second_is_announced_until_it_comes() {
+        let mut server = server("{ leap = { at = \"1000 s\" } }");
+        let announced = [500, 1500, 86_399, 86_402].map(|second| ask(&mut server, second).leap);
+        let (none, insert) = (LeapIndicator::None, LeapIndicator::Insert);
+        assert_eq!(announced, [none, insert, insert, none]);
+        assert_eq!([86_000, 90_000].map(|second| ahead(&mut server, second).round()), [0.0, -1.0]);
+    }
+
+    #[test]
+    fn claims_restarts_and_refusals_show_in_the_packet() {
+        let mut server = server(
+            "{ claims = { at = \"0 s\", until = \"100 s\", root_dispersion = \"100 ms\" } },
+             { restart = { at = \"200 s\", until = \"300 s\" } },
+             { rate-limit = { shortest = \"20 s\" } }",
+        );
+        assert!(ask(&mut server, 50).root_distance() >= Bound::of(Span::from_millis(100)));
+        assert!(ask(&mut server, 150).root_distance() < Bound::of(Span::from_millis(1)));
+        assert_eq!(ask(&mut server, 250).leap, LeapIndicator::Unsynchronised);
+        assert_eq!(ask(&mut server, 260).kiss_code(), Some(KissCode::RATE));
+        assert_eq!(ask(&mut server, 350).kiss_code(), None);
+    }
+
+    #[test]
+    fn what_is_no_request_has_no_answer() {
+        let mut server = server("");
+        assert!(server.answer(&[0; 48], Span::ZERO).is_none());
+        assert!(server.answer(&[], Span::ZERO).is_none());
+    }
+}

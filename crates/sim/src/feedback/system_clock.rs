@@ -61,3 +61,36 @@ impl SystemClock {
         self.slew_end = counter + self.nominal.ticks_in(Span::from_seconds(seconds));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> SystemClock {
+        let nominal = Period::from_hertz(1e9).unwrap();
+        SystemClock::new(nominal, Counter::from_raw(0), Moment::from_origin(Span::ZERO))
+    }
+
+    fn nanos(clock: &SystemClock, second: u64) -> i128 {
+        (clock.read(Counter::from_raw(second * 1_000_000_000)).since_origin() - Span::from_secs(second as i64))
+            .as_nanos()
+    }
+
+    #[test]
+    fn corrections_change_the_future_only() {
+        let mut clock = clock();
+        clock.set_frequency(Counter::from_raw(10_000_000_000), 1e-6);
+        assert_eq!([10, 11, 20].map(|second| nanos(&clock, second)), [0, 1000, 10_000]);
+        clock.step(Counter::from_raw(20_000_000_000), -1e-5);
+        assert_eq!([20, 21].map(|second| nanos(&clock, second)), [0, 1000]);
+    }
+
+    #[test]
+    fn a_slew_ends() {
+        let mut clock = clock();
+        clock.slew(Counter::from_raw(0), 1e-4, 5.0);
+        assert_eq!([1, 5, 6, 100].map(|second| nanos(&clock, second)), [100_000, 500_000, 500_000, 500_000]);
+        clock.set_frequency(Counter::from_raw(100_000_000_000), -1.0);
+        assert_eq!(nanos(&clock, 102), 500_000 - 2 * 500_000);
+    }
+}
