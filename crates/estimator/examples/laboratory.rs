@@ -8,7 +8,7 @@ mod common;
 use common::{DAY, HOUR, Lab, World};
 use ffclock_estimator::{Estimator, LearnedConfig};
 
-const WORLDS: [&str; 23] = [
+const WORLDS: [&str; 27] = [
     "lan",
     "wave",
     "near",
@@ -32,6 +32,10 @@ const WORLDS: [&str; 23] = [
     "draught",
     "spell",
     "far-spell",
+    "jump-1",
+    "jump-3",
+    "jump-far",
+    "jump-20",
 ];
 const PARTS: [&str; 7] = ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "floor_memory"];
 
@@ -69,6 +73,9 @@ fn script(name: &str, world: &mut World) {
         "lie-far" => world.lie = if briefly { 5e-3 } else { 0.0 },
         "step" => world.lie = if hours > 6.0 { 150e-3 } else { 0.0 },
         "step-far" => world.lie = if hours > 6.0 { 5e-3 } else { 0.0 },
+        "jump-1" => world.skew = if hours > 6.0 { 51e-6 } else { 50e-6 },
+        "jump-3" | "jump-far" => world.skew = if hours > 6.0 { 53e-6 } else { 50e-6 },
+        "jump-20" => world.skew = if hours > 6.0 { 70e-6 } else { 50e-6 },
         "spell" => world.congestion.0 = if away { 100e-6 } else { 0.0 },
         "far-spell" => world.congestion.0 = if away { 1e-3 } else { 0.0 },
         "draught" if away && world.skew < 51e-6 => world.skew += 0.1e-6,

@@ -119,10 +119,12 @@ pub enum Event {
     Disagreement,
     /// The learned filter had lost track, and began anew with this exchange.
     FilterRestarted,
+    /// The counter's rate changed by more than any model of the bank expected; the learned filter makes allowance for it.
+    RateJumped,
 }
 
 impl Event {
-    const ALL: [Event; 19] = [
+    const ALL: [Event; 20] = [
         Event::FloorShiftUp,
         Event::FloorShiftDown,
         Event::RateUpdated,
@@ -142,6 +144,7 @@ impl Event {
         Event::WarmupEnded,
         Event::Disagreement,
         Event::FilterRestarted,
+        Event::RateJumped,
     ];
 }
 

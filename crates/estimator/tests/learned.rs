@@ -225,6 +225,19 @@ fn a_busy_host_enters_the_queueing() {
     assert_calibrated(&lab);
 }
 
+/// No oscillator of the bank does this. The two directions must not be taken for routes that run away from one another.
+#[test]
+fn a_rate_that_jumps_by_three_ppm_is_followed() {
+    for seed in [1, 2] {
+        let mut lab = Lab::learned(World::lan(seed));
+        lab.strict = false;
+        lab.run(16.0, 12.0 * HOUR, |world| world.skew = if world.time() > 6.0 * HOUR { 53e-6 } else { 50e-6 });
+        assert!(lab.report.worst(2.0 * HOUR, 12.0 * HOUR) < 300e-6);
+        assert!(lab.report.worst(7.0 * HOUR, 12.0 * HOUR) < 5e-6);
+        assert!(lab.report.escaped * 100 < lab.report.errors.len());
+    }
+}
+
 #[test]
 fn too_little_data_is_said_to_be_too_little() {
     let mut lab = Lab::learned(World::lan(1));

@@ -32,6 +32,11 @@ impl Classic {
         self.now.is_none_or(|now| self.proof.height().contains(now.frame.height(now.counter, time)))
     }
 
+    /// The rate that the absolute clock runs at, relative to the nominal one.
+    pub(crate) fn present_rate(&self) -> f64 {
+        self.rate()
+    }
+
     /// Whether the server contradicts its own past at present.
     pub(crate) fn is_challenged(&self) -> bool {
         self.challenge.is_open()

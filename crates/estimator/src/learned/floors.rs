@@ -16,6 +16,9 @@ const WITNESSES: usize = 4;
 /// How much likelier a change must be, as a logarithm.
 const GAIN: f64 = 25.0;
 
+/// How much likelier it must be that the other way moved too.
+const RAMP_GAIN: f64 = 5.0;
+
 /// A shift is found by trying so many places of the smallest queueing, in these parts of the median.
 const TRIALS: u32 = 12;
 const FIRST_TRIAL: f64 = 0.02;
@@ -119,6 +122,20 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
         }
     }
     best.map(|(_, change)| change)
+}
+
+/// Whether the other way moved as well, in the opposite direction but not by the same amount: delays that run away from one
+/// another are those of a counter whose rate changed, not of a path or a server, which jump once.
+pub fn is_ramp(recent: &Recent, change: &Change, family: Family, densities: [&Tabulated; 2]) -> bool {
+    let way = match change.way {
+        Way::Forward => Way::Backward,
+        Way::Backward => Way::Forward,
+    };
+    let density = densities[way.index()];
+    let (shift, gain) = Witnesses { recent, way, family }.shift(change.since, density);
+    let (mine, other) = (change.shift.abs(), shift.abs());
+    let slack = 3.0 * density.ninth_decile + 0.1 * mine.max(other);
+    gain > RAMP_GAIN && shift * change.shift < 0.0 && (mine - other).abs() > slack
 }
 
 /// Takes a remembered floor in place of a change to its neighbourhood, and remembers the one that is left.

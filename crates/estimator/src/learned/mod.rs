@@ -69,8 +69,10 @@ struct Now {
     poll: f64,
     /// Exchanges that the present time rests on.
     past: u64,
-    /// Exchanges in a row after which the time lay outside what is proven, or that no model explained.
+    /// Exchanges in a row that no model explained.
     astray: u32,
+    /// Exchanges in a row after which the time lay outside what is proven.
+    outside: u32,
     disagrees: bool,
 }
 

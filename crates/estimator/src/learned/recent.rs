@@ -1,7 +1,7 @@
 //! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where it happened.
 
 use super::bank::{Bank, Densities, Groups, Roster, Told};
-use super::group::{FLOORS, Sight, Way};
+use super::group::{Group, RATE, Sight, THETA, Way};
 use super::lanes::Lanes;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -88,9 +88,14 @@ impl Recent {
         }
     }
 
-    /// Takes the bank back to before `change`, moves the floor, and lets it see the exchanges since then again.
-    pub fn replay(&mut self, change: &Change, bank: &mut Bank, densities: Densities<'_>, roster: &Roster) {
-        let count = change.since.min(self.filled);
+    /// The time over which the last `count` exchanges came, s.
+    pub fn elapsed(&self, count: usize) -> f64 {
+        (0..count).map_while(|age| self.get(age)).map(|taken| taken.interval).sum()
+    }
+
+    /// Takes the bank back to before the change, applies it, and lets the bank see the exchanges since then again.
+    pub fn replay(&mut self, revision: &Revision, bank: &mut Bank, densities: Densities<'_>, roster: &Roster) {
+        let count = revision.since().min(self.filled);
         for age in (0..count).rev() {
             let slot = self.slot(age);
             let (Some(Some(taken)), Some(before)) = (self.taken.get_mut(slot), self.banks.get_mut(slot)) else {
@@ -98,7 +103,7 @@ impl Recent {
             };
             if age.saturating_add(1) == count {
                 bank.groups = *before;
-                bank.for_groups(|group| move_floor(group, change));
+                bank.for_groups(|group| revision.apply(group));
             }
             *before = bank.groups;
             bank.predict(taken.interval, roster);
@@ -111,10 +116,40 @@ impl Recent {
     }
 }
 
-fn move_floor(group: &mut super::group::Group, change: &Change) {
-    let part = change.way.floor();
-    group.cut(part);
-    group.x[part] += Lanes::all(change.shift);
-    group.p[part][part] = Lanes::all(change.variance);
-    debug_assert!(FLOORS.contains(&part));
+/// What is believed to have happened in place of what the filter took for granted.
+#[derive(Clone, Copy, Debug)]
+pub enum Revision {
+    /// A floor moved.
+    Floor(Change),
+    /// The counter's rate changed by more than the bank expected.
+    Jolt {
+        /// How many of the last exchanges came after it.
+        since: usize,
+        /// The variance that theta gains, us^2, and the rate, ppm^2.
+        variances: [f64; 2],
+    },
+}
+
+impl Revision {
+    fn since(&self) -> usize {
+        match self {
+            Revision::Floor(change) => change.since,
+            Revision::Jolt { since, .. } => *since,
+        }
+    }
+
+    fn apply(&self, group: &mut Group) {
+        match self {
+            Revision::Floor(change) => {
+                let part = change.way.floor();
+                group.cut(part);
+                group.x[part] += Lanes::all(change.shift);
+                group.p[part][part] = Lanes::all(change.variance);
+            }
+            Revision::Jolt { variances: [theta, rate], .. } => {
+                group.p[THETA][THETA] += Lanes::all(*theta);
+                group.p[RATE][RATE] += Lanes::all(*rate);
+            }
+        }
+    }
 }

@@ -3,9 +3,9 @@
 use super::bank::Bank;
 use super::density::GARBAGE;
 use super::floors;
-use super::group::{FLOORS, Sight, THETA, Way};
+use super::group::{Begin, FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
-use super::recent::Taken;
+use super::recent::{Revision, Taken};
 use super::{Footing, Learned, MICRO, Now};
 use crate::classic::frame::{Frame, Point};
 use crate::{Event, Events};
@@ -20,6 +20,9 @@ const STAMP_NOISE: f64 = 1e-6;
 /// So many exchanges in a row outside what is proven, or that nothing explains, and the filter begins anew.
 const OUTSIDE_LIMIT: u32 = 4;
 const UNEXPLAINED_LIMIT: u32 = 32;
+
+/// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
+const RATE_AFTER_LOSS: f64 = 3.0;
 
 /// How many polls ahead the growth of the uncertainty is measured.
 const HORIZON: f64 = 4.0;
@@ -54,7 +57,20 @@ impl Learned {
         self.forget_paths();
         let blend = self.bank.blend(&self.roster, 1.0, 1.0);
         let counter = exchange.received.counter;
-        let now = Now { frame, counter, blend, later: 1.0, poll: 1.0, past: 1, astray: 0, disagrees: false };
+        let now =
+            Now { frame, counter, blend, later: 1.0, poll: 1.0, past: 1, astray: 0, outside: 0, disagrees: false };
+        self.conclude(exchange, now, events);
+    }
+
+    /// Takes the time and the floors from an exchange, and the rate from the classic algorithm; only the densities stay.
+    fn begin_again(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
+        now.frame = Frame::at(self.nominal, exchange);
+        let begin = self.beginning(&now.frame.place(exchange));
+        let rate = self.classic.present_rate() / MICRO;
+        let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
+        self.bank = Bank::begin(&begin, &self.roster);
+        self.forget_paths();
+        (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(exchange, now, events);
     }
 
@@ -66,7 +82,7 @@ impl Learned {
         let begin = self.beginning(&now.frame.place(exchange));
         self.bank.begin_time(&begin);
         self.forget_paths();
-        (now.past, now.astray) = (1, 0);
+        (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(exchange, *now, events);
     }
 
@@ -98,6 +114,15 @@ impl Learned {
             let densities = self.learning.densities();
             let density = densities[best.family.index()][way.index()];
             let Some(found) = floors::find(&self.recent, way, best.family, density) else { continue };
+            if floors::is_ramp(&self.recent, &found, best.family, densities[best.family.index()]) {
+                // The least time in which the shift can have built up gives the largest rate.
+                let rate = 2.0 * found.shift / self.recent.elapsed(found.since).max(1e-3);
+                let variances = [found.shift * found.shift, rate * rate];
+                let jolt = Revision::Jolt { since: found.since, variances };
+                self.recent.replay(&jolt, &mut self.bank, densities, &self.roster);
+                events.add(Event::RateJumped);
+                return;
+            }
             let floors = self.floors();
             let floor = floors[way.index()];
             let change = if self.config.floor_memory {
@@ -106,7 +131,7 @@ impl Learned {
                 found
             };
             self.displacement.begin(floors, density);
-            self.recent.replay(&change, &mut self.bank, densities, &self.roster);
+            self.recent.replay(&Revision::Floor(change), &mut self.bank, densities, &self.roster);
             let (event, count) = if change.shift > 0.0 {
                 (Event::FloorShiftUp, &mut self.shifts_up)
             } else {
@@ -154,11 +179,14 @@ impl Learned {
         let time = now.frame.moment(now.counter, step.as_seconds());
         if is_sound && !self.classic.is_proven(time) {
             events.add(Event::OutsideProof);
-            now.astray = now.astray.saturating_add(UNEXPLAINED_LIMIT / OUTSIDE_LIMIT);
+            now.outside = now.outside.saturating_add(1);
+        } else {
+            now.outside = 0;
         }
-        if now.past > 1 && (!is_sound || now.astray >= UNEXPLAINED_LIMIT) {
+        let is_lost = now.outside >= OUTSIDE_LIMIT || now.astray >= UNEXPLAINED_LIMIT;
+        if now.past > 1 && (!is_sound || is_lost) {
             events.add(Event::FilterRestarted);
-            return self.begin(exchange, events);
+            return self.begin_again(exchange, now, events);
         }
         let moved = now.frame.move_to(now.counter, step.as_seconds());
         let moved = moved.y_step / MICRO;
