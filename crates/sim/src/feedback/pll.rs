@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), section 11.3 (clock discipline, appendix A.5.5.6) and 11.4 (clock adjust, appendix
 //! A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it leaves the loop to the Linux kernel, as it does by
-//! default (kernel/time/ntp.c: phase time constant 4 polls, interval up to 2048 s), which converges four times sooner than the gain of 16 in ntpd's own
+//! default (kernel/time/ntp.c: phase time constant 4 polls, interval up to 8 polls), which converges four times sooner than the gain of 16 in ntpd's own
 //! loop. Dispersions choose among servers; with one server they have no effect and are left out.
 
 use super::{Sample, Servo, SystemClock};
@@ -15,9 +15,9 @@ const SPIKE_GATE: f64 = 3.0;
 /// STEPT [s] and WATCH [s].
 const STEP_THRESHOLD: f64 = 0.128;
 const STEP_PATIENCE: f64 = 900.0;
-/// 2^SHIFT_PLL and MAXSEC of the Linux kernel.
+/// 2^SHIFT_PLL of the Linux kernel, and the interval beyond which it lowers the gain, in polls, for the sake of stability.
 const PLL_GAIN: f64 = 4.0;
-const PLL_INTERVAL_MAX: f64 = 2048.0;
+const PLL_INTERVAL_POLLS: f64 = 2.0 * PLL_GAIN;
 /// FLL, AVG and ALLAN.
 const FLL_GAIN: f64 = 18.0;
 const FLL_GAIN_MIN: f64 = 4.0;
@@ -158,7 +158,7 @@ impl Pll {
             change += (chosen.offset - self.update_offset) / (interval.max(ALLAN_INTERCEPT) * average);
         }
         let constant = 4.0 * PLL_GAIN * self.poll;
-        change + chosen.offset * interval.min(PLL_INTERVAL_MAX) / (constant * constant)
+        change + chosen.offset * interval.min(PLL_INTERVAL_POLLS * self.poll) / (constant * constant)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A robust regression over a history of samples, in the manner of chrony.
 //!
-//! Source: chrony's documentation (chrony.conf(5): `minsamples`, `maxsamples`, `maxdelaydevratio`, `corrtimeratio`, `maxslewrate`, with their defaults) and
+//! Source: chrony's documentation (chrony.conf(5): `minsamples`, `maxsamples`, `maxdelaydevratio`, `maxclockerror`, `corrtimeratio`, `maxslewrate`, with their defaults) and
 //! the description of its statistics in the FAQ and the comments of its source statistics: weighted least squares over at most 64 samples, weights by the
 //! delay in excess of the smallest, the history cut at the front until the residuals pass a runs test, the frequency set and the phase slewed.
 //! Samples are kept against the uncorrected counter, which spares the rewriting of the history after each correction. Left out: the
@@ -19,6 +19,8 @@ const LINE_MIN: usize = 3;
 const DEVIATION_TO_DISTANCE: f64 = 0.7;
 /// `maxdelaydevratio`.
 const DELAY_DEVIATION_RATIO: f64 = 10.0;
+/// `maxclockerror` [s/s].
+const CLOCK_ERROR_MAX: f64 = 1e-6;
 /// `corrtimeratio` and `maxslewrate`.
 const CORRECTION_TIME_RATIO: f64 = 3.0;
 const SLEW_MAX: f64 = 83_333.333e-6;
@@ -52,7 +54,7 @@ pub(crate) struct Regression {
     points: VecDeque<Point>,
     /// How many of the latest points the line may rest on; the others serve the runs test.
     in_use: usize,
-    deviation: Option<f64>,
+    line: Option<Line>,
     updated: Option<f64>,
 }
 
@@ -62,10 +64,15 @@ impl Regression {
         self.points.iter().skip(unused).map(|point| point.delay).fold(f64::INFINITY, f64::min)
     }
 
-    /// A sample whose delay is out of all proportion is left out.
-    fn is_acceptable(&self, delay: f64) -> bool {
-        let Some(deviation) = self.deviation.filter(|_| self.in_use >= SAMPLES_MIN) else { return true };
-        (delay - self.delay_min()) / 2.0 <= DELAY_DEVIATION_RATIO * deviation.max(DEVIATION_MIN)
+    /// A sample whose delay is out of all proportion is left out, unless its offset is, too. The longer ago the last one was, the more is allowed: a longer
+    /// route is accepted in the end.
+    fn is_acceptable(&self, sample: &Sample) -> bool {
+        let Some(line) = self.line.filter(|_| self.in_use >= SAMPLES_MIN) else { return true };
+        let Some(last) = self.points.back() else { return true };
+        let allowed = DELAY_DEVIATION_RATIO * line.deviation + CLOCK_ERROR_MAX * (sample.raw_time - last.time);
+        let excess = (sample.delay - self.delay_min()) / 2.0;
+        let surprise = sample.raw_offset - line.offset - line.slope * (sample.raw_time - line.time);
+        excess <= allowed || surprise.abs() - excess > allowed
     }
 
     fn keep(&mut self, point: Point) {
@@ -80,7 +87,7 @@ impl Regression {
     fn fit(&mut self) -> Option<Line> {
         let points: Vec<Point> = self.points.iter().copied().collect();
         let delay_min = self.delay_min();
-        let scale = self.deviation.unwrap_or(DEVIATION_MIN).max(DEVIATION_MIN);
+        let scale = self.line.map_or(DEVIATION_MIN, |line| line.deviation);
         let weight = |point: &Point| {
             let excess = 1.0 + DEVIATION_TO_DISTANCE * (point.delay - delay_min).max(0.0) / 2.0 / scale;
             1.0 / (excess * excess)
@@ -156,12 +163,12 @@ fn fit_line(points: &[Point], weights: &[f64]) -> Option<Line> {
 
 impl Servo for Regression {
     fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
-        if !self.is_acceptable(sample.delay) {
+        if !self.is_acceptable(sample) {
             return;
         }
         self.keep(Point { time: sample.raw_time, offset: sample.raw_offset, delay: sample.delay });
         if let Some(line) = self.fit() {
-            self.deviation = Some(line.deviation);
+            self.line = Some(line);
             self.correct(line, sample, clock);
         }
     }
