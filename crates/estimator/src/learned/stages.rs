@@ -18,7 +18,7 @@ const LONGEST_SILENCE: f64 = 1e6;
 const STAMP_NOISE: f64 = 1e-6;
 
 /// So many exchanges in a row outside what is proven, or that nothing explains, and the filter begins anew.
-const OUTSIDE_LIMIT: u32 = 4;
+const OUTSIDE_LIMIT: u32 = 16;
 const UNEXPLAINED_LIMIT: u32 = 32;
 
 /// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
@@ -38,7 +38,7 @@ impl Learned {
         if footing == Footing::Lost {
             return self.begin_time(exchange, &mut now, events);
         }
-        let explained = self.filter(&point, events);
+        let explained = self.filter(&point);
         self.look_for_changes(events);
         self.judge_displacement(point.x, events);
         self.bank.reseed(&self.roster);
@@ -93,7 +93,7 @@ impl Learned {
     }
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
-    fn filter(&mut self, point: &Point, _events: &mut Events) -> bool {
+    fn filter(&mut self, point: &Point) -> bool {
         let sights = sights(point);
         let before = self.bank.groups;
         self.bank.predict(point.x, &self.roster);
