@@ -2,22 +2,24 @@
 //!
 //! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), section 11.3 (clock discipline, appendix A.5.5.6) and 11.4 (clock adjust, appendix
 //! A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it leaves the loop to the Linux kernel, as it does by
-//! default (kernel/time/ntp.c: phase time constant 4 polls, interval up to 8 polls), which converges four times sooner than the gain of 16 in ntpd's own
-//! loop. Dispersions choose among servers; with one server they have no effect and are left out.
+//! default (kernel/time/ntp.c: phase time constant 4 polls), which converges four times sooner than the gain of 16 in ntpd's own loop; the
+//! interval is capped at one poll as the RFC has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose
+//! among servers; with one server they have no effect and are left out.
 
 use super::{Sample, Servo, SystemClock};
 use ffclock_units::Counter;
 
 const STAGES: usize = 8;
+/// After so many requests without an answer empty samples are shifted into the filter (appendix A.5.7.3).
+const LOST_MAX: u32 = 3;
 const JITTER_MIN: f64 = 1e-9;
 /// SGATE: popcorn spikes are as many jitters away.
 const SPIKE_GATE: f64 = 3.0;
 /// STEPT [s] and WATCH [s].
 const STEP_THRESHOLD: f64 = 0.128;
 const STEP_PATIENCE: f64 = 900.0;
-/// 2^SHIFT_PLL of the Linux kernel, and the interval beyond which it lowers the gain, in polls, for the sake of stability.
+/// 2^SHIFT_PLL of the Linux kernel.
 const PLL_GAIN: f64 = 4.0;
-const PLL_INTERVAL_POLLS: f64 = 2.0 * PLL_GAIN;
 /// FLL, AVG and ALLAN.
 const FLL_GAIN: f64 = 18.0;
 const FLL_GAIN_MIN: f64 = 4.0;
@@ -98,6 +100,8 @@ pub(crate) struct Pll {
     frequency: f64,
     poll: f64,
     last_sample: Option<f64>,
+    /// Requests in a row without an answer.
+    lost: u32,
 }
 
 impl Pll {
@@ -158,12 +162,13 @@ impl Pll {
             change += (chosen.offset - self.update_offset) / (interval.max(ALLAN_INTERCEPT) * average);
         }
         let constant = 4.0 * PLL_GAIN * self.poll;
-        change + chosen.offset * interval.min(PLL_INTERVAL_POLLS * self.poll) / (constant * constant)
+        change + chosen.offset * interval.min(self.poll) / (constant * constant)
     }
 }
 
 impl Servo for Pll {
     fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+        self.lost = 0;
         self.note_poll(sample.raw_time);
         let stage = Stage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
         let Some(chosen) = self.filter.update(stage, self.poll) else { return };
@@ -171,6 +176,13 @@ impl Servo for Pll {
             self.large(chosen, sample, clock);
         } else {
             self.small(chosen);
+        }
+    }
+
+    fn lost(&mut self, _: Counter, _: &mut SystemClock) {
+        self.lost += 1;
+        if self.lost > LOST_MAX && !self.filter.stages.is_empty() {
+            self.filter.stages.remove(0);
         }
     }
 
