@@ -15,6 +15,7 @@ mod output;
 mod page;
 mod reload;
 mod replay;
+mod sim;
 mod sources;
 mod stamp;
 mod status;
@@ -97,6 +98,8 @@ pub(crate) enum Public {
     Reload(reload::Args),
     /// Run the estimator over a recorded trace
     Replay(replay::Args),
+    /// Run clocks in simulated worlds, with the truth known
+    Sim(sim::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
     Demo(demo::Args),
 }
@@ -138,6 +141,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
             Public::Replay(args) => replay::run(global, args),
+            Public::Sim(args) => sim::run(global, args),
             Public::Demo(args) => demo::run(global, args),
         },
         Everything::Hidden(Hidden::Generate(args)) => generate::run(global, args),

@@ -18,6 +18,9 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
         Event::AsymmetryContradicted => Some("the stated error of the asymmetry contradicts the exchanges"),
         Event::Restarted => Some("the counter left its nominal range: a new start"),
         Event::WarmupEnded => Some("warm-up is over"),
+        Event::Disagreement => Some("the learned and the classic estimate disagree"),
+        Event::RateJumped => Some("the counter's rate jumped: the learned filter follows"),
+        Event::FilterRestarted => Some("the learned filter lost track and began anew"),
         Event::RateUpdated
         | Event::LocalRateUpdated
         | Event::LocalRateLost

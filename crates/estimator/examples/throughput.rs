@@ -6,7 +6,7 @@
 mod common;
 
 use common::World;
-use ffclock_estimator::{Classic, ClassicConfig, Estimator};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
 use ffclock_units::{Exchange, Period};
 use std::time::Instant;
 
@@ -20,18 +20,26 @@ fn main() {
             })
             .collect();
         let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
-        let mut classic = Classic::new(ClassicConfig::default(), nominal, None);
-        let mut fastest = f64::INFINITY;
-        // The fastest of many blocks: the others were interrupted.
-        for block in exchanges.chunks(5_000) {
-            let begun = Instant::now();
-            block.iter().for_each(|exchange| assert!(classic.update(exchange).round_trip().is_some()));
-            fastest = fastest.min(begun.elapsed().as_nanos() as f64 / block.len() as f64);
-        }
-        println!(
-            "poll {poll} s: {:.2} million exchanges/s ({fastest:.0} ns each), {} bytes",
-            1e3 / fastest,
-            classic.bytes()
-        );
+        let classic = Classic::new(ClassicConfig::default(), nominal, None);
+        let bytes = classic.bytes();
+        time("classic", poll, classic, &exchanges, bytes);
+        let learned = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None);
+        let bytes = learned.bytes();
+        time("learned", poll, learned, exchanges.get(..20_000).unwrap_or(&exchanges), bytes);
     }
+}
+
+fn time(name: &str, poll: f64, mut estimator: impl Estimator, exchanges: &[Exchange], bytes: usize) {
+    let mut fastest = f64::INFINITY;
+    // The fastest of many blocks: the others were interrupted.
+    for block in exchanges.chunks(exchanges.len() / 20) {
+        let begun = Instant::now();
+        block.iter().for_each(|exchange| assert!(estimator.update(exchange).round_trip().is_some()));
+        fastest = fastest.min(begun.elapsed().as_nanos() as f64 / block.len() as f64);
+    }
+    println!(
+        "{name}, poll {poll} s: {:.3} million exchanges/s ({:.2} us each), {bytes} bytes",
+        1e3 / fastest,
+        1e-3 * fastest
+    );
 }

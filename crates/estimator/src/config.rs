@@ -61,3 +61,23 @@ impl ClassicConfig {
         }
     }
 }
+
+ffclock_units::options! {
+    /// The learned algorithm. Everything is on unless the worth of a part is to be measured by leaving it out.
+    pub struct LearnedConfig {
+        /// Members of the bank that follow a temperature cycle, its frequency tracked.
+        cycles: bool = true;
+        /// Members with several random walks of the rate instead of a usual one.
+        several_walks: bool = true;
+        /// The family whose queueing is a mixture of exponentials.
+        edges: bool = true;
+        /// The family whose queueing is a mixture of all shapes, the same in both directions.
+        humps: bool = true;
+        /// Whether the exponentials of the two directions are learned apart.
+        directions: bool = true;
+        /// Whether a change of the path is looked for in each direction.
+        floor_changes: bool = true;
+        /// Whether the floor of an earlier path is recognised when it returns.
+        floor_memory: bool = true;
+    }
+}

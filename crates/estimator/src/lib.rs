@@ -1,23 +1,28 @@
 //! The feed-forward algorithm: exchanges with a server go in, an estimate of time, rate and their bounds comes out.
 //!
 //! Everything here is a pure function of the exchanges and the configuration. Nothing reads a clock, prints, or flows back
-//! into what is measured. The same trace gives the same bits on every machine: only `+ - * /`, comparisons and integer
-//! arithmetic are used on the way to a result. Memory is allocated when an estimator is made and never afterwards.
+//! into what is measured. The same trace gives the same bits on every machine: only `+ - * /`, comparisons, integer
+//! arithmetic and, in the learned algorithm, the functions of `libm` are used on the way to a result. Memory is allocated when an estimator is made and never afterwards.
 //!
 //! An [`Estimator`] is the interface that every algorithm of this crate offers; [`Classic`] is the one of the RADclock papers,
-//! with windows in time and a bound that is proven rather than guessed. `docs/algorithm/classic.md` explains it.
+//! with windows in time and a bound that is proven rather than guessed (`docs/algorithm/classic.md`); [`Learned`] puts a filter of both
+//! directions beside it (`docs/algorithm/learned.md`). [`Chosen`] is whichever a configuration names.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 extern crate alloc;
 
+mod choice;
 mod classic;
 mod config;
+mod learned;
 mod outcome;
 
+pub use choice::{Algorithm, Chosen, Configs};
 pub use classic::Classic;
-pub use config::ClassicConfig;
+pub use config::{ClassicConfig, LearnedConfig};
+pub use learned::Learned;
 pub use outcome::{Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
 
 use ffclock_units::{Estimate, Exchange};

@@ -115,10 +115,16 @@ pub enum Event {
     Restarted,
     /// The warm-up is over.
     WarmupEnded,
+    /// The learned and the classic time came to differ by more than their uncertainties explain.
+    Disagreement,
+    /// The learned filter had lost track, and began anew with this exchange.
+    FilterRestarted,
+    /// The counter's rate changed by more than any model of the bank expected; the learned filter makes allowance for it.
+    RateJumped,
 }
 
 impl Event {
-    const ALL: [Event; 17] = [
+    const ALL: [Event; 20] = [
         Event::FloorShiftUp,
         Event::FloorShiftDown,
         Event::RateUpdated,
@@ -136,6 +142,9 @@ impl Event {
         Event::OutsideProof,
         Event::Restarted,
         Event::WarmupEnded,
+        Event::Disagreement,
+        Event::FilterRestarted,
+        Event::RateJumped,
     ];
 }
 
@@ -160,6 +169,13 @@ impl Events {
     /// All that happened, in the order of declaration.
     pub fn iter(self) -> impl Iterator<Item = Event> {
         Event::ALL.into_iter().filter(move |event| self.contains(*event))
+    }
+
+    /// Those of the events that are in `kept`.
+    pub(crate) fn only(self, kept: &[Event]) -> Events {
+        let mut events = Events::NONE;
+        self.iter().filter(|event| kept.contains(event)).for_each(|event| events.add(event));
+        events
     }
 
     pub(crate) fn add(&mut self, event: Event) {

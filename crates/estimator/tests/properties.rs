@@ -3,7 +3,7 @@
 mod common;
 
 use common::World;
-use ffclock_estimator::{Classic, ClassicConfig, Estimator};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
 use ffclock_units::{
     Bound, Counter, Estimate, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp,
     StampLocation, Tai, Ticks,
@@ -106,11 +106,12 @@ fn check(estimate: &Estimate) -> Result<(), TestCaseError> {
     prop_assert!(!estimate.bound.as_span().is_negative() && !estimate.uncertainty.as_span().is_negative());
     prop_assert!(estimate.uncertainty <= estimate.bound);
     prop_assert!(estimate.uncertainty_growth <= estimate.bound_growth);
+    prop_assert!(estimate.uncertainty != Bound::UNKNOWN || estimate.bound == Bound::UNKNOWN);
     prop_assert!(estimate.period.as_seconds().is_finite() && estimate.difference_period.as_seconds() > 0.0);
     Ok(())
 }
 
-fn survive(classic: &mut Classic, exchanges: &[Exchange]) -> Result<(), TestCaseError> {
+fn survive(classic: &mut impl Estimator, exchanges: &[Exchange]) -> Result<(), TestCaseError> {
     for exchange in exchanges {
         let outcome = classic.update(exchange);
         let _ = (outcome.round_trip(), outcome.point_error(), outcome.naive_error());
@@ -126,6 +127,87 @@ fn survive(classic: &mut Classic, exchanges: &[Exchange]) -> Result<(), TestCase
 
 fn tick(hertz: f64) -> Period {
     Period::from_hertz(hertz).expect("a frequency")
+}
+
+fn learned(hertz: f64) -> Learned {
+    Learned::new(LearnedConfig::default(), ClassicConfig::default(), tick(hertz), None)
+}
+
+proptest! {
+    // An estimator takes a while to make: fewer cases.
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn garbage_never_harms_the_learned_filter(exchanges in prop::collection::vec(any_exchange(), 1..60)) {
+        for hertz in [1e9, 1.1, 1e18] {
+            survive(&mut learned(hertz), &exchanges)?;
+        }
+    }
+
+    #[test]
+    fn the_learned_filter_stays_finite_at_times_of_any_size(steps in prop::collection::vec(any_step(), 1..80)) {
+        let mut learned = learned(1e9);
+        for exchange in sequence(&steps) {
+            survive(&mut learned, &[exchange])?;
+            if let Some(estimate) = learned.estimate() {
+                prop_assert!(estimate.bound != Bound::UNKNOWN);
+                prop_assert!(learned.summary().offset.as_span().abs() < Span::from_seconds(1e18));
+            }
+        }
+    }
+
+    #[test]
+    fn the_learned_filter_recovers_from_garbage(
+        garbage in prop::collection::vec(prop_oneof![any_exchange(), plausible_exchange()], 1..60),
+        seed in 0..1_000u64,
+    ) {
+        let mut world = World::lan(seed);
+        let mut learned = learned(world.hertz);
+        for (step, exchange) in garbage.iter().enumerate() {
+            survive(&mut learned, core::slice::from_ref(exchange))?;
+            if step % 2 == 1 {
+                world.advance(world.time() + 16.0);
+                survive(&mut learned, &[world.exchange()])?;
+            }
+        }
+        for _ in 0..400 {
+            world.advance(world.time() + 16.0);
+            survive(&mut learned, &[world.exchange()])?;
+        }
+        let estimate = learned.estimate().expect("an estimate");
+        let age = estimate.period * (world.counter() - estimate.counter);
+        let error = (estimate.time + age - world.moment(world.time())).abs();
+        prop_assert!(error < Span::from_micros(200), "{error:?}");
+    }
+
+    #[test]
+    fn shifting_the_scales_shifts_the_learned_estimate_exactly(
+        ticks in any::<u64>(), seconds in -1_000_000_000i64..4_000_000_000, seed in 0..100u64,
+    ) {
+        let mut world = World::lan(seed);
+        let mut plain = learned(world.hertz);
+        let mut moved = plain.clone();
+        for step in 0..200 {
+            world.advance(world.time() + 16.0);
+            world.lie = if (60..80).contains(&step) { 0.3 } else { 0.0 };
+            world.forward_floor = if step > 120 { 900e-6 } else { 140e-6 };
+            let exchange = world.exchange();
+            let shift = |stamp: Stamp| Stamp { counter: stamp.counter + Ticks::from_raw(ticks as i64), ..stamp };
+            let other = Exchange {
+                sent: shift(exchange.sent),
+                received: shift(exchange.received),
+                server_in: exchange.server_in + Span::from_secs(seconds),
+                server_out: exchange.server_out + Span::from_secs(seconds),
+                ..exchange
+            };
+            prop_assert_eq!(plain.update(&exchange).events, moved.update(&other).events);
+            let (mut a, b) = (plain.estimate().expect("one"), moved.estimate().expect("one"));
+            a.counter = a.counter + Ticks::from_raw(ticks as i64);
+            a.time = a.time + Span::from_secs(seconds);
+            prop_assert_eq!(a, b);
+            prop_assert_eq!(plain.summary(), moved.summary());
+        }
+    }
 }
 
 proptest! {
@@ -231,3 +313,30 @@ fn the_same_trace_gives_the_same_bits() {
     };
     assert_eq!(run(), 0x4b07_25fa_59a5_b33e);
 }
+
+/// The same for the learned algorithm, whose functions come from `libm` and are therefore the same everywhere too.
+#[test]
+fn the_same_trace_gives_the_same_learned_bits() {
+    let run = || {
+        let mut world = World::lan(42);
+        let mut learned = learned(world.hertz);
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for step in 0..2_000 {
+            world.advance(world.time() + 16.0);
+            world.lie = if (1_000..1_020).contains(&step) { 0.3 } else { 0.0 };
+            world.forward_floor = if step > 1_500 { 900e-6 } else { 140e-6 };
+            learned.update(&world.exchange());
+            let estimate = learned.estimate().expect("an estimate");
+            let time = estimate.time.since_origin().units() as u64;
+            let uncertainty = estimate.uncertainty.as_span().units() as u64;
+            for word in [time, uncertainty, estimate.period.mantissa(), estimate.bound_growth.units()] {
+                hash = (hash ^ word).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+        hash
+    };
+    assert_eq!(run(), LEARNED_BITS);
+}
+
+/// May change only with the algorithm.
+const LEARNED_BITS: u64 = 0x3a77_cd97_a753_8c21;

@@ -75,7 +75,8 @@ impl Frame {
         0.5 * stamp.width.abs().as_f64() * self.tick
     }
 
-    fn height(&self, counter: Counter, time: Moment<Tai>) -> f64 {
+    /// The height of `time` over the line at `counter`.
+    pub fn height(&self, counter: Counter, time: Moment<Tai>) -> f64 {
         (time - self.line(counter)).as_seconds()
     }
 

@@ -7,12 +7,12 @@
 mod admission;
 mod challenge;
 mod floor;
-mod frame;
+pub(crate) mod frame;
 mod minimum;
 mod offset;
 mod proof;
 mod publish;
-mod rate;
+pub(crate) mod rate;
 mod records;
 mod stages;
 mod thresholds;

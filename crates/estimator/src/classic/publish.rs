@@ -1,9 +1,10 @@
 //! What the estimator tells: the estimate with its bounds, and figures for people.
 
 use super::challenge::YOUNG;
-use super::{Classic, Now, count};
+use super::rate::Slope;
+use super::{Classic, Now, believable, count};
 use crate::{Estimator, Outcome, RateMemory, Summary};
-use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Rate, Span, Status};
+use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Rate, Span, Status, Tai};
 
 /// What the arithmetic between the proof and a page can add to an error: s, and s/s.
 const ROUNDING: f64 = 1e-12;
@@ -11,9 +12,40 @@ const RATE_ROUNDING: f64 = 1e-14;
 
 impl Classic {
     /// How fast a clock at `rate` can leave the true time.
-    fn growth(&self, rate: f64) -> GrowthRate {
+    pub(crate) fn growth(&self, rate: f64) -> GrowthRate {
         let reach = self.proof.rates().reach(rate) / (1.0 + rate).max(0.5);
         GrowthRate::of(Rate::from_fraction(reach + RATE_ROUNDING))
+    }
+
+    /// How far a clock of this height at the last exchange can be from the true time.
+    fn bound_at(&self, height: f64) -> Bound {
+        Bound::from_seconds(self.proof.height().reach(height) + ROUNDING)
+    }
+
+    /// How far a clock that reads `time` at the last exchange can be from the true time.
+    pub(crate) fn bound_of(&self, time: Moment<Tai>) -> Bound {
+        self.now.map_or(Bound::UNKNOWN, |now| self.bound_at(now.frame.height(now.counter, time)))
+    }
+
+    /// Whether `time` at the last exchange lies within what is proven.
+    pub(crate) fn is_proven(&self, time: Moment<Tai>) -> bool {
+        self.now.is_none_or(|now| self.proof.height().contains(now.frame.height(now.counter, time)))
+    }
+
+    /// The rate that the absolute clock runs at, relative to the nominal one.
+    pub(crate) fn present_rate(&self) -> f64 {
+        self.rate()
+    }
+
+    /// Whether the server contradicts its own past at present.
+    pub(crate) fn is_challenged(&self) -> bool {
+        self.challenge.is_open()
+    }
+
+    /// What was believed about the rate before any exchange.
+    pub(crate) fn prior(&self) -> Slope {
+        let remembered = self.remembered.and_then(|memory| believable(&memory, self.nominal, &self.thresholds));
+        remembered.unwrap_or(Slope { rate: 0.0, error: self.thresholds.nominal_error })
     }
 
     fn status(&self, now: &Now) -> Status {
@@ -29,7 +61,7 @@ impl Classic {
 
     fn make_estimate(&self, now: &Now) -> Estimate {
         let rate = self.rate();
-        let bound = Bound::from_seconds(self.proof.height().reach(now.offset.height) + ROUNDING);
+        let bound = self.bound_at(now.offset.height);
         let bound_growth = self.growth(rate);
         let rate_error = self.thresholds.rate_error;
         let likely = Bound::from_seconds(now.offset.likely_error(rate_error));

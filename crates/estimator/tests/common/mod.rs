@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses a part of the world; one uses all of it")]
 
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Outcome, RateMemory, Verdict};
+use ffclock_estimator::{
+    Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, Outcome, RateMemory, Verdict,
+};
 use ffclock_units::{
     Bound, Counter, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation, Status,
     Tai, Ticks,
@@ -54,6 +56,10 @@ pub struct World {
     /// The mean queueing of an ordinary packet, and of one in a hundred.
     pub queueing: f64,
     pub tail: f64,
+    /// The mean of what congestion adds to every packet of one way: forward, backward.
+    pub congestion: (f64, f64),
+    /// The mean lateness of the stamps that a busy host takes.
+    pub lateness: f64,
     /// Server time minus true time.
     pub lie: f64,
     pub root_distance: f64,
@@ -81,6 +87,8 @@ impl World {
             backward_floor: 140e-6,
             queueing: 4e-6,
             tail: 50e-6,
+            congestion: (0.0, 0.0),
+            lateness: 0.0,
             lie: 0.0,
             root_distance: 20e-6,
             identity: 0x4750_5300,
@@ -131,6 +139,10 @@ impl World {
         Moment::from_origin(self.epoch + Span::from_seconds(time))
     }
 
+    fn late(&mut self, mean: f64) -> f64 {
+        if mean > 0.0 { self.random.exponential(mean) } else { 0.0 }
+    }
+
     fn queue(&mut self) -> f64 {
         let rare = self.random.uniform() < 0.01;
         self.random.exponential(self.queueing) + if rare { self.random.exponential(self.tail) } else { 0.0 }
@@ -139,9 +151,11 @@ impl World {
     /// One exchange that begins now; time passes meanwhile.
     pub fn exchange(&mut self) -> Exchange {
         let sent = self.stamp();
-        let at_server = self.time + self.forward_floor + self.queue();
+        let (forward, backward) = (self.late(self.congestion.0), self.late(self.congestion.1));
+        let (slow_send, slow_receive) = (self.late(self.lateness), self.late(self.lateness));
+        let at_server = self.time + self.forward_floor + self.queue() + forward + slow_send;
         let leaves = at_server + self.residence * (0.5 + self.random.uniform());
-        let back = leaves + self.backward_floor + self.queue();
+        let back = leaves + self.backward_floor + self.queue() + backward + slow_receive;
         self.advance(back);
         let identity = ServerIdentity { stratum: 1, reference_id: self.identity };
         Exchange {
@@ -168,6 +182,8 @@ pub struct Report {
     pub escaped: usize,
     /// Readings whose error, less half the asymmetry, exceeded the likely error.
     pub unlikely: usize,
+    /// (time, error less half the asymmetry at the start, uncertainty) of every reading, s.
+    pub judged: Vec<(f64, f64, f64)>,
     pub outcomes: Vec<(f64, Outcome)>,
     pub statuses: Vec<(f64, Status)>,
     pub local_rates: usize,
@@ -191,6 +207,17 @@ impl Report {
         self.quantile(from, 0.75) - self.quantile(from, 0.25)
     }
 
+    /// The part of the readings in [from, to) whose error is within twice the uncertainty, and how much wider the uncertainty is than
+    /// the 68th percentile of the errors.
+    pub fn calibration(&self, from: f64, to: f64) -> (f64, f64) {
+        let judged: Vec<_> = self.judged.iter().filter(|(time, ..)| (from..to).contains(time)).collect();
+        let within = judged.iter().filter(|(_, error, likely)| error.abs() <= 2.0 * likely).count();
+        let mut ratios: Vec<f64> = judged.iter().map(|(_, error, likely)| error.abs() / likely).collect();
+        ratios.sort_by(f64::total_cmp);
+        let typical = ratios.get(ratios.len() * 68 / 100).copied().unwrap_or(f64::NAN);
+        (within as f64 / judged.len() as f64, 1.0 / typical)
+    }
+
     /// The largest error in [from, to).
     pub fn worst(&self, from: f64, to: f64) -> f64 {
         self.sorted(from, to).into_iter().map(f64::abs).fold(0.0, f64::max)
@@ -210,12 +237,25 @@ impl Report {
 }
 
 /// A world, an estimator and what was seen of it.
-pub struct Lab {
+pub struct Lab<E = Classic> {
     pub world: World,
-    pub classic: Classic,
+    pub classic: E,
     pub report: Report,
+    /// Half the asymmetry at the start: no estimator can see it, s.
+    pub bias: f64,
     /// Readings are checked against the bound.
     pub strict: bool,
+}
+
+impl Lab<Learned> {
+    pub fn learned(world: World) -> Self {
+        Self::learned_with(world, LearnedConfig::default())
+    }
+
+    pub fn learned_with(world: World, config: LearnedConfig) -> Self {
+        let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
+        Self::of(world, Learned::new(config, ClassicConfig::default(), nominal, None))
+    }
 }
 
 impl Lab {
@@ -225,7 +265,19 @@ impl Lab {
 
     pub fn with(world: World, config: ClassicConfig, remembered: Option<RateMemory>) -> Self {
         let nominal = Period::from_hertz(world.hertz).expect("a counter has a frequency");
-        Lab { classic: Classic::new(config, nominal, remembered), world, report: Report::default(), strict: true }
+        Self::of(world, Classic::new(config, nominal, remembered))
+    }
+}
+
+impl<E: Estimator> Lab<E> {
+    pub fn of(world: World, estimator: E) -> Self {
+        Lab {
+            classic: estimator,
+            bias: 0.5 * (world.forward_floor - world.backward_floor),
+            world,
+            report: Report::default(),
+            strict: true,
+        }
     }
 
     /// Reads the clock now.
@@ -236,6 +288,7 @@ impl Lab {
         let bound = estimate.bound.grown(age, estimate.bound_growth).as_seconds();
         let likely = estimate.uncertainty.grown(age, estimate.uncertainty_growth).as_seconds();
         let asymmetry = self.world.forward_floor - self.world.backward_floor;
+        self.report.judged.push((self.world.time(), error - self.bias, likely));
         self.report.escaped += usize::from(error.abs() > bound);
         self.report.unlikely += usize::from((error - 0.5 * asymmetry).abs() > likely);
         assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());

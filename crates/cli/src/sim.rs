@@ -1,0 +1,73 @@
+//! `ffclock sim`: the simulated laboratory.
+//!
+//! Runs scenarios in virtual time and says how each clock did against the truth, and whether the checks of the scenario hold. The
+//! models are in `ffclock_sim`; this is the way in and out.
+
+mod list;
+mod once;
+mod sweep;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::{Failure, Global};
+use ffclock_sim::{RunResult, Scenario, ScenarioError};
+use std::path::{Path, PathBuf};
+
+/// Options of `ffclock sim`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock sim list
+  $ ffclock sim run lan-16 --seed 3
+  $ ffclock sim run lan-16 --trace lan.trace && ffclock replay lan.trace
+  $ ffclock sim sweep route-forward --seeds 1..100 --jobs 2
+
+A scenario is a short TOML file; docs/sim.md describes what it may say. Errors are clock minus true time, read between exchanges.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Name the built-in scenarios
+    List,
+    /// Run one scenario once
+    Run(once::Args),
+    /// Run one scenario with many seeds
+    Sweep(sweep::Args),
+}
+
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::List => list::run(global),
+        Command::Run(args) => once::run(global, args),
+        Command::Sweep(args) => sweep::run(global, args),
+    }
+}
+
+/// A scenario and what to call it.
+struct Named {
+    name: String,
+    scenario: Scenario,
+}
+
+/// A built-in scenario, or one in a file: what ends in `.toml` is a file.
+fn open(name: &str) -> Result<Named, Failure> {
+    if !name.ends_with(".toml") {
+        let scenario =
+            Scenario::named(name).map_err(|error| Failure::usage(format!("{error}; see ffclock sim list")))?;
+        return Ok(Named { name: name.to_owned(), scenario });
+    }
+    let path = PathBuf::from(name);
+    let text = std::fs::read_to_string(&path).map_err(|error| Failure::from(format!("{name}: {error}")))?;
+    let stem = path.file_stem().unwrap_or(Path::new(name).as_os_str()).to_string_lossy().into_owned();
+    let scenario = Scenario::parse(&stem, &text).map_err(|error: ScenarioError| Failure::from(error.to_string()))?;
+    Ok(Named { name: stem, scenario })
+}
+
+/// A command whose checks do not all hold has failed.
+fn verdict(results: &[RunResult]) -> Result<(), Failure> {
+    let passed = results.iter().all(|result| result.passed);
+    if passed { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
+}

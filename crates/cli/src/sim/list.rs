@@ -1,0 +1,31 @@
+//! `ffclock sim list`.
+
+use super::open;
+use crate::{Failure, Global, output};
+use ffclock_sim::scenario::NAMES;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    about: &'a str,
+    duration_s: f64,
+    poll_s: f64,
+    checks: usize,
+}
+
+pub(super) fn run(global: &Global) -> Result<(), Failure> {
+    let longest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
+    for name in NAMES {
+        let scenario = open(name)?.scenario;
+        let line = Line {
+            name,
+            about: &scenario.about,
+            duration_s: scenario.duration.seconds(),
+            poll_s: scenario.poll.seconds(),
+            checks: scenario.checks.len(),
+        };
+        if global.json { output::json(&line)? } else { output::line(&format!("{name:longest$}  {}", line.about))? }
+    }
+    Ok(())
+}

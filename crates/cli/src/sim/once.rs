@@ -1,0 +1,71 @@
+//! `ffclock sim run`.
+
+use super::{open, table, verdict};
+use crate::{Failure, Global, output};
+use ffclock_sim::{Run, RunResult};
+use ffclock_trace::{CsvWriter, Recorder, TraceRow};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// A built-in scenario, or a file that ends in `.toml`
+    name: String,
+    /// Where all chance comes from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our own format,
+    /// which alone keeps every bit
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let named = open(&args.name)?;
+    let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
+    let result = match &args.trace {
+        Some(path) => traced(&run, path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
+        None => run.execute(None),
+    };
+    if global.json {
+        output::json(&result)?;
+    } else {
+        output::write(&table::render(&named.scenario.about, &result))?;
+    }
+    verdict(&[result])
+}
+
+/// A writer of rows that keeps the first error for the end.
+struct Keeping<F> {
+    append: F,
+    outcome: io::Result<()>,
+}
+
+impl<F: FnMut(&TraceRow) -> io::Result<()>> Keeping<F> {
+    fn take(&mut self, row: &TraceRow) {
+        if self.outcome.is_ok() {
+            self.outcome = (self.append)(row);
+        }
+    }
+}
+
+fn traced(run: &Run, path: &Path) -> io::Result<RunResult> {
+    if path.extension().is_some_and(|extension| extension == "csv") {
+        let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &run.trace_header())?;
+        let result = keep(run, |row| writer.append(row))?;
+        writer.flush()?;
+        Ok(result)
+    } else {
+        let mut recorder = Recorder::create(path, &run.trace_header())?;
+        let result = keep(run, |row| recorder.append(row))?;
+        recorder.sync()?;
+        Ok(result)
+    }
+}
+
+fn keep(run: &Run, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
+    let mut keeping = Keeping { append, outcome: Ok(()) };
+    let result = run.execute(Some(&mut |row: &TraceRow| keeping.take(row)));
+    keeping.outcome.map(|()| result)
+}

@@ -1,0 +1,69 @@
+//! Results for people.
+
+use ffclock_sim::{CheckResult, RunResult, WindowResult};
+use std::fmt::Write;
+
+/// A table of the clocks for each window, and the checks.
+pub(super) fn render(about: &str, result: &RunResult) -> String {
+    let mut text = format!(
+        "{}: {about}\nseed {}, {} requests, {} exchanges, asymmetry {:.1} us\n",
+        result.scenario,
+        result.seed,
+        result.requests,
+        result.exchanges,
+        result.asymmetry_s * 1e6
+    );
+    let windows = result.clocks.first().map_or(0, |clock| clock.windows.len());
+    for index in 0..windows {
+        render_window(&mut text, index, result);
+    }
+    text.push_str(&render_checks(&result.checks));
+    text
+}
+
+fn render_window(text: &mut String, index: usize, result: &RunResult) {
+    let rows = || result.clocks.iter().filter_map(|clock| Some((&clock.name, clock.windows.get(index)?)));
+    let name = rows().next().map_or("", |(_, window)| window.name.as_str());
+    let title = if name.is_empty() { "error [us]" } else { name };
+    let _ = writeln!(
+        text,
+        "\n{title:<14}{:>10}{:>10}{:>10}{:>11}{:>12}{:>12}{:>12}",
+        "median", "iqr", "p99", "largest", "rate [ppb]", "inside [%]", "within 2u"
+    );
+    for (clock, window) in rows() {
+        render_row(text, clock, window);
+    }
+}
+
+fn render_row(text: &mut String, clock: &str, window: &WindowResult) {
+    let micros = |value: Option<f64>| scaled(value, 1e6);
+    let _ = writeln!(
+        text,
+        "{clock:<14}{:>10}{:>10}{:>10}{:>11}{:>12}{:>12}{:>12}",
+        micros(window.median),
+        micros(window.iqr),
+        micros(window.p99),
+        micros(window.max),
+        scaled(window.rate_p99, 1e9),
+        scaled(window.containment, 100.0),
+        scaled(window.calibration, 100.0)
+    );
+}
+
+fn scaled(value: Option<f64>, scale: f64) -> String {
+    match value.map(|value| value * scale) {
+        None => "-".to_owned(),
+        Some(value) if value.abs() >= 1000.0 => format!("{value:.0}"),
+        Some(value) => format!("{value:.2}"),
+    }
+}
+
+fn render_checks(checks: &[CheckResult]) -> String {
+    let mut text = String::from(if checks.is_empty() { "" } else { "\n" });
+    for check in checks {
+        let mark = if check.passed { "ok    " } else { "FAILED" };
+        let measured = check.measured.map_or_else(|| "nothing".to_owned(), |value| format!("{value:.3e}"));
+        let _ = writeln!(text, "{mark} {}: {} (measured {measured})", check.name, check.check);
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! Which algorithm: a choice by name, and an estimator that is whichever was chosen.
+
+use crate::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Outcome, RateMemory, Summary};
+use alloc::boxed::Box;
+use core::fmt;
+use core::str::FromStr;
+use ffclock_units::{Estimate, Exchange, OptionValue, ParseError, Period};
+
+/// The algorithms there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Algorithm {
+    /// The one of the RADclock papers.
+    #[default]
+    Classic,
+    /// One-sided evidence, two directions and a bank of oscillators.
+    Learned,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Algorithm; 2] = [Algorithm::Classic, Algorithm::Learned];
+
+    /// The name, as configurations have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::Classic => "classic",
+            Algorithm::Learned => "learned",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let named = Self::ALL.into_iter().find(|algorithm| algorithm.name() == text);
+        named.ok_or(ParseError::Unit("classic, learned"))
+    }
+}
+
+impl OptionValue for Algorithm {
+    const KIND: &'static str = "\"classic\" or \"learned\"";
+}
+
+/// The options of every algorithm. What the two share (the oscillator, the asymmetry, the patience with a server) is in `classic`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Configs {
+    /// The classic algorithm, and what both share.
+    pub classic: ClassicConfig,
+    /// The learned algorithm.
+    pub learned: LearnedConfig,
+}
+
+/// An estimator of the algorithm that was chosen.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    /// The classic one.
+    Classic(Box<Classic>),
+    /// The learned one.
+    Learned(Box<Learned>),
+}
+
+impl Chosen {
+    /// An estimator without history; see [`Classic::new`] and [`Learned::new`].
+    pub fn new(algorithm: Algorithm, configs: Configs, nominal: Period, remembered: Option<RateMemory>) -> Self {
+        let Configs { classic, learned } = configs;
+        match algorithm {
+            Algorithm::Classic => Chosen::Classic(Box::new(Classic::new(classic, nominal, remembered))),
+            Algorithm::Learned => Chosen::Learned(Box::new(Learned::new(learned, classic, nominal, remembered))),
+        }
+    }
+
+    /// The memory that this estimator occupies, in bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Chosen::Classic(classic) => classic.bytes(),
+            Chosen::Learned(learned) => learned.bytes(),
+        }
+    }
+
+    fn get(&self) -> &dyn Estimator {
+        match self {
+            Chosen::Classic(classic) => classic.as_ref(),
+            Chosen::Learned(learned) => learned.as_ref(),
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn Estimator {
+        match self {
+            Chosen::Classic(classic) => classic.as_mut(),
+            Chosen::Learned(learned) => learned.as_mut(),
+        }
+    }
+}
+
+impl Estimator for Chosen {
+    fn update(&mut self, exchange: &Exchange) -> Outcome {
+        self.get_mut().update(exchange)
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        self.get().estimate()
+    }
+
+    fn summary(&self) -> Summary {
+        self.get().summary()
+    }
+
+    fn memory(&self) -> Option<RateMemory> {
+        self.get().memory()
+    }
+
+    fn restart(&mut self) {
+        self.get_mut().restart();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_algorithm_is_chosen_by_its_name() {
+        for algorithm in Algorithm::ALL {
+            assert_eq!(algorithm.name().parse(), Ok(algorithm));
+            let nominal = Period::from_hertz(1e9).unwrap();
+            let chosen = Chosen::new(algorithm, Configs::default(), nominal, None);
+            assert_eq!(matches!(chosen, Chosen::Learned(_)), algorithm == Algorithm::Learned);
+            assert_eq!(chosen.estimate(), None);
+            assert!(chosen.bytes() > 60_000);
+        }
+        assert!("chrony".parse::<Algorithm>().is_err());
+    }
+}

@@ -1,0 +1,260 @@
+//! The bank: members of two families, scored by how well each predicted the packets, and their weighted mean.
+
+use super::density::Tabulated;
+use super::grid::Cavity;
+use super::group::{Begin, FLOORS, Group, Heard, Sight, THETA, Way};
+use super::lanes::{LANES, Lanes};
+use super::model::{GROUPS, Model};
+
+/// The two ways of describing queueing that run side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Exponentials only, each direction its own.
+    Edges,
+    /// All shapes, both directions alike.
+    Humps,
+}
+
+impl Family {
+    pub const BOTH: [Family; 2] = [Family::Edges, Family::Humps];
+
+    pub fn index(self) -> usize {
+        match self {
+            Family::Edges => 0,
+            Family::Humps => 1,
+        }
+    }
+}
+
+/// How much of a score is left after one more exchange.
+const SCORE_MEMORY: f64 = 0.995;
+
+/// A member so far behind the best is made anew, this far behind.
+const HOPELESS: f64 = 25.0;
+const RESEEDED: f64 = 15.0;
+
+/// A member this far behind the best has no say.
+const FAR_BEHIND: f64 = 10.0;
+
+/// All groups, family after family.
+pub type Groups = [[Group; GROUPS]; 2];
+
+/// What is fixed about the bank.
+#[derive(Clone, Debug)]
+pub struct Roster {
+    pub models: [Model; GROUPS],
+    /// Which families take part.
+    pub families: [bool; 2],
+}
+
+/// One member of the bank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    pub family: Family,
+    pub group: usize,
+    pub lane: usize,
+    pub score: f64,
+}
+
+/// The weighted mean of the bank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blend {
+    /// The height of the true time, us.
+    pub theta: f64,
+    /// Its variance, us^2.
+    pub variance: f64,
+    /// The variance a while later, us^2.
+    pub variance_later: f64,
+    /// The mean rate over the next interval, ppm.
+    pub rate: f64,
+    /// The floors of both ways, us.
+    pub floors: [f64; 2],
+}
+
+impl Blend {
+    /// Whether every number is one.
+    pub fn is_sound(&self) -> bool {
+        let [forward, backward] = self.floors;
+        let sum = self.theta + self.variance + self.variance_later + self.rate + forward + backward;
+        sum.is_finite() && self.variance >= 0.0
+    }
+}
+
+/// The bank's state.
+#[derive(Clone, Debug)]
+pub struct Bank {
+    pub groups: Groups,
+}
+
+/// The densities that each family uses, for each way.
+pub type Densities<'a> = [[&'a Tabulated; 2]; 2];
+
+/// What the best member of a family knew of the two packets of an exchange before it used them, and how likely they were to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    pub cavities: [Cavity; 2],
+    pub logs: [f64; 2],
+}
+
+impl Bank {
+    pub fn begin(begin: &Begin, roster: &Roster) -> Self {
+        let family = roster.models.map(|model| Group::begin(begin, &model));
+        Bank { groups: [family, family] }
+    }
+
+    /// Forgets times and floors.
+    pub fn begin_time(&mut self, begin: &Begin) {
+        self.for_groups(|group| group.begin_time(begin));
+    }
+
+    pub fn for_groups(&mut self, each: impl FnMut(&mut Group)) {
+        self.groups.iter_mut().flatten().for_each(each);
+    }
+
+    pub fn predict(&mut self, interval: f64, roster: &Roster) {
+        for family in &mut self.groups {
+            for (group, model) in family.iter_mut().zip(&roster.models) {
+                group.predict(interval, model);
+            }
+        }
+    }
+
+    /// Uses the two packets of an exchange, and tells what each family's best member, as it was before, made of them.
+    pub fn observe(&mut self, sights: &[Sight; 2], densities: Densities<'_>, roster: &Roster) -> [Told; 2] {
+        let leaders = Family::BOTH.map(|family| self.best_of(family, roster));
+        let mut told = [Told { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
+        for way in Way::BOTH {
+            let index = way.index();
+            let parts = self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut told)).zip(roster.families);
+            for (((family, densities), (leader, told)), takes_part) in parts {
+                if !takes_part {
+                    continue;
+                }
+                let heard: [Heard; GROUPS] = family.each_mut().map(|group| {
+                    let heard = group.observe(way, &sights[index], densities[index]);
+                    group.score += heard.log;
+                    heard
+                });
+                let heard = heard.get(leader.group).copied().unwrap_or(heard[0]);
+                let (mean, variance) = (heard.mean.of(leader.lane), heard.variance.of(leader.lane));
+                told.cavities[index] = Cavity { mean, variance };
+                told.logs[index] = heard.log.of(leader.lane);
+            }
+        }
+        self.for_groups(|group| group.score = group.score * Lanes::all(SCORE_MEMORY));
+        told
+    }
+
+    fn best_of(&self, family: Family, roster: &Roster) -> Member {
+        let mut best = Member { family, group: 0, lane: 0, score: f64::NEG_INFINITY };
+        if !roster.families[family.index()] {
+            return best;
+        }
+        for (group, (state, model)) in self.groups[family.index()].iter().zip(&roster.models).enumerate() {
+            for (lane, score) in (state.score + model.handicap).0.into_iter().enumerate() {
+                if score > best.score {
+                    best = Member { family, group, lane, score };
+                }
+            }
+        }
+        best
+    }
+
+    /// The member with the highest score.
+    pub fn best(&self, roster: &Roster) -> Member {
+        let [edges, humps] = Family::BOTH.map(|family| self.best_of(family, roster));
+        if humps.score > edges.score { humps } else { edges }
+    }
+
+    /// The state of a member.
+    pub fn state(&self, member: &Member) -> Option<&Group> {
+        self.groups[member.family.index()].get(member.group)
+    }
+
+    /// Makes hopeless members anew from the best.
+    pub fn reseed(&mut self, roster: &Roster) {
+        let best = self.best(roster);
+        let Some(seed) = self.state(&best).map(|group| group.seed(best.lane, best.score - RESEEDED)) else { return };
+        for family in &mut self.groups {
+            for (group, model) in family.iter_mut().zip(&roster.models) {
+                for lane in 0..LANES {
+                    let sound = group.score.of(lane) >= best.score - HOPELESS && group.p[THETA][THETA].of(lane) > 0.0;
+                    if !sound {
+                        group.reseed(lane, &seed, model);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether every number is one.
+    pub fn is_sound(&self) -> bool {
+        let sum = self.groups.iter().flatten().fold(Lanes::ZERO, |sum, group| {
+            group.x.iter().chain(group.p.iter().flatten()).fold(sum + group.score, |sum, part| sum + *part)
+        });
+        sum.0.iter().all(|sum| sum.is_finite())
+    }
+
+    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the second variance.
+    pub fn blend(&self, roster: &Roster, interval: f64, later: f64) -> Blend {
+        let best = self.best(roster);
+        let mut sums = Sums::default();
+        let families = self.groups.iter().zip(roster.families).filter(|(_, takes_part)| *takes_part);
+        for (group, model) in families.flat_map(|(family, _)| family.iter().zip(&roster.models)) {
+            let weights = (group.score + model.handicap).map(|score| {
+                let behind = best.score - score;
+                if behind < FAR_BEHIND { libm::exp(-behind) } else { 0.0 }
+            });
+            if weights == Lanes::ZERO {
+                continue;
+            }
+            let (rates, variances) = (group.mean_rate(interval), group.variance_after(later, model));
+            for (lane, weight) in weights.0.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0) {
+                sums.add(weight, group, lane, [rates.of(lane), variances.of(lane)]);
+            }
+        }
+        sums.blend()
+    }
+}
+
+/// Weighted sums over members.
+#[derive(Default)]
+struct Sums {
+    weight: f64,
+    theta: f64,
+    square: f64,
+    variance: f64,
+    later: f64,
+    rate: f64,
+    floors: [f64; 2],
+    /// The theta of the first member, so that squares stay small.
+    origin: Option<f64>,
+}
+
+impl Sums {
+    fn add(&mut self, weight: f64, group: &Group, lane: usize, [rate, later]: [f64; 2]) {
+        let theta = group.x[THETA].of(lane);
+        let theta = theta - *self.origin.get_or_insert(theta);
+        self.weight += weight;
+        self.theta += weight * theta;
+        self.square += weight * theta * theta;
+        self.variance += weight * group.p[THETA][THETA].of(lane);
+        self.later += weight * later;
+        self.rate += weight * rate;
+        for (sum, part) in self.floors.iter_mut().zip(FLOORS) {
+            *sum += weight * group.x[part].of(lane);
+        }
+    }
+
+    fn blend(&self) -> Blend {
+        let theta = self.theta / self.weight;
+        let spread = (self.square / self.weight - theta * theta).max(0.0);
+        Blend {
+            theta: theta + self.origin.unwrap_or(0.0),
+            variance: self.variance / self.weight + spread,
+            variance_later: self.later / self.weight + spread,
+            rate: self.rate / self.weight,
+            floors: self.floors.map(|floor| floor / self.weight),
+        }
+    }
+}

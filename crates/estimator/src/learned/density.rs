@@ -1,0 +1,353 @@
+//! Queueing densities: mixtures of gamma densities whose weights are learned from the exchanges.
+//!
+//! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's queueing before
+//! the packet itself was used. The weights come from expectation maximisation over the ring of these. Two kinds of mixture:
+//! exponentials alone fall from zero on, so that a floor is where the density jumps and nowhere else; mixtures with humps fit routed
+//! paths, but can trade a floor for a hump, and therefore are shared by the two directions.
+
+use super::grid::{CELLS, Cavity, Node, Place, Rule, place, point};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Components that are exponentials: the first ones of the table.
+pub const EXPONENTIALS: usize = 24;
+
+/// All components.
+pub const SHAPES: usize = 96;
+
+/// Sums over components are kept in this many lanes.
+const WIDTH: usize = 8;
+
+/// A packet that nothing explains has this density of queueing, per us.
+pub const GARBAGE: f64 = 1e-7;
+
+/// Densities below this are nothing beside the garbage. They are kept as zero, since the smallest floats are slow.
+const NEGLIGIBLE: f64 = 1e-15;
+
+/// What the prior counts against the exchanges of the ring.
+const PSEUDO_COUNTS: f32 = 3.0;
+
+/// The nodes and the reach of the integrals that are learned from, and of those that packets are weighed with.
+const LEARNING: (u32, f64) = (12, 4.0);
+const WEIGHING: (u32, f64) = (16, 5.5);
+
+/// A ladder of gamma densities of one shape with means in geometric steps, us.
+struct Ladder {
+    shape: f64,
+    first: f64,
+    last: f64,
+    rungs: usize,
+}
+
+const LADDERS: [Ladder; 5] = [
+    Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: EXPONENTIALS },
+    Ladder { shape: 3.0, first: 4.5, last: 5e3, rungs: 18 },
+    Ladder { shape: 6.0, first: 9.0, last: 5e3, rungs: 18 },
+    Ladder { shape: 12.0, first: 18.0, last: 5e3, rungs: 18 },
+    Ladder { shape: 24.0, first: 72.0, last: 5e3, rungs: 18 },
+];
+
+/// The density of a gamma law at `q`, per us.
+fn gamma(q: f64, shape: f64, mean: f64) -> f64 {
+    let rate = shape / mean;
+    if q <= 0.0 {
+        return if shape > 1.0 { 0.0 } else { rate };
+    }
+    libm::exp(shape * libm::log(rate) + (shape - 1.0) * libm::log(q) - rate * q - libm::lgamma(shape))
+}
+
+/// Every component at every point of the grid; a row holds the components of one point.
+#[derive(Clone, Debug)]
+pub struct Components {
+    rows: Vec<[f32; SHAPES]>,
+    rule: Rule,
+}
+
+/// The likelihoods of a packet under every component, per us.
+pub type Likelihoods = [f32; SHAPES];
+
+impl Components {
+    pub fn new() -> Self {
+        let row = |index: usize| {
+            let mut row = [0.0; SHAPES];
+            let rungs = LADDERS.iter().flat_map(|ladder| {
+                let ratio = libm::log(ladder.last / ladder.first) / (ladder.rungs.saturating_sub(1)) as f64;
+                (0..ladder.rungs).map(move |rung| (ladder.shape, ladder.first * libm::exp(ratio * rung as f64)))
+            });
+            for (cell, (shape, mean)) in row.iter_mut().zip(rungs) {
+                let density = gamma(point(index), shape, mean);
+                *cell = if density < NEGLIGIBLE { 0.0 } else { density as f32 };
+            }
+            row
+        };
+        Components { rows: (0..=CELLS).map(row).collect(), rule: Rule::new(LEARNING.0, LEARNING.1) }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<[f32; SHAPES]>()
+    }
+
+    /// The likelihoods of a packet before which `cavity` was known.
+    pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
+        let mut sums = [0.0; SHAPES];
+        cavity.integrate(&self.rule, |Node { place: Place { cell, part }, weight, .. }| {
+            let Some([low, high, ..]) = self.rows.get(cell..) else { return };
+            let (weight, part) = (weight as f32, part as f32);
+            for ((sum, &low), &high) in sums.iter_mut().zip(low).zip(high) {
+                *sum += weight * (low + part * (high - low));
+            }
+        });
+        sums
+    }
+}
+
+/// A density on the grid.
+#[derive(Clone, Debug)]
+pub struct Tabulated {
+    /// The density at the beginning of each cell and its change across the cell, per us.
+    cells: Box<[[f64; 2]; CELLS]>,
+    rule: Rule,
+    /// The median queueing, us.
+    pub median: f64,
+    /// The queueing that one packet in ten exceeds, us.
+    pub ninth_decile: f64,
+}
+
+/// What a packet says to a model, by the matching of moments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evidence {
+    /// The mean queueing less the predicted mean, us.
+    pub shift: f64,
+    /// The variance of the queueing that is left, us^2.
+    pub variance: f64,
+    /// The logarithm of the packet's likelihood.
+    pub log: f64,
+}
+
+impl Tabulated {
+    fn new() -> Self {
+        let rule = Rule::new(WEIGHING.0, WEIGHING.1);
+        Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, median: 1.0, ninth_decile: 1.0 }
+    }
+
+    #[inline(always)]
+    fn at(&self, place: Place) -> f64 {
+        self.cells.get(place.cell).map_or(0.0, |[begin, change]| begin + change * place.part)
+    }
+
+    /// The logarithm of the density at `queueing`, with the garbage.
+    pub fn log_at(&self, queueing: f64) -> f64 {
+        libm::log(place(queueing).map_or(0.0, |place| self.at(place)) + GARBAGE)
+    }
+
+    /// Weighs what is predicted with the density.
+    pub fn weigh(&self, cavity: &Cavity) -> Evidence {
+        let (mut mass, mut first, mut second) = (0.0, 0.0, 0.0);
+        cavity.integrate(&self.rule, |node| {
+            let part = node.weight * self.at(node.place);
+            let moved = part * node.deviation;
+            mass += part;
+            first += moved;
+            second += moved * node.deviation;
+        });
+        let total = mass + GARBAGE;
+        let shift = first / total;
+        let variance = (second + GARBAGE * cavity.variance) / total - shift * shift;
+        Evidence { shift, variance: variance.max(1e-6 * cavity.variance), log: libm::log(total) }
+    }
+
+    fn fill(&mut self, densities: impl Iterator<Item = f64> + Clone) {
+        let ends = densities.clone().skip(1);
+        for ((cell, begin), end) in self.cells.iter_mut().zip(densities).zip(ends) {
+            *cell = [begin, end - begin];
+        }
+        self.median = self.quantile(0.5);
+        self.ninth_decile = self.quantile(0.9);
+    }
+
+    fn masses(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.cells.iter().enumerate().map(|(index, [begin, change])| {
+            let (low, high) = (point(index), point(index.saturating_add(1)));
+            (high, (high - low) * (begin + 0.5 * change))
+        })
+    }
+
+    fn quantile(&self, part: f64) -> f64 {
+        let total: f64 = self.masses().map(|(_, mass)| mass).sum();
+        let mut sum = 0.0;
+        let above = self.masses().find(|(_, mass)| {
+            sum += mass;
+            sum >= part * total
+        });
+        above.map_or(1.0, |(end, _)| end)
+    }
+}
+
+/// A mixture that learns its weights.
+#[derive(Clone, Debug)]
+pub struct Mixture {
+    /// How many components of the table it uses.
+    count: usize,
+    weights: Vec<f32>,
+    prior: Vec<f32>,
+    sums: Vec<f32>,
+    ring: Vec<f32>,
+    next: usize,
+    filled: usize,
+    table: Tabulated,
+}
+
+impl Mixture {
+    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on exponentials.
+    pub fn new(count: usize, rows: usize, components: &Components) -> Self {
+        let humps = count.saturating_sub(EXPONENTIALS);
+        let share = if humps == 0 { 1.0 } else { 0.5 };
+        let weight = |index: usize| {
+            if index < EXPONENTIALS { share / EXPONENTIALS as f32 } else { (1.0 - share) / humps as f32 }
+        };
+        let prior: Vec<f32> = (0..count).map(weight).collect();
+        let mut mixture = Mixture {
+            count,
+            weights: prior.clone(),
+            sums: prior.clone(),
+            prior,
+            ring: vec![0.0; count.saturating_mul(rows)],
+            next: 0,
+            filled: 0,
+            table: Tabulated::new(),
+        };
+        mixture.tabulate(components);
+        mixture
+    }
+
+    pub fn bytes(&self) -> usize {
+        let floats = self.ring.capacity() + self.weights.capacity() + self.prior.capacity() + self.sums.capacity();
+        floats * size_of::<f32>() + size_of_val(&*self.table.cells)
+    }
+
+    pub fn table(&self) -> &Tabulated {
+        &self.table
+    }
+
+    /// Forgets every packet.
+    pub fn restart(&mut self, components: &Components) {
+        (self.next, self.filled) = (0, 0);
+        self.weights.copy_from_slice(&self.prior);
+        self.tabulate(components);
+    }
+
+    /// Keeps a packet to learn from.
+    pub fn keep(&mut self, likelihoods: &Likelihoods) {
+        let begin = self.next.saturating_mul(self.count);
+        let Some(row) = self.ring.get_mut(begin..begin.saturating_add(self.count)) else { return };
+        for (cell, likelihood) in row.iter_mut().zip(likelihoods) {
+            *cell = if f64::from(*likelihood) < NEGLIGIBLE { 0.0 } else { *likelihood };
+        }
+        self.next = self.next.saturating_add(1);
+        self.filled = self.filled.max(self.next);
+        if self.next.saturating_mul(self.count) >= self.ring.len() {
+            self.next = 0;
+        }
+    }
+
+    /// Runs `iterations` of expectation maximisation over the ring, and tabulates the density.
+    pub fn learn(&mut self, iterations: u32, components: &Components) {
+        for _ in 0..iterations {
+            self.iterate();
+        }
+        self.tabulate(components);
+    }
+
+    #[inline(never)]
+    fn iterate(&mut self) {
+        self.sums.fill(0.0);
+        let filled = self.filled.saturating_mul(self.count);
+        let (sums, weights) = (self.sums.as_chunks_mut::<WIDTH>().0, self.weights.as_chunks::<WIDTH>().0);
+        for row in self.ring.get(..filled).unwrap_or(&[]).chunks_exact(self.count.max(1)) {
+            let row = row.as_chunks::<WIDTH>().0;
+            let share = 1.0 / (dot(row, weights) + GARBAGE as f32);
+            for (sum, row) in sums.iter_mut().zip(row) {
+                *sum = core::array::from_fn(|lane| sum[lane] + row[lane] * share);
+            }
+        }
+        let mut total = 0.0;
+        for ((weight, sum), prior) in self.weights.iter_mut().zip(&self.sums).zip(&self.prior) {
+            *weight = *weight * sum + PSEUDO_COUNTS * prior;
+            total += *weight;
+        }
+        self.weights.iter_mut().for_each(|weight| *weight /= total);
+    }
+
+    fn tabulate(&mut self, components: &Components) {
+        let weights = self.weights.as_chunks::<WIDTH>().0;
+        let at = |row: &[f32; SHAPES]| f64::from(dot(row.as_chunks::<WIDTH>().0, weights));
+        self.table.fill(components.rows.iter().map(at));
+    }
+}
+
+/// The sum of products over as many components as both have.
+#[inline(always)]
+fn dot(row: &[[f32; WIDTH]], weights: &[[f32; WIDTH]]) -> f32 {
+    let mut lanes = [0.0f32; WIDTH];
+    for (row, weights) in row.iter().zip(weights) {
+        lanes = core::array::from_fn(|lane| lanes[lane] + row[lane] * weights[lane]);
+    }
+    let [a, b, c, d, e, f, g, h] = lanes;
+    // Halves onto halves, as registers are added up.
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_component_is_a_density() {
+        let components = Components::new();
+        for component in 0..SHAPES {
+            let mass: f64 = (0..CELLS)
+                .map(|cell| {
+                    let ends = [cell, cell + 1].map(|index| f64::from(components.rows[index][component]));
+                    0.5 * (ends[0] + ends[1]) * (point(cell + 1) - point(cell))
+                })
+                .sum();
+            assert!((mass - 1.0).abs() < 0.03, "{component}: {mass}");
+        }
+    }
+
+    /// A normal prior N(m, v) against an exponential of rate k in closed form: over all q it is a normal density moved by k v.
+    #[test]
+    fn far_from_the_edge_an_exponential_moves_the_mean_by_its_rate() {
+        let components = Components::new();
+        let mut table = Tabulated::new();
+        table.fill(components.rows.iter().map(|row| f64::from(row[8])));
+        let mean = 0.7 * libm::exp(libm::log(60e3 / 0.7) / 23.0 * 8.0);
+        let cavity = Cavity { mean: 30.0, variance: 4.0 };
+        let evidence = table.weigh(&cavity);
+        assert!((evidence.shift + 4.0 / mean).abs() < 5e-3, "{evidence:?}");
+        assert!((evidence.variance - 4.0).abs() < 0.02, "{evidence:?}");
+    }
+
+    #[test]
+    fn what_nothing_explains_changes_nothing() {
+        let mixture = Mixture::new(EXPONENTIALS, 10, &Components::new());
+        let cavity = Cavity { mean: -50.0, variance: 1.0 };
+        let evidence = mixture.table().weigh(&cavity);
+        assert_eq!((evidence.shift, evidence.variance), (0.0, 1.0));
+        assert!((evidence.log - libm::log(GARBAGE)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_mixture_learns_the_scale_of_what_it_sees() {
+        let components = Components::new();
+        let mut mixture = Mixture::new(EXPONENTIALS, 500, &components);
+        for step in 0..500 {
+            let queueing = -5.0 * libm::log((f64::from(step) + 0.5) / 500.0);
+            mixture.keep(&components.likelihoods(&Cavity { mean: queueing, variance: 0.01 }));
+        }
+        mixture.learn(40, &components);
+        assert!((mixture.table().median / (5.0 * libm::log(2.0)) - 1.0).abs() < 0.15, "{}", mixture.table().median);
+        assert!((mixture.table().ninth_decile / (5.0 * libm::log(10.0)) - 1.0).abs() < 0.15);
+    }
+}

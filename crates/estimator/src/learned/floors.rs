@@ -1,0 +1,190 @@
+//! Changes of the path, told apart by the continuity of the counter.
+//!
+//! The counter does not jump. So when the delays of one way jump while those of the other do not, that way became longer or
+//! shorter; when both do, both did; when they jump by the same amount in opposite directions it was the server's time that stepped, or
+//! a conspiracy of routes that nobody will distinguish from that. A change is believed when the last few packets are much likelier with it than
+//! without. A floor that returns is known at once.
+
+use super::bank::Family;
+use super::density::Tabulated;
+use super::group::Way;
+use super::recent::{Change, DEPTH, Recent};
+
+/// So many packets at least must show a change.
+const WITNESSES: usize = 4;
+
+/// How much likelier a change must be, as a logarithm.
+const GAIN: f64 = 25.0;
+
+/// How much likelier it must be that the other way moved too.
+const RAMP_GAIN: f64 = 5.0;
+
+/// A shift is found by trying so many places of the smallest queueing, in these parts of the median.
+const TRIALS: u32 = 12;
+const FIRST_TRIAL: f64 = 0.02;
+const TRIAL_STEP: f64 = 0.12;
+
+/// A shift below this many ninth deciles of queueing is left to the filter.
+const LEAST_SHIFT: f64 = 2.0;
+
+/// How many floors of each way are remembered, how near one must be to be it, in medians, and how well it is known, us^2.
+const REMEMBERED: usize = 8;
+const NEAR: f64 = 3.0;
+const REMEMBERED_VARIANCE: f64 = 0.04;
+
+/// A change of one way is often followed by one of the other: so long the floors are not compared, s.
+const SETTLING: f64 = 200.0;
+
+/// Floors that were left, for each way.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    floors: [[Option<f64>; REMEMBERED]; 2],
+    next: [usize; 2],
+}
+
+impl Known {
+    fn of(&self, way: Way) -> &[Option<f64>; REMEMBERED] {
+        &self.floors[way.index()]
+    }
+
+    fn find(&self, way: Way, floor: f64, within: f64) -> Option<f64> {
+        let distance = |known: &f64| (known - floor).abs();
+        let known = self.of(way).iter().flatten().copied();
+        known.filter(|known| distance(known) < within).min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+
+    fn keep(&mut self, way: Way, floor: f64, within: f64) {
+        let near = |known: &&mut Option<f64>| known.is_some_and(|known| (known - floor).abs() < within);
+        let (floors, next) = (&mut self.floors[way.index()], &mut self.next[way.index()]);
+        if let Some(known) = floors.iter_mut().find(near) {
+            *known = Some(floor);
+        } else if let Some(cell) = floors.get_mut(*next) {
+            *cell = Some(floor);
+            *next = next.wrapping_add(1) % REMEMBERED;
+        }
+    }
+
+    /// Forgets all floors: they were held against another time.
+    pub fn clear(&mut self) {
+        *self = Known::default();
+    }
+}
+
+/// The last `count` packets of one way as one family saw them.
+struct Witnesses<'a> {
+    recent: &'a Recent,
+    way: Way,
+    family: Family,
+}
+
+impl Witnesses<'_> {
+    fn packets(&self, count: usize) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        let (way, family) = (self.way.index(), self.family.index());
+        let taken = (0..count).map_while(|age| self.recent.get(age));
+        taken.map(move |taken| {
+            let told = &taken.told[family];
+            (told.cavities[way].mean, told.cavities[way].variance, told.logs[way])
+        })
+    }
+
+    /// The best shift that the last `count` packets suggest, and by how much it is likelier than none.
+    fn shift(&self, count: usize, density: &Tabulated) -> (f64, f64) {
+        let least = self.packets(count).fold(f64::INFINITY, |least, (mean, ..)| least.min(mean));
+        let without: f64 = self.packets(count).map(|(.., log)| log).sum();
+        let mut best = (0.0, f64::NEG_INFINITY);
+        for trial in 0..TRIALS {
+            let shift = least - density.median * (FIRST_TRIAL + TRIAL_STEP * f64::from(trial));
+            let with: f64 = self.packets(count).map(|(mean, ..)| density.log_at(mean - shift)).sum();
+            if with - without > best.1 {
+                best = (shift, with - without);
+            }
+        }
+        best
+    }
+
+    /// The largest variance of a prediction among the last `count`.
+    fn doubt(&self, count: usize) -> f64 {
+        self.packets(count).fold(0.0, |most, (_, variance, _)| most.max(variance))
+    }
+}
+
+/// Looks for a change of one way as `family` sees it.
+pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> Option<Change> {
+    let witnesses = Witnesses { recent, way, family };
+    let mut best: Option<(f64, Change)> = None;
+    for since in WITNESSES..=DEPTH.min(recent.len()) {
+        let (shift, gain) = witnesses.shift(since, density);
+        let doubt = witnesses.doubt(since);
+        let is_large = shift.abs() > LEAST_SHIFT * density.ninth_decile && shift * shift > 16.0 * doubt;
+        if gain > GAIN && is_large && best.is_none_or(|(most, _)| gain > most) {
+            let spread = 3.0 * density.median + libm::sqrt(doubt);
+            best = Some((gain, Change { way, since, shift, variance: spread * spread }));
+        }
+    }
+    best.map(|(_, change)| change)
+}
+
+/// Whether the other way moved as well, in the opposite direction but not by the same amount: delays that run away from one
+/// another are those of a counter whose rate changed, not of a path or a server, which jump once.
+pub fn is_ramp(recent: &Recent, change: &Change, family: Family, densities: [&Tabulated; 2]) -> bool {
+    let way = match change.way {
+        Way::Forward => Way::Backward,
+        Way::Backward => Way::Forward,
+    };
+    let density = densities[way.index()];
+    let (shift, gain) = Witnesses { recent, way, family }.shift(change.since, density);
+    let (mine, other) = (change.shift.abs(), shift.abs());
+    let slack = 3.0 * density.ninth_decile + 0.1 * mine.max(other);
+    gain > RAMP_GAIN && shift * change.shift < 0.0 && (mine - other).abs() > slack
+}
+
+/// Takes a remembered floor in place of a change to its neighbourhood, and remembers the one that is left.
+pub fn recognise(change: Change, floor: f64, known: &mut Known, density: &Tabulated) -> Change {
+    let within = NEAR * density.median;
+    let found = known.find(change.way, floor + change.shift, within);
+    known.keep(change.way, floor, within);
+    found.map_or(change, |found| Change { shift: found - floor, variance: REMEMBERED_VARIANCE, ..change })
+}
+
+/// The floors from before the last changes, until these have lasted long enough to be judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Displacement {
+    before: Option<[f64; 2]>,
+    age: f64,
+    tolerance: f64,
+}
+
+impl Displacement {
+    /// A floor is about to move.
+    pub fn begin(&mut self, floors: [f64; 2], density: &Tabulated) {
+        if self.before.is_none() {
+            (self.before, self.age) = (Some(floors), 0.0);
+        }
+        self.tolerance = 3.0 * density.ninth_decile;
+    }
+
+    /// Time passes; floors that are back where they were end the matter.
+    pub fn pass(&mut self, interval: f64, floors: [f64; 2]) {
+        self.age += interval;
+        let is_back = |before: [f64; 2]| {
+            before.iter().zip(floors).all(|(before, floor)| (floor - before).abs() <= self.tolerance)
+        };
+        if self.age > SETTLING && self.before.is_some_and(is_back) {
+            self.before = None;
+        }
+    }
+
+    /// Whether the floors have been displaced for `patience`.
+    pub fn is_ripe(&self, patience: f64) -> bool {
+        self.before.is_some() && self.age >= patience
+    }
+
+    /// How far the server's time stepped, if that is what happened, us: the two floors moved apart by the same amount.
+    pub fn step(&self, floors: [f64; 2]) -> Option<f64> {
+        let ([forward_then, backward_then], [forward, backward]) = (self.before?, floors);
+        let (longer_there, longer_back) = (forward - forward_then, backward - backward_then);
+        let apart = 0.5 * (longer_there - longer_back);
+        let is_step = (longer_there + longer_back).abs() <= self.tolerance + 0.02 * apart.abs();
+        (is_step && apart.abs() > self.tolerance).then_some(apart)
+    }
+}

@@ -1,0 +1,326 @@
+//! Four members of the bank: their states and covariances, carried forward and updated side by side.
+//!
+//! A state is the height theta of the true time over the frame's line, us; the rate r, ppm; the two quadratures of a temperature
+//! cycle, ppm, and the logarithm of its angular frequency, which is tracked; and the floors of the two directions, us. A measurement is
+//! one-sided, so the update matches the moments of its true likelihood: an assumed-density filter.
+
+use super::density::{Evidence, Tabulated};
+use super::grid::Cavity;
+use super::lanes::{LANES, Lanes};
+use super::model::Model;
+
+/// The parts of a state.
+pub const THETA: usize = 0;
+pub const RATE: usize = 1;
+pub const CYCLE: usize = 2;
+pub const QUADRATURE: usize = 3;
+pub const FREQUENCY: usize = 4;
+pub const FLOORS: [usize; 2] = [5, 6];
+pub const STATES: usize = 7;
+
+/// Phase noise of the counter: the variance that theta gains in a second (3 ns per square root of a second), us^2.
+const PHASE_WALK: f64 = 9e-6;
+
+/// Both floors drift together: the variance that they gain in a second, us^2.
+const FLOOR_WALK: f64 = 1e-6;
+
+/// The way of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the server.
+    Forward,
+    /// From the server.
+    Backward,
+}
+
+impl Way {
+    pub const BOTH: [Way; 2] = [Way::Forward, Way::Backward];
+
+    pub fn index(self) -> usize {
+        match self {
+            Way::Forward => 0,
+            Way::Backward => 1,
+        }
+    }
+
+    /// Which part of the state is this way's floor.
+    pub fn floor(self) -> usize {
+        let [forward, backward] = FLOORS;
+        match self {
+            Way::Forward => forward,
+            Way::Backward => backward,
+        }
+    }
+}
+
+/// What one packet of an exchange shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sight {
+    /// Forward `theta - r trip + floor + queueing`, backward `-theta + floor + queueing`, us.
+    pub delay: f64,
+    /// How long before the exchange's end the packet's own stamp was taken, s.
+    pub trip: f64,
+    /// The variance of what the stamp's width can do, us^2.
+    pub noise: f64,
+}
+
+/// What a group knew and learned of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    pub mean: Lanes,
+    pub variance: Lanes,
+    pub log: Lanes,
+}
+
+/// Where the members of a group begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin {
+    pub theta: f64,
+    pub rate: f64,
+    pub rate_variance: f64,
+    pub floors: [f64; 2],
+    /// The variance of theta and of the common part of the floors.
+    pub variance: f64,
+}
+
+/// Four members.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    pub x: [Lanes; STATES],
+    pub p: [[Lanes; STATES]; STATES],
+    pub score: Lanes,
+}
+
+/// How a cycle turns within an interval.
+struct Turn {
+    cosine: Lanes,
+    sine: Lanes,
+    /// What the two quadratures add to theta.
+    along: Lanes,
+    across: Lanes,
+    /// What a change of the logarithm of the frequency adds to theta and to the quadratures.
+    theta: Lanes,
+    cycle: Lanes,
+    quadrature: Lanes,
+}
+
+impl Turn {
+    fn of(x: &[Lanes; STATES], interval: f64) -> Self {
+        let [.., c1, c2, log, _, _] = *x;
+        let frequency = log.map(libm::exp);
+        let angle = frequency * Lanes::all(interval);
+        let (cosine, sine) = (angle.map(libm::cos), angle.map(libm::sin));
+        let inverse = frequency.map(|frequency| 1.0 / frequency);
+        let (along, across) = (sine * inverse, (Lanes::all(1.0) - cosine) * inverse);
+        Turn {
+            theta: c1 * (angle * cosine - sine) * inverse + c2 * (angle * sine * inverse - across),
+            cycle: (c2 * cosine - c1 * sine) * angle,
+            quadrature: -(c1 * cosine + c2 * sine) * angle,
+            cosine,
+            sine,
+            along,
+            across,
+        }
+    }
+}
+
+impl Group {
+    /// Members that know of the first exchange and nothing else: symmetric floors are all that is known of asymmetry, so the
+    /// floors' errors are one and the same.
+    pub fn begin(begin: &Begin, model: &Model) -> Self {
+        let mut group = Group { x: [Lanes::ZERO; STATES], p: [[Lanes::ZERO; STATES]; STATES], score: Lanes::ZERO };
+        let [forward, backward] = FLOORS;
+        group.x[THETA] = Lanes::all(begin.theta);
+        group.x[RATE] = Lanes::all(begin.rate);
+        group.p[RATE][RATE] = Lanes::all(begin.rate_variance);
+        group.begin_cycle(model);
+        group.begin_time(begin);
+        debug_assert!(forward != backward);
+        group
+    }
+
+    fn begin_cycle(&mut self, model: &Model) {
+        (self.x[CYCLE], self.x[QUADRATURE], self.x[FREQUENCY]) = (Lanes::ZERO, Lanes::ZERO, model.log_frequency);
+        (self.p[CYCLE][CYCLE], self.p[QUADRATURE][QUADRATURE]) = (model.amplitude, model.amplitude);
+        self.p[FREQUENCY][FREQUENCY] = model.frequency_spread;
+    }
+
+    /// Forgets the time and the floors, and keeps what is known of the oscillator.
+    pub fn begin_time(&mut self, begin: &Begin) {
+        let [forward, backward] = FLOORS;
+        for part in [THETA, forward, backward] {
+            self.cut(part);
+        }
+        let variance = Lanes::all(begin.variance);
+        self.x[THETA] = Lanes::all(begin.theta);
+        self.p[THETA][THETA] = variance;
+        for (part, floor) in FLOORS.into_iter().zip(begin.floors) {
+            self.x[part] = Lanes::all(floor);
+            for other in FLOORS {
+                self.p[part][other] = variance;
+            }
+        }
+    }
+
+    /// Makes a part of the state independent of all others.
+    pub fn cut(&mut self, part: usize) {
+        for other in 0..STATES {
+            self.p[part][other] = Lanes::ZERO;
+            self.p[other][part] = Lanes::ZERO;
+        }
+    }
+
+    /// Carries the members `interval` seconds forward.
+    pub fn predict(&mut self, interval: f64, model: &Model) {
+        let turn = Turn::of(&self.x, interval);
+        let dt = Lanes::all(interval);
+        let [theta, rate, c1, c2, ..] = self.x;
+        self.x[THETA] = theta + dt * rate + turn.along * c1 + turn.across * c2;
+        self.x[CYCLE] = turn.cosine * c1 + turn.sine * c2;
+        self.x[QUADRATURE] = turn.cosine * c2 - turn.sine * c1;
+        for column in 0..STATES {
+            let [a, b, c, d, e, ..]: [Lanes; STATES] = core::array::from_fn(|row| self.p[row][column]);
+            let moved = Self::moved([a, b, c, d, e], dt, &turn);
+            [self.p[THETA][column], self.p[CYCLE][column], self.p[QUADRATURE][column]] = moved;
+        }
+        for row in &mut self.p {
+            let [a, b, c, d, e, ..] = *row;
+            [row[THETA], row[CYCLE], row[QUADRATURE]] = Self::moved([a, b, c, d, e], dt, &turn);
+        }
+        self.add_noise(interval, model);
+        self.symmetrise();
+    }
+
+    #[inline(always)]
+    fn moved([theta, rate, c1, c2, frequency]: [Lanes; 5], dt: Lanes, turn: &Turn) -> [Lanes; 3] {
+        [
+            theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency,
+            turn.cosine * c1 + turn.sine * c2 + turn.cycle * frequency,
+            turn.cosine * c2 - turn.sine * c1 + turn.quadrature * frequency,
+        ]
+    }
+
+    fn add_noise(&mut self, interval: f64, model: &Model) {
+        let dt = Lanes::all(interval);
+        let cycle = model.cycle_walk * dt;
+        self.p[THETA][THETA] += self.theta_noise(interval, model);
+        let cross = model.walk * dt * dt * Lanes::all(0.5);
+        self.p[THETA][RATE] += cross;
+        self.p[RATE][THETA] += cross;
+        self.p[RATE][RATE] += model.walk * dt;
+        self.p[CYCLE][CYCLE] += cycle;
+        self.p[QUADRATURE][QUADRATURE] += cycle;
+        self.p[FREQUENCY][FREQUENCY] += model.frequency_walk * dt;
+        for part in FLOORS {
+            for other in FLOORS {
+                self.p[part][other] += Lanes::all(FLOOR_WALK) * dt;
+            }
+        }
+    }
+
+    fn symmetrise(&mut self) {
+        for row in 1..STATES {
+            for column in 0..row {
+                self.p[row][column] = self.p[column][row];
+            }
+        }
+    }
+
+    /// Updates the members with a packet.
+    pub fn observe(&mut self, way: Way, sight: &Sight, density: &Tabulated) -> Heard {
+        let (sign, trip) = match way {
+            Way::Forward => (Lanes::all(1.0), Lanes::all(sight.trip)),
+            Way::Backward => (Lanes::all(-1.0), Lanes::ZERO),
+        };
+        let floor = way.floor();
+        let gain: [Lanes; STATES] =
+            core::array::from_fn(|row| sign * self.p[row][THETA] - trip * self.p[row][RATE] + self.p[row][floor]);
+        let spread = sign * gain[THETA] - trip * gain[RATE] + gain[floor];
+        let variance = spread.map(|spread| spread.max(1e-8) + sight.noise);
+        let mean = Lanes::all(sight.delay) - (sign * self.x[THETA] - trip * self.x[RATE] + self.x[floor]);
+        let evidence: [Evidence; LANES] =
+            core::array::from_fn(|lane| density.weigh(&Cavity { mean: mean.of(lane), variance: variance.of(lane) }));
+        let log = Lanes(evidence.map(|evidence| evidence.log));
+        let step = Lanes(evidence.map(|evidence| -evidence.shift)).zip(variance, |shift, variance| shift / variance);
+        let left = Lanes(evidence.map(|evidence| evidence.variance));
+        let shrink = left.zip(variance, |left, variance| (left - variance) / (variance * variance));
+        for (row, x) in self.x.iter_mut().enumerate() {
+            *x += gain[row] * step;
+            let scaled = gain[row] * shrink;
+            for (cell, gain) in self.p[row].iter_mut().zip(&gain) {
+                *cell += scaled * *gain;
+            }
+        }
+        self.symmetrise();
+        Heard { mean, variance, log }
+    }
+
+    /// Moves the origin of theta.
+    pub fn follow(&mut self, step: f64) {
+        self.x[THETA] -= Lanes::all(step);
+    }
+
+    /// The mean rate of each member over the next `interval` seconds, ppm.
+    pub fn mean_rate(&self, interval: f64) -> Lanes {
+        let turn = Turn::of(&self.x, interval);
+        let [_, rate, c1, c2, ..] = self.x;
+        rate + (turn.along * c1 + turn.across * c2) * Lanes::all(1.0 / interval)
+    }
+
+    /// The variance of each member's theta `interval` seconds from now, us^2.
+    pub fn variance_after(&self, interval: f64, model: &Model) -> Lanes {
+        let turn = Turn::of(&self.x, interval);
+        let dt = Lanes::all(interval);
+        let column = |row: usize| {
+            let [theta, rate, c1, c2, frequency, ..] = self.p[row];
+            theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency
+        };
+        let [theta, rate, c1, c2, frequency] = [THETA, RATE, CYCLE, QUADRATURE, FREQUENCY].map(column);
+        let carried = theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency;
+        carried + self.theta_noise(interval, model)
+    }
+
+    /// The variance that theta gains in `interval` seconds beside what it gains from the other parts.
+    fn theta_noise(&self, interval: f64, model: &Model) -> Lanes {
+        let dt = Lanes::all(interval);
+        let third = Lanes::all(1.0 / 3.0);
+        let reach = self.x[FREQUENCY].map(|log| interval.min(libm::exp(-log)));
+        model.walk * dt * dt * dt * third + Lanes::all(PHASE_WALK) * dt + model.cycle_walk * dt * reach * reach * third
+    }
+
+    /// Gives one member the time, the rate and the floors of another, and a cycle of which nothing is known.
+    pub fn reseed(&mut self, lane: usize, from: &Seed, model: &Model) {
+        const KEPT: [usize; 4] = [THETA, RATE, FLOORS[0], FLOORS[1]];
+        let mut fresh = *self;
+        for part in 0..STATES {
+            fresh.cut(part);
+        }
+        fresh.begin_cycle(model);
+        for row in 0..STATES {
+            let kept = KEPT.contains(&row);
+            let x = if kept { from.x[row] } else { fresh.x[row].of(lane) };
+            self.x[row].put(lane, x);
+            for column in 0..STATES {
+                let kept = kept && KEPT.contains(&column);
+                let value = if kept { from.p[row][column] } else { fresh.p[row][column].of(lane) };
+                self.p[row][column].put(lane, value);
+            }
+        }
+        self.score.put(lane, from.score);
+    }
+
+    /// What another member can begin from.
+    pub fn seed(&self, lane: usize, score: f64) -> Seed {
+        let mut x = self.x.map(|value| value.of(lane));
+        x[RATE] += x[CYCLE];
+        Seed { x, p: self.p.map(|row| row.map(|value| value.of(lane))), score }
+    }
+}
+
+/// One member's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Seed {
+    pub x: [f64; STATES],
+    pub p: [[f64; STATES]; STATES],
+    pub score: f64,
+}

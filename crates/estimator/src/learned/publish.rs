@@ -1,0 +1,118 @@
+//! What the learned algorithm tells: its own time and uncertainty, within the bounds that the classic part proves.
+
+use super::{Learned, MICRO, Now, YOUNG};
+use crate::{Estimator, Event, Events, Outcome, RateMemory, Summary};
+use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai};
+
+/// What the arithmetic of the filter can lose, s.
+const LEAST_UNCERTAINTY: f64 = 1e-8;
+
+/// The two algorithms disagree when they are further apart than this many times their joint uncertainty.
+const DISAGREEMENT: f64 = 3.0;
+
+/// A rate that is uncertain by more than this is not known yet.
+const WARM_RATE: f64 = 1e-6;
+
+impl Learned {
+    fn time(now: &Now) -> Moment<Tai> {
+        now.frame.moment(now.counter, now.blend.theta * MICRO)
+    }
+
+    fn period(&self, now: &Now) -> Period {
+        Period::from_seconds(self.nominal.as_seconds() * (1.0 + now.blend.rate * MICRO)).unwrap_or(self.nominal)
+    }
+
+    fn uncertainty(now: &Now) -> Bound {
+        Bound::from_seconds(libm::sqrt(now.blend.variance.max(0.0)) * MICRO + LEAST_UNCERTAINTY)
+    }
+
+    fn uncertainty_growth(now: &Now) -> Rate {
+        let [first, last] =
+            [now.blend.variance, now.blend.variance_later].map(|variance| libm::sqrt(variance.max(0.0)));
+        Rate::from_fraction((last - first).max(0.0) * MICRO / now.later)
+    }
+
+    fn status(&self, now: &Now) -> Status {
+        if self.classic.is_challenged() || self.displacement.step(self.floors()).is_some() {
+            Status::FreeRunning
+        } else if now.past < YOUNG || Self::uncertainty_growth(now) > Rate::from_fraction(WARM_RATE) {
+            Status::WarmingUp
+        } else {
+            Status::Synchronised
+        }
+    }
+
+    fn make_estimate(&self, now: &Now) -> Option<Estimate> {
+        let proven = self.classic.estimate()?;
+        let time = Self::time(now);
+        let bound = self.classic.bound_of(time);
+        let bound_growth = self.classic.growth(now.blend.rate * MICRO);
+        Some(Estimate {
+            counter: now.counter,
+            time,
+            period: self.period(now),
+            uncertainty: Self::uncertainty(now).min(bound),
+            uncertainty_growth: GrowthRate::of(Self::uncertainty_growth(now)).min(bound_growth),
+            bound,
+            bound_growth,
+            difference_period: proven.difference_period,
+            difference_bound: proven.difference_bound,
+            status: self.status(now),
+        })
+    }
+
+    /// Holds the learned time against the classic one, and tells when they begin to disagree.
+    pub(super) fn compare(&self, now: &mut Now, events: &mut Events) {
+        let Some(other) = self.classic.estimate() else { return };
+        let apart = (Self::time(now) - other.time).as_seconds().abs();
+        let joint = Self::uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
+        let disagrees = now.past >= YOUNG && apart > DISAGREEMENT * joint;
+        if disagrees && !now.disagrees {
+            events.add(Event::Disagreement);
+        }
+        now.disagrees = disagrees;
+    }
+
+    /// Whether the learned and the classic time are further apart than their uncertainties explain. One of them is misled: after a change
+    /// of the route in one direction it is the classic one, which cannot see directions.
+    pub fn disagrees_with_classic(&self) -> bool {
+        self.now.is_some_and(|now| now.disagrees)
+    }
+}
+
+impl Estimator for Learned {
+    fn update(&mut self, exchange: &Exchange) -> Outcome {
+        self.take_in(exchange)
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        self.now.as_ref().and_then(|now| self.make_estimate(now))
+    }
+
+    fn summary(&self) -> Summary {
+        let classic = self.classic.summary();
+        let Some(now) = self.now else { return classic };
+        let [forward, backward] = now.blend.floors;
+        let before = self.classic.estimate().map(|estimate| estimate.time - Self::time(&now)).unwrap_or_default();
+        let rate = (1.0 + now.blend.rate * MICRO) / (1.0 + classic.period.relative_to(self.nominal).as_fraction());
+        Summary {
+            floor: Span::from_seconds((forward + backward) * MICRO),
+            shifts_up: self.shifts_up,
+            shifts_down: self.shifts_down,
+            server_steps: classic.server_steps.saturating_add(self.server_steps),
+            local_rate: Some(Rate::from_fraction(rate - 1.0)),
+            offset: ClockError::new(classic.offset.as_span() + before),
+            warming_up: now.past < YOUNG,
+            ..classic
+        }
+    }
+
+    fn memory(&self) -> Option<RateMemory> {
+        self.classic.memory()
+    }
+
+    fn restart(&mut self) {
+        self.classic.restart();
+        self.now = None;
+    }
+}

@@ -1,0 +1,212 @@
+//! What an exchange passes through once the classic algorithm has let it in.
+
+use super::bank::Bank;
+use super::density::GARBAGE;
+use super::floors;
+use super::group::{Begin, FLOORS, Sight, THETA, Way};
+use super::lanes::Lanes;
+use super::recent::{Revision, Taken};
+use super::{Footing, Learned, MICRO, Now};
+use crate::classic::frame::{Frame, Point};
+use crate::{Event, Events};
+use ffclock_units::{Exchange, Span};
+
+/// After a longer silence the time begins anew, s.
+const LONGEST_SILENCE: f64 = 1e6;
+
+/// The variance of a stamp's noise when it has no width, us^2.
+const STAMP_NOISE: f64 = 1e-6;
+
+/// So many exchanges in a row outside what is proven, or that nothing explains, and the filter begins anew.
+const OUTSIDE_LIMIT: u32 = 16;
+const UNEXPLAINED_LIMIT: u32 = 32;
+
+/// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
+const RATE_AFTER_LOSS: f64 = 3.0;
+
+/// How many polls ahead the growth of the uncertainty is measured.
+const HORIZON: f64 = 4.0;
+
+impl Learned {
+    /// Lets an exchange pass all stages.
+    pub(super) fn pass(&mut self, exchange: &Exchange, footing: Footing, events: &mut Events) {
+        let Some(mut now) = self.now else { return self.begin(exchange, events) };
+        let point = now.frame.place(exchange);
+        if !(point.x > 0.0 && point.x <= LONGEST_SILENCE) {
+            return self.begin(exchange, events);
+        }
+        if footing == Footing::Lost {
+            return self.begin_time(exchange, &mut now, events);
+        }
+        let explained = self.filter(&point);
+        self.look_for_changes(events);
+        self.judge_displacement(point.x, events);
+        self.bank.reseed(&self.roster);
+        now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
+        now.past = now.past.saturating_add(1);
+        now.astray = if explained { 0 } else { now.astray.saturating_add(1) };
+        self.conclude(exchange, now, events);
+    }
+
+    /// The first exchange of all, or the first that is worth anything.
+    fn begin(&mut self, exchange: &Exchange, events: &mut Events) {
+        let frame = Frame::at(self.nominal, exchange);
+        let begin = self.beginning(&frame.place(exchange));
+        self.bank = Bank::begin(&begin, &self.roster);
+        self.learning.restart();
+        self.forget_paths();
+        let blend = self.bank.blend(&self.roster, 1.0, 1.0);
+        let counter = exchange.received.counter;
+        let now =
+            Now { frame, counter, blend, later: 1.0, poll: 1.0, past: 1, astray: 0, outside: 0, disagrees: false };
+        self.conclude(exchange, now, events);
+    }
+
+    /// Takes the time and the floors from an exchange, and the rate from the classic algorithm; only the densities stay.
+    fn begin_again(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
+        now.frame = Frame::at(self.nominal, exchange);
+        let begin = self.beginning(&now.frame.place(exchange));
+        let rate = self.classic.present_rate() / MICRO;
+        let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
+        self.bank = Bank::begin(&begin, &self.roster);
+        self.forget_paths();
+        (now.past, now.astray, now.outside) = (1, 0, 0);
+        self.conclude(exchange, now, events);
+    }
+
+    /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
+    fn begin_time(&mut self, exchange: &Exchange, now: &mut Now, events: &mut Events) {
+        let interval = now.frame.place(exchange).x;
+        self.bank.predict(interval, &self.roster);
+        now.frame = Frame::at(self.nominal, exchange);
+        let begin = self.beginning(&now.frame.place(exchange));
+        self.bank.begin_time(&begin);
+        self.forget_paths();
+        (now.past, now.astray, now.outside) = (1, 0, 0);
+        self.conclude(exchange, *now, events);
+    }
+
+    fn forget_paths(&mut self) {
+        self.recent.clear();
+        self.known.clear();
+        self.displacement = floors::Displacement::default();
+    }
+
+    /// Predicts, updates and learns; the result says whether any model explains the exchange.
+    fn filter(&mut self, point: &Point) -> bool {
+        let sights = sights(point);
+        let before = self.bank.groups;
+        self.bank.predict(point.x, &self.roster);
+        let told = self.bank.observe(&sights, self.learning.densities(), &self.roster);
+        self.recent.push(&before, Taken { interval: point.x, sights, told, step: 0.0 });
+        self.learning.take(&told);
+        let best = told[self.bank.best(&self.roster).family.index()];
+        let unexplained = libm::log(3.0 * GARBAGE);
+        best.logs.iter().any(|log| *log > unexplained)
+    }
+
+    fn look_for_changes(&mut self, events: &mut Events) {
+        if !self.config.floor_changes {
+            return;
+        }
+        for way in Way::BOTH {
+            let best = self.bank.best(&self.roster);
+            let densities = self.learning.densities();
+            let density = densities[best.family.index()][way.index()];
+            let Some(found) = floors::find(&self.recent, way, best.family, density) else { continue };
+            if floors::is_ramp(&self.recent, &found, best.family, densities[best.family.index()]) {
+                // The least time in which the shift can have built up gives the largest rate.
+                let rate = 2.0 * found.shift / self.recent.elapsed(found.since).max(1e-3);
+                let variances = [found.shift * found.shift, rate * rate];
+                let jolt = Revision::Jolt { since: found.since, variances };
+                self.recent.replay(&jolt, &mut self.bank, densities, &self.roster);
+                events.add(Event::RateJumped);
+                return;
+            }
+            let floors = self.floors();
+            let floor = floors[way.index()];
+            let change = if self.config.floor_memory {
+                floors::recognise(found, floor, &mut self.known, density)
+            } else {
+                found
+            };
+            self.displacement.begin(floors, density);
+            self.recent.replay(&Revision::Floor(change), &mut self.bank, densities, &self.roster);
+            let (event, count) = if change.shift > 0.0 {
+                (Event::FloorShiftUp, &mut self.shifts_up)
+            } else {
+                (Event::FloorShiftDown, &mut self.shifts_down)
+            };
+            events.add(event);
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// The floors of the best member, us.
+    pub(super) fn floors(&self) -> [f64; 2] {
+        let best = self.bank.best(&self.roster);
+        FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
+    }
+
+    /// A displacement of both floors in opposite directions that lasts was a step of the server's time.
+    fn judge_displacement(&mut self, interval: f64, events: &mut Events) {
+        let floors = self.floors();
+        self.displacement.pass(interval, floors);
+        if !self.displacement.is_ripe(self.step_patience) {
+            return;
+        }
+        if let Some(step) = self.displacement.step(floors) {
+            self.bank.for_groups(|group| {
+                let [forward, backward] = FLOORS;
+                group.x[THETA] += Lanes::all(step);
+                group.x[forward] -= Lanes::all(step);
+                group.x[backward] += Lanes::all(step);
+            });
+            self.recent.clear();
+            self.server_steps = self.server_steps.saturating_add(1);
+            events.add(Event::ServerStepAccepted);
+        }
+        self.displacement = floors::Displacement::default();
+    }
+
+    /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
+    fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
+        now.later = (HORIZON * now.poll).max(1.0);
+        now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
+        now.counter = exchange.received.counter;
+        let is_sound = self.bank.is_sound() && now.blend.is_sound();
+        let step = Span::from_seconds(now.blend.theta * MICRO);
+        let time = now.frame.moment(now.counter, step.as_seconds());
+        if is_sound && !self.classic.is_proven(time) {
+            events.add(Event::OutsideProof);
+            now.outside = now.outside.saturating_add(1);
+        } else {
+            now.outside = 0;
+        }
+        let is_lost = now.outside >= OUTSIDE_LIMIT || now.astray >= UNEXPLAINED_LIMIT;
+        if now.past > 1 && (!is_sound || is_lost) {
+            events.add(Event::FilterRestarted);
+            return self.begin_again(exchange, now, events);
+        }
+        let moved = now.frame.move_to(now.counter, step.as_seconds());
+        let moved = moved.y_step / MICRO;
+        self.bank.for_groups(|group| group.follow(moved));
+        self.recent.note_step(moved);
+        now.blend.theta -= moved;
+        self.compare(&mut now, events);
+        self.now = Some(now);
+        events.add(Event::OffsetUpdated);
+    }
+}
+
+/// The two packets of an exchange.
+fn sights(point: &Point) -> [Sight; 2] {
+    let noise = |half: f64| {
+        let width = 2.0 * half / MICRO;
+        width * width / 12.0 + STAMP_NOISE
+    };
+    [
+        Sight { delay: point.forward / MICRO, trip: point.trip, noise: noise(point.sent_half) },
+        Sight { delay: -point.backward / MICRO, trip: 0.0, noise: noise(point.received_half) },
+    ]
+}

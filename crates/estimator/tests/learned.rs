@@ -1,0 +1,303 @@
+//! How well the learned clock keeps time, and what goes wrong on paths and servers. Every reading is checked against its bound.
+//!
+//! Figures are printed with `--nocapture`; limits are some tens of per cent above what was measured.
+
+mod common;
+
+use common::{DAY, HOUR, Lab, World};
+use ffclock_estimator::{Estimator, Event, Learned, LearnedConfig, Verdict};
+use ffclock_units::{Period, Status};
+
+fn show(name: &str, lab: &Lab<Learned>, from: f64) {
+    let (within, width) = lab.report.calibration(from, f64::INFINITY);
+    println!(
+        "{name}: IQR {:.2} us, largest {:.2} us, within twice the uncertainty {within:.3}, width {width:.2}",
+        1e6 * lab.report.iqr(from),
+        1e6 * lab.report.worst(from, f64::INFINITY)
+    );
+}
+
+fn day(name: &str, world: World) -> Lab<Learned> {
+    day_with(name, world, |_| ())
+}
+
+fn day_with(name: &str, world: World, script: impl FnMut(&mut World)) -> Lab<Learned> {
+    let mut lab = Lab::learned(world);
+    lab.run(16.0, DAY, script);
+    show(name, &lab, 2.0 * HOUR);
+    assert_eq!(lab.report.count(Event::FilterRestarted), 0);
+    lab
+}
+
+/// The uncertainty of [`ffclock_units::Estimate`] is one standard deviation.
+fn assert_calibrated(lab: &Lab<Learned>) {
+    let (within, width) = lab.report.calibration(2.0 * HOUR, DAY);
+    assert!(within > 0.92 && width < 2.0, "{within} {width}");
+}
+
+fn away(world: &World) -> bool {
+    (6.0 * HOUR..12.0 * HOUR).contains(&world.time())
+}
+
+/// targets.md, world 1: chrony has 1.75 us and 7.4 us here; the classic algorithm 1.45 and 6.
+#[test]
+fn a_quiet_lan_is_kept_within_a_microsecond() {
+    for seed in 1..5 {
+        let lab = day("LAN", World::lan(seed));
+        assert!(lab.report.iqr(2.0 * HOUR) < 0.65e-6);
+        assert!(lab.report.worst(2.0 * HOUR, DAY) < 4e-6);
+        assert_calibrated(&lab);
+        assert_eq!(lab.classic.summary().shifts_up + lab.classic.summary().shifts_down, 0);
+    }
+}
+
+/// targets.md, world 2: chrony has 3.4 us and 16 us here; the classic algorithm 2.8 and 12.
+#[test]
+fn a_temperature_wave_is_followed() {
+    for seed in 1..4 {
+        let mut world = World::lan(seed);
+        world.wave = (0.1e-6, 1_000.0);
+        let lab = day("LAN with a wave", world);
+        assert!(lab.report.iqr(2.0 * HOUR) < 0.8e-6);
+        assert!(lab.report.worst(2.0 * HOUR, DAY) < 5e-6);
+        assert_calibrated(&lab);
+    }
+}
+
+#[test]
+fn a_far_server_is_off_by_half_the_asymmetry_and_little_more() {
+    let lab = day("far", World::far(9));
+    assert!(lab.report.iqr(2.0 * HOUR) < 8e-6);
+    assert!((lab.report.quantile(2.0 * HOUR, 0.5) - 150e-6).abs() < 5e-6);
+    assert_calibrated(&lab);
+}
+
+#[test]
+fn every_poll_works() {
+    for (poll, limit) in [(0.25_f64, 0.5e-6), (1.0, 0.5e-6), (64.0, 1.5e-6), (256.0, 4e-6), (1024.0, 12e-6)] {
+        let mut lab = Lab::learned(World::lan(9));
+        let settled = (200.0 * poll).clamp(1_000.0, 5.0 * HOUR);
+        lab.run(poll, (1_500.0 * poll + 3_000.0).min(2.0 * DAY), |_| ());
+        show(&format!("LAN, poll {poll} s"), &lab, settled);
+        assert!(lab.report.iqr(settled) < limit, "{poll}");
+    }
+}
+
+/// Every daemon is biased by 450 us here for as long as the route lasts.
+#[test]
+fn a_longer_route_in_one_direction_does_not_carry_the_clock_along() {
+    for seed in 1..4 {
+        let lab = day_with("one-sided route", World::lan(seed), |world| {
+            world.forward_floor = if away(world) { 1_040e-6 } else { 140e-6 };
+        });
+        assert!(lab.report.worst(2.0 * HOUR, DAY) < 5e-6);
+        let summary = lab.classic.summary();
+        assert_eq!((summary.shifts_up, summary.shifts_down), (1, 1));
+        assert!(lab.report.count(Event::Disagreement) >= 1, "the classic algorithm sees no directions");
+        assert_eq!(summary.server_steps, 0);
+    }
+}
+
+#[test]
+fn a_longer_route_in_both_directions_does_not_either() {
+    for seed in 1..4 {
+        let lab = day_with("symmetric route", World::lan(seed), |world| {
+            let floor = if away(world) { 1_040e-6 } else { 140e-6 };
+            (world.forward_floor, world.backward_floor) = (floor, floor);
+        });
+        assert!(lab.report.worst(2.0 * HOUR, DAY) < 6e-6);
+        let summary = lab.classic.summary();
+        assert_eq!((summary.shifts_up, summary.shifts_down), (2, 2));
+    }
+}
+
+#[test]
+fn a_change_of_a_few_queueing_times_costs_no_more_than_noise() {
+    let lab = day_with("20 us in one direction", World::lan(1), |world| {
+        world.forward_floor = if away(world) { 160e-6 } else { 140e-6 };
+    });
+    assert!(lab.report.worst(2.0 * HOUR, DAY) < 10e-6);
+}
+
+/// targets.md: "a lying server (150 ms for 300 s): every daemon follows it".
+#[test]
+fn a_server_that_lies_for_five_minutes_is_not_followed() {
+    for (lie, world) in [(150e-3, World::lan(2)), (1.0, World::lan(3)), (-3_600.0, World::lan(4))] {
+        let lab = day_with("a lie", world, |world| {
+            let lies = (7.0 * HOUR..7.0 * HOUR + 300.0).contains(&world.time());
+            world.lie = if lies { lie } else { 0.0 };
+        });
+        assert!(lab.report.worst(2.0 * HOUR, DAY) < 10e-6);
+        assert!(lab.report.verdicts(Verdict::Contradiction) > 15);
+        let during = lab.report.statuses.iter().filter(|(time, _)| (7.02 * HOUR..7.08 * HOUR).contains(time));
+        assert!(during.clone().count() > 10 && during.clone().all(|(_, status)| *status == Status::FreeRunning));
+        assert_eq!(lab.report.statuses.last().expect("readings").1, Status::Synchronised);
+    }
+}
+
+/// 5 ms is within what a round trip of 38 ms leaves open, so that only the two directions tell.
+#[test]
+fn a_lie_within_the_bound_is_seen_by_the_two_directions() {
+    let lab = day_with("a small lie on a far path", World::far(2), |world| {
+        let lies = (7.0 * HOUR..7.0 * HOUR + 300.0).contains(&world.time());
+        world.lie = if lies { 5e-3 } else { 0.0 };
+    });
+    assert!((lab.report.worst(2.0 * HOUR, DAY) - 150e-6).abs() < 60e-6);
+    assert!(lab.report.statuses.iter().any(|(time, status)| *time > 7.0 * HOUR && *status == Status::FreeRunning));
+    assert_eq!(lab.classic.summary().server_steps, 0);
+}
+
+#[test]
+fn a_permanent_step_is_accepted_after_patience() {
+    for (step, world) in
+        [(0.15, World::lan(8)), (-3_600.0, World::lan(8)), (5e-3, World::far(8)), (1.2e-3, World::far(8))]
+    {
+        let mut lab = Lab::learned(world);
+        lab.strict = false;
+        lab.run(16.0, 12.0 * HOUR, |world| world.lie = if world.time() > 7.0 * HOUR { step } else { 0.0 });
+        let accepted = lab.report.first(Event::ServerStepAccepted).expect("a step") - 7.0 * HOUR;
+        assert!((900.0..1_500.0).contains(&accepted), "{accepted}");
+        let last = lab.report.errors.last().expect("readings").1 - step - lab.bias;
+        assert!(last.abs() < 30e-6, "{step}: {last:e}");
+        assert_eq!(lab.report.statuses.last().expect("readings").1, Status::Synchronised);
+    }
+}
+
+/// Goal: below 100 us from the end of a burst of 8 at 2 s on, below 20 us within 60 s.
+#[test]
+fn a_burst_makes_a_cold_start_short() {
+    for (seed, skew) in [(1, 0.0), (2, 50e-6), (3, 100e-6), (4, -100e-6)] {
+        let mut world = World::lan(seed);
+        world.skew = skew;
+        let mut lab = Lab::learned(world);
+        lab.run(2.0, 17.0, |_| ());
+        lab.run(16.0, HOUR, |_| ());
+        println!(
+            "burst: {:.1} us, after 60 s {:.1} us",
+            1e6 * lab.report.worst(16.5, HOUR),
+            1e6 * lab.report.worst(60.0, HOUR)
+        );
+        assert!(lab.report.worst(16.5, HOUR) < 100e-6);
+        assert!(lab.report.worst(60.0, HOUR) < 20e-6);
+    }
+}
+
+#[test]
+fn a_cold_start_without_a_burst_takes_a_few_polls() {
+    let mut world = World::lan(4);
+    world.skew = 100e-6;
+    let mut lab = Lab::learned(world);
+    lab.run(16.0, HOUR, |_| ());
+    assert!(lab.report.worst(100.0, HOUR) < 25e-6, "{:e}", lab.report.worst(100.0, HOUR));
+}
+
+#[test]
+fn a_lost_server_costs_the_oscillator_and_no_more() {
+    for seed in [1, 5, 6] {
+        let mut lab = Lab::learned(World::lan(seed));
+        lab.run(16.0, 8.0 * HOUR, |_| ());
+        while lab.world.time() < 10.0 * HOUR {
+            lab.world.advance(lab.world.time() + 16.0);
+            lab.read();
+        }
+        lab.run(16.0, DAY, |_| ());
+        println!("2 h without a server: {:.1} us", 1e6 * lab.report.worst(8.0 * HOUR, 10.0 * HOUR));
+        assert!(lab.report.worst(8.0 * HOUR, 10.0 * HOUR) < 350e-6);
+        // Recovered within three polls.
+        assert!(lab.report.worst(10.0 * HOUR + 50.0, DAY) < 10e-6);
+    }
+}
+
+#[test]
+fn congestion_in_one_direction_leaves_the_other() {
+    let mut world = World::lan(1);
+    world.congestion = (100e-6, 0.0);
+    let lab = day("congestion in one direction", world);
+    assert!(lab.report.iqr(2.0 * HOUR) < 2e-6);
+}
+
+#[test]
+fn a_busy_host_enters_the_queueing() {
+    let mut world = World::lan(1);
+    world.lateness = 15e-6;
+    let lab = day("a busy host", world);
+    assert!(lab.report.iqr(2.0 * HOUR) < 3e-6);
+    assert_calibrated(&lab);
+}
+
+/// No oscillator of the bank does this. The two directions must not be taken for routes that run away from one another.
+#[test]
+fn a_rate_that_jumps_by_three_ppm_is_followed() {
+    for seed in [1, 2] {
+        let mut lab = Lab::learned(World::lan(seed));
+        lab.strict = false;
+        lab.run(16.0, 12.0 * HOUR, |world| world.skew = if world.time() > 6.0 * HOUR { 53e-6 } else { 50e-6 });
+        assert!(lab.report.worst(2.0 * HOUR, 12.0 * HOUR) < 300e-6);
+        assert!(lab.report.worst(7.0 * HOUR, 12.0 * HOUR) < 5e-6);
+        assert!(lab.report.escaped * 100 < lab.report.errors.len());
+    }
+}
+
+#[test]
+fn too_little_data_is_said_to_be_too_little() {
+    let mut lab = Lab::learned(World::lan(1));
+    lab.run(16.0, 90.0, |_| ());
+    assert!(lab.report.statuses.iter().all(|(_, status)| *status == Status::WarmingUp));
+    lab.run(16.0, HOUR, |_| ());
+    assert_eq!(lab.report.statuses.last().expect("readings").1, Status::Synchronised);
+}
+
+#[test]
+fn a_restart_forgets_the_time() {
+    let mut lab = Lab::learned(World::lan(1));
+    lab.run(16.0, HOUR, |_| ());
+    assert!(lab.classic.memory().is_some());
+    lab.classic.restart();
+    assert_eq!(lab.classic.estimate(), None);
+    lab.run(16.0, 2.0 * HOUR, |_| ());
+    assert!(lab.report.worst(1.2 * HOUR, 2.0 * HOUR) < 10e-6);
+}
+
+/// Parts can be left out, and what remains still keeps time.
+#[test]
+fn every_part_can_be_left_out() {
+    for part in ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "floor_memory"] {
+        let mut config = LearnedConfig::default();
+        config.set(part, "false").expect("a part is an option");
+        let mut lab = Lab::learned_with(World::lan(1), config);
+        lab.run(16.0, 6.0 * HOUR, |_| ());
+        assert!(lab.report.iqr(2.0 * HOUR) < 2e-6, "{part}");
+    }
+}
+
+#[test]
+fn the_bound_holds_in_every_world() {
+    for seed in 100..130 {
+        let mut world = if seed % 2 == 0 { World::lan(seed) } else { World::far(seed) };
+        let mut draw = || world.random.uniform();
+        let (a, b, c, d, e) = (draw(), draw(), draw(), draw(), draw());
+        world.skew = (a - 0.5) * 400e-6;
+        world.forward_floor *= 0.2 + b;
+        world.queueing *= 10.0 * c * c;
+        world.wave = (0.3e-6 * d, 300.0 + 3_000.0 * e);
+        world.width_ticks = 1 + (50_000.0 * e * e) as i64;
+        world.root_distance = 1e-3 * d * d;
+        world.lie = world.root_distance * (2.0 * b - 1.0);
+        let poll = [0.25, 1.0, 16.0, 64.0, 333.0][seed as usize % 5];
+        let mut lab = Lab::learned(world);
+        lab.run(poll, (1_000.0 * poll).min(DAY), |_| ());
+        assert_eq!(lab.report.escaped, 0);
+    }
+}
+
+#[test]
+fn memory_is_constant() {
+    let world = World::lan(23);
+    let nominal = Period::from_hertz(world.hertz).expect("a frequency");
+    let before = Learned::new(LearnedConfig::default(), Default::default(), nominal, None).bytes();
+    let mut lab = Lab::learned(world);
+    lab.run(16.0, DAY, |_| ());
+    assert_eq!(lab.classic.bytes(), before);
+    println!("{before} bytes a source");
+    assert!(before < 1 << 20);
+}

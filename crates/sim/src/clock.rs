@@ -1,0 +1,99 @@
+//! Clocks that are run in a world and judged against its truth.
+//!
+//! All of them see the same packets at the same counter readings. Feed-forward clocks are estimators driven as the daemon drives them; feedback
+//! clocks keep a system clock and take their stamps with it.
+
+use crate::feedback::{Disciplined, Pi, Pll, Regression};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, Tai};
+
+/// The names of the clocks.
+pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
+
+/// A clock at one reading of the counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Read {
+    /// What it shows.
+    pub time: Moment<Tai>,
+    /// What it says of its errors and of its rate; feedback clocks say nothing.
+    pub claims: Option<Claims>,
+}
+
+/// What a feed-forward clock claims at a reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Claims {
+    /// The largest error.
+    pub bound: Bound,
+    /// The likely error.
+    pub uncertainty: Bound,
+    /// The period of the difference clock.
+    pub difference_period: Period,
+}
+
+/// Something that keeps time by exchanges.
+pub trait Clock {
+    /// A request leaves at `counter`.
+    fn sent(&mut self, counter: Counter);
+
+    /// An exchange is complete; the counter stands where its reply was received.
+    fn exchange(&mut self, exchange: &Exchange);
+
+    /// A request was given up at `counter`.
+    fn lost(&mut self, counter: Counter);
+
+    /// The clock at `counter`, which is not before the last call; `None` while it has no time.
+    fn read(&mut self, counter: Counter) -> Option<Read>;
+}
+
+/// A clock by its name; `None` of a name that is not in [`NAMES`].
+pub(crate) fn make(name: &str, nominal: Period) -> Option<Box<dyn Clock>> {
+    Some(match name {
+        "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
+        "learned" => {
+            let configs = (LearnedConfig::default(), ClassicConfig::default());
+            Box::new(FeedForward::new(Box::new(Learned::new(configs.0, configs.1, nominal, None))))
+        }
+        "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp())),
+        "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd())),
+        "pll" => Box::new(Disciplined::new(nominal, Pll::default())),
+        "regression" => Box::new(Disciplined::new(nominal, Regression::default())),
+        _ => return None,
+    })
+}
+
+/// An estimator, and what it last published.
+pub struct FeedForward {
+    estimator: Box<dyn Estimator>,
+    published: Option<Estimate>,
+}
+
+impl FeedForward {
+    /// A clock that has heard nothing yet.
+    pub fn new(estimator: Box<dyn Estimator>) -> Self {
+        FeedForward { estimator, published: None }
+    }
+}
+
+impl Clock for FeedForward {
+    fn sent(&mut self, _: Counter) {}
+
+    fn exchange(&mut self, exchange: &Exchange) {
+        let outcome = self.estimator.update(exchange);
+        if !matches!(outcome.verdict, Verdict::Rejected(_)) {
+            self.published = self.estimator.estimate();
+        }
+    }
+
+    fn lost(&mut self, _: Counter) {}
+
+    fn read(&mut self, counter: Counter) -> Option<Read> {
+        let estimate = self.published?;
+        let age = estimate.period * (counter - estimate.counter);
+        let claims = Claims {
+            bound: estimate.bound.grown(age, estimate.bound_growth),
+            uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
+            difference_period: estimate.difference_period,
+        };
+        Some(Read { time: estimate.time + age, claims: Some(claims) })
+    }
+}

@@ -1,0 +1,169 @@
+//! Proportional-integral servos on offsets.
+//!
+//! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options, software stamping, `delay_filter moving_median` of 10, `first_step_threshold` 20 us, no
+//! later step) and the discrete form documented with its servo; ptpd 1: K. Correll, N. Barendt, M. Branicky, "Design considerations for software only
+//! implementations of the IEEE 1588 precision time protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a
+//! first-order filter, offset averaged over two; when the master is lost the accumulated drift is cleared).
+
+use super::{Sample, Servo, SystemClock};
+use ffclock_units::Counter;
+use std::collections::VecDeque;
+
+/// How the gains depend on the time between measurements.
+#[derive(Clone, Copy, Debug)]
+enum Gains {
+    /// scale * interval^exponent, and at most limit / interval.
+    Linuxptp,
+    /// The same at every interval.
+    Ptpd,
+}
+
+const PROPORTIONAL_SCALE: f64 = 0.1;
+const PROPORTIONAL_EXPONENT: f64 = -0.3;
+const PROPORTIONAL_LIMIT: f64 = 0.7;
+const INTEGRAL_SCALE: f64 = 0.001;
+const INTEGRAL_EXPONENT: f64 = 0.4;
+const INTEGRAL_LIMIT: f64 = 0.3;
+const FIRST_STEP_S: f64 = 20e-6;
+const MEDIAN_LENGTH: usize = 10;
+/// Ap and Ai of ptpd.
+const PTPD_PROPORTIONAL: f64 = 1.0 / 10.0;
+const PTPD_INTEGRAL: f64 = 1.0 / 1000.0;
+/// ptpd's delay filter approaches 1 / 2^6 of the way (its stiffness).
+const PTPD_STIFFNESS: f64 = 64.0;
+/// So many answers must stay out before ptpd takes its master for lost.
+const PTPD_PATIENCE: u32 = 10;
+/// Beyond this ptpd resets its clock.
+const PTPD_STEP_S: f64 = 1.0;
+
+impl Gains {
+    fn at(self, interval: f64) -> (f64, f64) {
+        let scaled =
+            |scale: f64, exponent: f64, limit: f64| (scale * libm::pow(interval, exponent)).min(limit / interval);
+        match self {
+            Gains::Linuxptp => (
+                scaled(PROPORTIONAL_SCALE, PROPORTIONAL_EXPONENT, PROPORTIONAL_LIMIT),
+                scaled(INTEGRAL_SCALE, INTEGRAL_EXPONENT, INTEGRAL_LIMIT),
+            ),
+            Gains::Ptpd => (PTPD_PROPORTIONAL, PTPD_INTEGRAL),
+        }
+    }
+}
+
+/// What is known of the way back.
+#[derive(Clone, Debug)]
+enum DelayFilter {
+    Median(VecDeque<f64>),
+    FirstOrder { delay: Option<f64>, updates: f64 },
+}
+
+impl DelayFilter {
+    fn update(&mut self, one_way: f64) -> f64 {
+        match self {
+            DelayFilter::Median(recent) => {
+                if recent.len() == MEDIAN_LENGTH {
+                    recent.pop_front();
+                }
+                recent.push_back(one_way);
+                median(recent.iter().copied().collect())
+            }
+            DelayFilter::FirstOrder { delay, updates } => {
+                // The weight of the past grows from nothing to the stiffness.
+                *updates = (*updates + 1.0).min(PTPD_STIFFNESS);
+                let before = delay.unwrap_or(one_way);
+                *delay.insert(before + (one_way - before) / *updates)
+            }
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = values.get(middle).copied().unwrap_or(0.0);
+    if values.len() % 2 == 1 { upper } else { (upper + values.get(middle - 1).copied().unwrap_or(upper)) / 2.0 }
+}
+
+/// A PI servo. Offsets inside are clock minus server, as in its sources.
+#[derive(Clone, Debug)]
+pub(crate) struct Pi {
+    gains: Gains,
+    delay: DelayFilter,
+    drift: f64,
+    first: Option<(f64, f64)>,
+    last_time: Option<f64>,
+    last_offset: Option<f64>,
+    locked: bool,
+    lost: u32,
+}
+
+impl Pi {
+    pub(crate) fn linuxptp() -> Self {
+        Self::with(Gains::Linuxptp, DelayFilter::Median(VecDeque::with_capacity(MEDIAN_LENGTH)))
+    }
+
+    pub(crate) fn ptpd() -> Self {
+        Pi { locked: true, ..Self::with(Gains::Ptpd, DelayFilter::FirstOrder { delay: None, updates: 0.0 }) }
+    }
+
+    fn with(gains: Gains, delay: DelayFilter) -> Self {
+        Pi { gains, delay, drift: 0.0, first: None, last_time: None, last_offset: None, locked: false, lost: 0 }
+    }
+
+    /// The first two measurements give the frequency and a step; `true` once there is nothing to do but to steer.
+    fn lock(&mut self, offset: f64, sample: &Sample, clock: &mut SystemClock) -> bool {
+        let Some((first_time, first_offset)) = self.first else {
+            self.first = Some((sample.raw_time, offset));
+            return false;
+        };
+        let interval = sample.raw_time - first_time;
+        if !self.locked && interval > 0.0 {
+            self.drift += (offset - first_offset) / interval;
+            self.drift = -clock.set_frequency(sample.counter, -self.drift);
+            if offset.abs() > FIRST_STEP_S {
+                clock.step(sample.counter, -offset);
+            }
+            self.locked = true;
+            return false;
+        }
+        self.locked
+    }
+
+    /// ptpd averages two offsets, and resets its clock when it is far off.
+    fn prepare(&mut self, offset: f64, sample: &Sample, clock: &mut SystemClock) -> Option<f64> {
+        let Gains::Ptpd = self.gains else { return Some(offset) };
+        if offset.abs() > PTPD_STEP_S {
+            clock.step(sample.counter, -offset);
+            self.last_offset = None;
+            return None;
+        }
+        let before = self.last_offset.replace(offset).unwrap_or(offset);
+        Some((offset + before) / 2.0)
+    }
+}
+
+impl Servo for Pi {
+    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+        self.lost = 0;
+        let one_way = self.delay.update(sample.delay / 2.0);
+        let offset = -sample.reply_offset - one_way;
+        let interval = self.last_time.replace(sample.raw_time).map_or(1.0, |last| sample.raw_time - last).max(1e-3);
+        if matches!(self.gains, Gains::Linuxptp) && !self.lock(offset, sample, clock) {
+            return;
+        }
+        let Some(offset) = self.prepare(offset, sample, clock) else { return };
+        let (proportional, integral) = self.gains.at(interval);
+        let term = integral * offset;
+        clock.set_frequency(sample.counter, -(proportional * offset + self.drift + term));
+        self.drift += term;
+    }
+
+    fn lost(&mut self, counter: Counter, clock: &mut SystemClock) {
+        self.lost += 1;
+        if matches!(self.gains, Gains::Ptpd) && self.lost == PTPD_PATIENCE {
+            self.drift = 0.0;
+            self.last_offset = None;
+            clock.set_frequency(counter, 0.0);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The phase and frequency locked loop of NTP, with its clock filter, at a fixed poll.
+//!
+//! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), section 11.3 (clock discipline, appendix A.5.5.6) and 11.4 (clock adjust, appendix
+//! A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it leaves the loop to the Linux kernel, as it does by
+//! default (kernel/time/ntp.c: phase time constant 4 polls), which converges four times sooner than the gain of 16 in ntpd's own loop; the
+//! interval is capped at one poll as the RFC has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose
+//! among servers; with one server they have no effect and are left out.
+
+use super::{Sample, Servo, SystemClock};
+use ffclock_units::Counter;
+
+const STAGES: usize = 8;
+/// After so many requests without an answer empty samples are shifted into the filter (appendix A.5.7.3).
+const LOST_MAX: u32 = 3;
+const JITTER_MIN: f64 = 1e-9;
+/// SGATE: popcorn spikes are as many jitters away.
+const SPIKE_GATE: f64 = 3.0;
+/// STEPT [s] and WATCH [s].
+const STEP_THRESHOLD: f64 = 0.128;
+const STEP_PATIENCE: f64 = 900.0;
+/// 2^SHIFT_PLL of the Linux kernel.
+const PLL_GAIN: f64 = 4.0;
+/// FLL, AVG and ALLAN.
+const FLL_GAIN: f64 = 18.0;
+const FLL_GAIN_MIN: f64 = 4.0;
+const ALLAN_INTERCEPT: f64 = 1500.0;
+const FREQUENCY_MAX: f64 = 500e-6;
+
+/// One stage of the clock filter.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    offset: f64,
+    delay: f64,
+    time: f64,
+}
+
+/// What the filter has chosen.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    offset: f64,
+    time: f64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ClockFilter {
+    stages: Vec<Stage>,
+    last: Option<Stage>,
+    jitter: f64,
+}
+
+impl ClockFilter {
+    /// Takes a sample; gives one that is new and the best of the last eight.
+    fn update(&mut self, stage: Stage, poll: f64) -> Option<Chosen> {
+        if self.stages.len() == STAGES {
+            self.stages.remove(0);
+        }
+        self.stages.push(stage);
+        let best = *self.stages.iter().min_by(|one, other| one.delay.total_cmp(&other.delay))?;
+        let squares: f64 = self.stages.iter().map(|old| (old.offset - best.offset) * (old.offset - best.offset)).sum();
+        let others = (self.stages.len() - 1).max(1) as f64;
+        let jitter = libm::sqrt(squares / others).max(JITTER_MIN);
+        let before = std::mem::replace(&mut self.jitter, jitter);
+        if let Some(last) = self.last {
+            let is_spike =
+                (best.offset - last.offset).abs() > SPIKE_GATE * before && best.time - last.time < 2.0 * poll;
+            if best.time <= last.time || (is_spike && before > JITTER_MIN) {
+                return None;
+            }
+        }
+        self.last = Some(best);
+        Some(Chosen { offset: best.offset, time: best.time })
+    }
+
+    /// After a step nothing that was measured before is worth anything.
+    fn clear(&mut self) {
+        *self = ClockFilter::default();
+    }
+}
+
+/// The states of the discipline (RFC 5905, figure 26) without a stored frequency.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum State {
+    #[default]
+    Unset,
+    Frequency,
+    Synchronised,
+    Spike,
+}
+
+/// The discipline.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pll {
+    filter: ClockFilter,
+    state: State,
+    /// Of the last update: its time and its offset.
+    update_time: f64,
+    update_offset: f64,
+    /// The phase that is still to be amortised, and the frequency.
+    phase: f64,
+    frequency: f64,
+    poll: f64,
+    last_sample: Option<f64>,
+    /// Requests in a row without an answer.
+    lost: u32,
+}
+
+impl Pll {
+    fn restart(&mut self, state: State, time: f64, offset: f64) {
+        self.state = state;
+        self.update_time = time;
+        self.update_offset = offset;
+    }
+
+    /// The poll interval as the power of two that it is nearest to; bursts do not count.
+    fn note_poll(&mut self, time: f64) {
+        let interval = self.last_sample.replace(time).map_or(0.0, |last| time - last);
+        // Lost replies make intervals longer, bursts shorter; the first interval that is no burst is the poll.
+        if interval > self.poll && (self.poll < 8.0 || interval < self.poll) {
+            self.poll = libm::exp2(libm::round(libm::log2(interval)));
+        }
+    }
+
+    /// A large offset: wait, then step.
+    fn large(&mut self, chosen: Chosen, sample: &Sample, clock: &mut SystemClock) {
+        let waited = chosen.time - self.update_time;
+        match self.state {
+            State::Synchronised => {
+                self.state = State::Spike;
+                return;
+            }
+            State::Spike | State::Frequency if waited < STEP_PATIENCE => return,
+            State::Frequency => self.frequency = (chosen.offset - self.update_offset) / waited,
+            State::Spike | State::Unset => {}
+        }
+        clock.step(sample.counter, chosen.offset);
+        self.filter.clear();
+        self.phase = 0.0;
+        let next = if self.state == State::Unset { State::Frequency } else { State::Synchronised };
+        self.restart(next, sample.raw_time, 0.0);
+    }
+
+    fn small(&mut self, chosen: Chosen) {
+        let interval = chosen.time - self.update_time;
+        match self.state {
+            State::Unset => {
+                self.restart(State::Frequency, chosen.time, chosen.offset);
+                return;
+            }
+            State::Frequency if interval < STEP_PATIENCE => return,
+            State::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
+            State::Synchronised | State::Spike => self.frequency += self.gain(chosen, interval),
+        }
+        self.frequency = self.frequency.clamp(-FREQUENCY_MAX, FREQUENCY_MAX);
+        self.phase = chosen.offset;
+        self.restart(State::Synchronised, chosen.time, chosen.offset);
+    }
+
+    fn gain(&self, chosen: Chosen, interval: f64) -> f64 {
+        let mut change = 0.0;
+        if self.poll > ALLAN_INTERCEPT / 2.0 {
+            let average = (FLL_GAIN - libm::log2(self.poll)).max(FLL_GAIN_MIN);
+            change += (chosen.offset - self.update_offset) / (interval.max(ALLAN_INTERCEPT) * average);
+        }
+        let constant = 4.0 * PLL_GAIN * self.poll;
+        change + chosen.offset * interval.min(self.poll) / (constant * constant)
+    }
+}
+
+impl Servo for Pll {
+    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+        self.lost = 0;
+        self.note_poll(sample.raw_time);
+        let stage = Stage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
+        let Some(chosen) = self.filter.update(stage, self.poll) else { return };
+        if chosen.offset.abs() > STEP_THRESHOLD {
+            self.large(chosen, sample, clock);
+        } else {
+            self.small(chosen);
+        }
+    }
+
+    fn lost(&mut self, _: Counter, _: &mut SystemClock) {
+        self.lost += 1;
+        if self.lost > LOST_MAX && !self.filter.stages.is_empty() {
+            self.filter.stages.remove(0);
+        }
+    }
+
+    fn second(&mut self, counter: Counter, clock: &mut SystemClock) {
+        let part = self.phase / (PLL_GAIN * self.poll.clamp(8.0, ALLAN_INTERCEPT));
+        self.phase -= part;
+        clock.set_frequency(counter, self.frequency + part);
+    }
+}

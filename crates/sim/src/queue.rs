@@ -1,0 +1,137 @@
+//! Delays of chance.
+
+use crate::random::Random;
+use crate::scenario::{Between, Direction, Law, Periodic, QueueSpec, Spells, When};
+
+/// The exponent of the lengths of self-similar spells: on-off sources with such spells add up to traffic with a Hurst parameter of 0.75
+/// (W. Willinger et al., "Self-similarity through high-variability", 1997).
+const SPELL_EXPONENT: f64 = 1.5;
+
+/// One delay of one direction.
+#[derive(Clone, Debug)]
+struct Queue {
+    spec: QueueSpec,
+    /// The scale with which the law has its mean [s].
+    scale: f64,
+    busy: bool,
+    spell_end: f64,
+}
+
+impl Queue {
+    fn new(spec: QueueSpec) -> Self {
+        let mean = spec.mean.seconds();
+        let scale = match spec.law {
+            Law::Exponential | Law::Constant => mean,
+            Law::Uniform => 2.0 * mean,
+            Law::Gamma => mean / spec.shape,
+            Law::Weibull => mean / libm::tgamma(1.0 + 1.0 / spec.shape),
+            Law::Pareto => mean * (spec.shape - 1.0),
+        };
+        Queue { spec, scale, busy: true, spell_end: 0.0 }
+    }
+
+    fn draw(&self, random: &mut Random) -> f64 {
+        let shape = self.spec.shape;
+        let unit = match self.spec.law {
+            Law::Exponential => random.exponential(),
+            Law::Gamma => random.gamma(shape),
+            Law::Weibull => libm::pow(random.exponential(), 1.0 / shape),
+            Law::Pareto => random.pareto(shape) - 1.0,
+            Law::Uniform => random.uniform(),
+            Law::Constant => 1.0,
+        };
+        self.scale * unit
+    }
+
+    fn is_on(&mut self, at: f64, random: &mut Random) -> bool {
+        match self.spec.when {
+            When::Always => true,
+            When::Between(Between { at: begin, until }) => (begin.seconds()..until.seconds()).contains(&at),
+            When::Periodic(Periodic { every, lasts }) => libm::fmod(at, every.seconds()) < lasts.seconds(),
+            When::Markov(spells) => self.follow(spells, at, || random.exponential()),
+            When::SelfSimilar(spells) => {
+                let mean = SPELL_EXPONENT / (SPELL_EXPONENT - 1.0);
+                self.follow(spells, at, || random.pareto(SPELL_EXPONENT) / mean)
+            }
+        }
+    }
+
+    /// Lives through the spells up to `at`; `length` draws one of mean 1.
+    fn follow(&mut self, spells: Spells, at: f64, mut length: impl FnMut() -> f64) -> bool {
+        while self.spell_end <= at {
+            self.busy = !self.busy;
+            let mean = if self.busy { spells.busy } else { spells.calm };
+            // A spell of no length at all would never pass.
+            self.spell_end += (mean.seconds() * length()).max(1e-3);
+        }
+        self.busy
+    }
+}
+
+/// All delays of one direction.
+#[derive(Clone, Debug)]
+pub(crate) struct Queues(Vec<Queue>);
+
+impl Queues {
+    pub(crate) fn new(specs: &[QueueSpec], direction: Direction) -> Self {
+        let concerned = specs.iter().filter(|spec| spec.direction.holds(direction));
+        Queues(concerned.map(|spec| Queue::new(*spec)).collect())
+    }
+
+    /// The delay of a packet at `at` [s].
+    pub(crate) fn delay(&mut self, at: f64, random: &mut Random) -> f64 {
+        let mut sum = 0.0;
+        for queue in &mut self.0 {
+            if queue.is_on(at, random) && (queue.spec.share >= 1.0 || random.chance(queue.spec.share)) {
+                sum += queue.draw(random);
+            }
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Directions, Length};
+    use ffclock_units::Span;
+
+    fn spec(law: Law, shape: f64, when: When) -> QueueSpec {
+        let mean = Length(Span::from_millis(1));
+        QueueSpec { law, mean, shape, share: 1.0, direction: Directions::Both, when }
+    }
+
+    fn mean(spec: QueueSpec) -> f64 {
+        let (mut queues, mut random) = (Queues::new(&[spec], Direction::Forward), Random::new(5));
+        let count = 200_000;
+        (0..count).map(|second| queues.delay(f64::from(second), &mut random)).sum::<f64>() / f64::from(count)
+    }
+
+    #[test]
+    fn each_law_has_the_mean_it_was_given() {
+        for (law, shape) in
+            [(Law::Exponential, 1.0), (Law::Gamma, 3.0), (Law::Weibull, 0.7), (Law::Pareto, 4.0), (Law::Constant, 1.0)]
+        {
+            let seen = mean(spec(law, shape, When::Always));
+            assert!((seen - 1e-3).abs() < 2e-5, "{law:?} {seen}");
+        }
+    }
+
+    #[test]
+    fn spells_take_their_share_of_the_time() {
+        let spells = Spells { calm: Length(Span::from_secs(30)), busy: Length(Span::from_secs(10)) };
+        let seen = mean(spec(Law::Constant, 1.0, When::Markov(spells)));
+        assert!((seen - 0.25e-3).abs() < 0.02e-3, "{seen}");
+        let every = Periodic { every: Length(Span::from_secs(100)), lasts: Length(Span::from_secs(20)) };
+        let seen = mean(spec(Law::Constant, 1.0, When::Periodic(every)));
+        assert!((seen - 0.2e-3).abs() < 1e-9, "{seen}");
+    }
+
+    #[test]
+    fn a_direction_that_is_not_meant_is_free() {
+        let one_sided = QueueSpec { direction: Directions::Forward, ..spec(Law::Constant, 1.0, When::Always) };
+        let mut random = Random::new(1);
+        assert_eq!(Queues::new(&[one_sided], Direction::Backward).delay(0.0, &mut random), 0.0);
+        assert_eq!(Queues::new(&[one_sided], Direction::Forward).delay(0.0, &mut random), 1e-3);
+    }
+}

@@ -1,0 +1,118 @@
+//! What a run yields: the figures of each clock against the truth.
+
+use crate::check::CheckResult;
+use serde::Serialize;
+
+/// One run of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunResult {
+    /// Which scenario.
+    pub scenario: String,
+    /// With which seed.
+    pub seed: u64,
+    /// How long the world lasted [s].
+    pub duration_s: f64,
+    /// Forward minimum delay minus backward minimum delay, at the beginning [s]. Half of it is a bias that no clock can see.
+    pub asymmetry_s: f64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Exchanges completed.
+    pub exchanges: u64,
+    /// Each clock.
+    pub clocks: Vec<ClockResult>,
+    /// Each check.
+    pub checks: Vec<CheckResult>,
+    /// Whether all checks hold.
+    pub passed: bool,
+}
+
+/// One clock.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClockResult {
+    /// Its name.
+    pub name: String,
+    /// The whole time of the statistics, under the empty name, and each window.
+    pub windows: Vec<WindowResult>,
+}
+
+/// The names of the figures that checks can ask for.
+pub(crate) const FIGURES: [&str; 15] = [
+    "median",
+    "iqr",
+    "p50",
+    "p95",
+    "p99",
+    "max",
+    "rms",
+    "net-p99",
+    "net-max",
+    "rate-p99",
+    "difference-p99",
+    "containment",
+    "calibration",
+    "width",
+    "unread",
+];
+
+/// The figures of one clock in one piece of time. Error is clock minus true time [s], at readings between exchanges.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WindowResult {
+    /// The name of the window.
+    pub name: String,
+    /// Readings.
+    pub readings: u64,
+    /// The share of readings at which there was no clock.
+    pub unread: f64,
+    /// Median error.
+    pub median: Option<f64>,
+    /// Between the quartiles.
+    pub iqr: Option<f64>,
+    /// Percentiles of |error|.
+    pub p50: Option<f64>,
+    /// 95 %.
+    pub p95: Option<f64>,
+    /// 99 %.
+    pub p99: Option<f64>,
+    /// The largest |error|.
+    pub max: Option<f64>,
+    /// Root mean square.
+    pub rms: Option<f64>,
+    /// 99th percentile of |error| without the bias by the path's asymmetry, which no clock can see.
+    pub net_p99: Option<f64>,
+    /// The largest |error| without that bias.
+    pub net_max: Option<f64>,
+    /// 99th percentile of |rate error| of the absolute clock over 1000 s.
+    pub rate_p99: Option<f64>,
+    /// The same of the difference clock, by which intervals are measured.
+    pub difference_p99: Option<f64>,
+    /// The share of readings whose bound holds the truth. For clocks with a bound only.
+    pub containment: Option<f64>,
+    /// The share of readings with the truth inside twice the uncertainty, the bias of the asymmetry taken out.
+    pub calibration: Option<f64>,
+    /// Twice the median uncertainty over the 95th percentile of |error| without that bias: 1 is just wide enough.
+    pub width: Option<f64>,
+}
+
+impl WindowResult {
+    /// The figure of a name.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        match name {
+            "median" => self.median,
+            "iqr" => self.iqr,
+            "p50" => self.p50,
+            "p95" => self.p95,
+            "p99" => self.p99,
+            "max" => self.max,
+            "rms" => self.rms,
+            "net-p99" => self.net_p99,
+            "net-max" => self.net_max,
+            "rate-p99" => self.rate_p99,
+            "difference-p99" => self.difference_p99,
+            "containment" => self.containment,
+            "calibration" => self.calibration,
+            "width" => self.width,
+            "unread" => Some(self.unread),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The scenarios that are built in: the files of `scenarios/`.
+
+/// Finds built-in scenarios.
+#[derive(Clone, Copy, Debug)]
+pub struct Library;
+
+macro_rules! library {
+    ($($name:literal,)*) => {
+        /// The names of the built-in scenarios.
+        pub const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+
+        impl Library {
+            /// The file of a scenario.
+            pub fn text(name: &str) -> Option<&'static str> {
+                match name {
+                    $($name => Some(include_str!(concat!("../../../../scenarios/", $name, ".toml"))),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+library! {
+    "lan-16",
+    "near-16",
+    "far-16",
+    "lan-64",
+    "lan-256",
+    "lan-1024",
+    "lan-hpet",
+    "lan-acpi-pm",
+    "near-64",
+    "near-256",
+    "near-1024",
+    "near-hpet",
+    "near-acpi-pm",
+    "far-64",
+    "far-256",
+    "far-1024",
+    "far-hpet",
+    "far-acpi-pm",
+    "lan-congested",
+    "lan-congested-forward",
+    "host-noise",
+    "host-coalescing",
+    "wave-200",
+    "wave-1000",
+    "wave-day",
+    "load-steps",
+    "disconnection-2h",
+    "disconnection-12h",
+    "intermittent",
+    "route-up",
+    "route-up-forward",
+    "route-up-backward",
+    "route-down",
+    "route-flapping",
+    "loss-40",
+    "bursts",
+    "server-wrong-150ms",
+    "server-wrong-1s",
+    "server-drift",
+    "server-claims",
+    "server-restart",
+    "server-limit",
+    "server-smear",
+    "leap-second",
+    "start-0ppm",
+    "start-50ppm",
+    "start-100ppm",
+    "world-1",
+    "world-2",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_is_built_in() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let file_names =
+            std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> =
+            file_names.filter_map(|name| name.strip_suffix(".toml").map(str::to_owned)).collect();
+        names.sort();
+        let mut built_in = NAMES.to_vec();
+        built_in.sort_unstable();
+        assert_eq!(names, built_in);
+    }
+}

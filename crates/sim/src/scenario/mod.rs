@@ -1,0 +1,165 @@
+//! Scenarios: short files that describe a world and say what must hold in it.
+//!
+//! A file may begin with `extends = "NAME"`: then it is that scenario, with the keys of this file in place of the other's. Tables are joined key by
+//! key; lists are replaced.
+
+mod library;
+mod measures;
+mod spec;
+
+pub use library::{Library, NAMES};
+pub use measures::{Fraction, Length};
+pub use spec::*;
+
+use std::fmt;
+
+/// How many scenarios may extend one another in a row.
+const DEPTH_MAX: u32 = 4;
+
+/// Why there is no scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    name: String,
+    why: String,
+}
+
+impl ScenarioError {
+    fn new(name: &str, why: impl ToString) -> Self {
+        ScenarioError { name: name.to_owned(), why: why.to_string() }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scenario {}: {}", self.name, self.why.trim_end())
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+impl Scenario {
+    /// One of the built-in scenarios.
+    ///
+    /// # Errors
+    /// There is none of this name, or its file is wrong.
+    pub fn named(name: &str) -> Result<Self, ScenarioError> {
+        let text = Library::text(name).ok_or_else(|| ScenarioError::new(name, "there is none of this name"))?;
+        Self::parse(name, text)
+    }
+
+    /// The scenario that `text` describes; `name` is for complaints.
+    ///
+    /// # Errors
+    /// A key that is not known, a value without its unit, a check that makes no sense.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let table = extended(name, text, 0)?;
+        let scenario: Scenario = table.try_into().map_err(|error: toml::de::Error| ScenarioError::new(name, error))?;
+        scenario.validate().map_err(|why| ScenarioError::new(name, why))?;
+        Ok(scenario)
+    }
+
+    /// What types alone cannot say.
+    fn validate(&self) -> Result<(), String> {
+        let shares = [self.path.loss, self.path.duplicate, self.path.straggle];
+        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
+            return Err("a share lies between 0 and 1".to_owned());
+        }
+        for queue in self.path.queue.iter().chain(&self.host.noise) {
+            queue.validate()?;
+        }
+        if self.path.forward.seconds() <= 0.0 || self.path.backward.seconds() <= 0.0 {
+            return Err("a packet cannot arrive before it leaves".to_owned());
+        }
+        if self.from >= self.duration {
+            return Err("the statistics begin before the end".to_owned());
+        }
+        if self.oscillator.wave.iter().any(|wave| wave.period.seconds() <= 0.0) {
+            return Err("a wave has a period above zero".to_owned());
+        }
+        for check in crate::check::all(self) {
+            check?;
+        }
+        Ok(())
+    }
+}
+
+impl QueueSpec {
+    fn validate(&self) -> Result<(), String> {
+        let lowest = if self.law == Law::Pareto { 1.0 } else { 0.0 };
+        match () {
+            () if self.shape.is_nan() || self.shape <= lowest => Err(format!("a shape lies above {lowest}")),
+            () if !(0.0..=1.0).contains(&self.share) => Err("a share lies between 0 and 1".to_owned()),
+            () if self.mean.seconds() < 0.0 => Err("a delay is not negative".to_owned()),
+            () => Ok(()),
+        }
+    }
+}
+
+fn extended(name: &str, text: &str, depth: u32) -> Result<toml::Table, ScenarioError> {
+    let mut table: toml::Table = text.parse().map_err(|error| ScenarioError::new(name, error))?;
+    let Some(base) = table.remove("extends") else { return Ok(table) };
+    let base = base.as_str().ok_or_else(|| ScenarioError::new(name, "extends names a scenario"))?;
+    if depth >= DEPTH_MAX {
+        return Err(ScenarioError::new(name, "extends too many others"));
+    }
+    let base_text = Library::text(base).ok_or_else(|| ScenarioError::new(name, format!("extends {base}: unknown")))?;
+    let mut whole = extended(base, base_text, depth + 1)?;
+    // What is expected of one world says nothing about another.
+    whole.remove("checks");
+    join(&mut whole, table);
+    Ok(whole)
+}
+
+fn join(whole: &mut toml::Table, part: toml::Table) {
+    for (key, value) in part {
+        match (whole.get_mut(&key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => join(old, new),
+            (_, value) => {
+                whole.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: &str = "about = \"a test\"\n[path]\nforward = \"100 us\"\nbackward = \"100 us\"\n";
+
+    #[test]
+    fn every_built_in_scenario_reads() {
+        for name in NAMES {
+            Scenario::named(name).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        assert!(Scenario::parse("short", SHORT).is_ok());
+        for (line, complaint) in [
+            ("fish = 1", "unknown field `fish`"),
+            ("queue = [{ mean = \"1 us\", length = 3 }]", "unknown field `length`"),
+            ("queue = [{ mean = \"1 us\", when = \"never\" }]", "unknown variant"),
+            ("queue = [{ mean = \"1 us\", law = \"pareto\", shape = 1.0 }]", "shape"),
+            ("queue = [{ mean = \"1\" }]", "unit"),
+            ("loss = 1.5", "share"),
+            ("forward = \"1 us\"", "duplicate key"),
+            ("[checks]\n\"x\" = \"classic.fish < 1 us\"", "fish"),
+        ] {
+            let error = Scenario::parse("wrong", &format!("{SHORT}{line}\n")).unwrap_err().to_string();
+            assert!(error.contains(complaint), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_scenario_that_extends_another_differs_in_its_keys_only() {
+        let base = Scenario::named("lan-16").unwrap();
+        let text = "extends = \"lan-16\"\nabout = \"another\"\n[path]\nloss = 0.25\n";
+        let other = Scenario::parse("other", text).unwrap();
+        assert_eq!(other.path.loss, 0.25);
+        assert_eq!((other.path.forward, other.path.queue), (base.path.forward, base.path.queue));
+        assert!(other.checks.is_empty() && !base.checks.is_empty());
+        assert!(Scenario::parse("other", "extends = \"fish\"").is_err());
+    }
+}

@@ -1,0 +1,467 @@
+//! What a scenario file may say. Every key is listed here and in docs/sim.md; any other key is an error.
+
+use super::measures::{Fraction, Length};
+use crate::counter::CounterKind;
+use ffclock_units::{Rate, Span};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+const fn seconds(seconds: i64) -> Length {
+    Length(Span::from_secs(seconds))
+}
+
+const fn micros(micros: i64) -> Length {
+    Length(Span::from_micros(micros))
+}
+
+/// One world and what is expected of the clocks in it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it is about, in one line.
+    pub about: String,
+    /// How long it lasts.
+    #[serde(default = "Scenario::default_duration")]
+    pub duration: Length,
+    /// When the statistics begin.
+    #[serde(default = "Scenario::default_from")]
+    pub from: Length,
+    /// Time between two requests.
+    #[serde(default = "Scenario::default_poll")]
+    pub poll: Length,
+    /// Requests in the burst at the start.
+    #[serde(default = "Scenario::default_burst")]
+    pub burst: u32,
+    /// The counter of the host.
+    #[serde(default)]
+    pub counter: CounterKind,
+    /// The oscillator under it.
+    #[serde(default)]
+    pub oscillator: OscillatorSpec,
+    /// Where the host takes its stamps.
+    #[serde(default)]
+    pub host: HostSpec,
+    /// The path to the server and back.
+    pub path: PathSpec,
+    /// The server.
+    #[serde(default)]
+    pub server: ServerSpec,
+    /// Parts of the time with statistics of their own: name = [begin, end].
+    #[serde(default)]
+    pub windows: BTreeMap<String, [Length; 2]>,
+    /// What must hold: name = expression.
+    #[serde(default)]
+    pub checks: BTreeMap<String, String>,
+}
+
+impl Scenario {
+    fn default_duration() -> Length {
+        seconds(86_400)
+    }
+    fn default_from() -> Length {
+        seconds(7_200)
+    }
+    fn default_poll() -> Length {
+        seconds(16)
+    }
+    fn default_burst() -> u32 {
+        8
+    }
+}
+
+/// An oscillator; levels are Allan deviations. Left out, it is that of a normal room without temperature waves.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OscillatorSpec {
+    /// How much too fast it is.
+    pub skew: Fraction,
+    /// How much faster it gets in a day.
+    pub ageing_per_day: Fraction,
+    /// White phase noise at 1 s.
+    pub white_phase_at_1_s: f64,
+    /// Flicker phase noise at 1 s.
+    pub flicker_phase_at_1_s: f64,
+    /// White frequency noise at 1 s.
+    pub white_frequency_at_1_s: f64,
+    /// Flicker frequency noise at any interval.
+    pub flicker_frequency: f64,
+    /// Random-walk frequency noise at 10,000 s.
+    pub walk_frequency_at_10000_s: f64,
+    /// Temperature waves, each with a phase of chance.
+    pub wave: Vec<WaveSpec>,
+    /// Steps of temperature, as under load.
+    pub step: Vec<StepSpec>,
+}
+
+impl Default for OscillatorSpec {
+    fn default() -> Self {
+        OscillatorSpec {
+            skew: Fraction(Rate::from_ppm(50.0)),
+            white_frequency_at_1_s: 1e-9,
+            flicker_frequency: 3e-9,
+            walk_frequency_at_10000_s: 1e-8,
+            ..OscillatorSpec::silent()
+        }
+    }
+}
+
+impl OscillatorSpec {
+    /// One without any error.
+    pub fn silent() -> Self {
+        OscillatorSpec {
+            skew: Fraction(Rate::ZERO),
+            ageing_per_day: Fraction(Rate::ZERO),
+            white_phase_at_1_s: 0.0,
+            flicker_phase_at_1_s: 0.0,
+            white_frequency_at_1_s: 0.0,
+            flicker_frequency: 0.0,
+            walk_frequency_at_10000_s: 0.0,
+            wave: Vec::new(),
+            step: Vec::new(),
+        }
+    }
+}
+
+/// A temperature wave.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaveSpec {
+    /// The largest deviation of the rate.
+    pub peak: Fraction,
+    /// Its period.
+    pub period: Length,
+}
+
+/// A step of temperature.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpec {
+    /// When it begins.
+    pub at: Length,
+    /// When it ends; never, if left out.
+    pub until: Option<Length>,
+    /// Where the rate settles.
+    pub change: Fraction,
+    /// The thermal time constant.
+    pub settling: Length,
+}
+
+/// Where stamps are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Location {
+    /// On the wire: no delay. The laboratory's own reference.
+    #[default]
+    Wire,
+    /// In the driver.
+    Driver,
+    /// At the packet tap of the kernel.
+    Tap,
+    /// At the socket.
+    Socket,
+    /// In user space, around the system call.
+    User,
+}
+
+/// The host.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostSpec {
+    /// Where stamps are taken.
+    pub stamps: Location,
+    /// Delays of chance between wire and stamp: scheduling, coalesced interrupts. `forward` is sending.
+    pub noise: Vec<QueueSpec>,
+}
+
+/// The ways there and back.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathSpec {
+    /// The smallest delay to the server.
+    pub forward: Length,
+    /// The smallest delay back.
+    pub backward: Length,
+    /// What adds to it.
+    #[serde(default)]
+    pub queue: Vec<QueueSpec>,
+    /// The share of packets lost, each way.
+    #[serde(default)]
+    pub loss: f64,
+    /// The share of packets that arrive twice, each way.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// The share of packets held back by a second and more, so that they arrive out of order or too late.
+    #[serde(default)]
+    pub straggle: f64,
+    /// Changes of the route.
+    #[serde(default)]
+    pub route: Vec<RouteSpec>,
+    /// A second route of equal cost, taken packet by packet.
+    #[serde(default)]
+    pub flap: Option<FlapSpec>,
+    /// Times without any path.
+    #[serde(default)]
+    pub outage: Vec<OutageSpec>,
+    /// A path that is there for a part of each period only.
+    #[serde(default)]
+    pub intermittent: Option<IntermittentSpec>,
+}
+
+/// The direction of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the server.
+    Forward,
+    /// Back.
+    Backward,
+}
+
+/// Which directions something applies to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Directions {
+    /// Both, independently.
+    #[default]
+    Both,
+    /// To the server only.
+    Forward,
+    /// Back only.
+    Backward,
+}
+
+impl Directions {
+    /// Whether a packet in this direction is concerned.
+    pub fn holds(self, direction: Direction) -> bool {
+        match self {
+            Directions::Both => true,
+            Directions::Forward => direction == Direction::Forward,
+            Directions::Backward => direction == Direction::Backward,
+        }
+    }
+}
+
+/// The laws of delays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// Memoryless.
+    #[default]
+    Exponential,
+    /// Many short waits one after the other.
+    Gamma,
+    /// Stretched (shape below 1) or compressed.
+    Weibull,
+    /// Heavy tail from zero on (Lomax); `shape` is the exponent, above 1.
+    Pareto,
+    /// Anything up to twice the mean: what waits for the next turn of something periodic, such as a coalesced interrupt.
+    Uniform,
+    /// The same delay each time.
+    Constant,
+}
+
+/// A delay of chance.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// Its law.
+    #[serde(default)]
+    pub law: Law,
+    /// Its mean.
+    pub mean: Length,
+    /// The shape of the law.
+    #[serde(default = "one")]
+    pub shape: f64,
+    /// The share of packets that it hits.
+    #[serde(default = "one")]
+    pub share: f64,
+    /// The direction.
+    #[serde(default)]
+    pub direction: Directions,
+    /// When.
+    #[serde(default)]
+    pub when: When,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// When a delay is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum When {
+    /// All the time.
+    #[default]
+    Always,
+    /// In spells of chance, exponential lengths: Markov-modulated congestion.
+    Markov(Spells),
+    /// In spells with heavy-tailed lengths (Pareto, exponent 1.5): self-similar load.
+    SelfSimilar(Spells),
+    /// For a part of each period.
+    Periodic(Periodic),
+    /// Once.
+    Between(Between),
+}
+
+/// Mean lengths of spells.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spells {
+    /// Without.
+    pub calm: Length,
+    /// With.
+    pub busy: Length,
+}
+
+/// A part of each period.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Periodic {
+    /// The period.
+    pub every: Length,
+    /// The part at its beginning.
+    pub lasts: Length,
+}
+
+/// A piece of time.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Between {
+    /// Its beginning.
+    pub at: Length,
+    /// Its end.
+    pub until: Length,
+}
+
+/// A change of the route.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSpec {
+    /// When.
+    pub at: Length,
+    /// Until when; for good, if left out.
+    pub until: Option<Length>,
+    /// Added to the way there.
+    #[serde(default)]
+    pub forward: Length,
+    /// Added to the way back.
+    #[serde(default)]
+    pub backward: Length,
+}
+
+/// A second route of equal cost.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlapSpec {
+    /// The share of packets that take it.
+    pub share: f64,
+    /// How much longer it is, there.
+    pub forward: Length,
+    /// And back.
+    pub backward: Length,
+}
+
+/// Time without a path.
+pub type OutageSpec = Between;
+
+/// A path that is there for a part of each period.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IntermittentSpec {
+    /// The period.
+    pub every: Length,
+    /// The part at its beginning in which packets pass.
+    pub up: Length,
+}
+
+/// The server.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSpec {
+    /// Deviation of the noise of each of its stamps, normal.
+    pub noise: Length,
+    /// The mean time between receipt and answer.
+    pub residence: Length,
+    /// The dispersion it claims.
+    pub root_dispersion: Length,
+    /// What goes wrong.
+    pub fault: Vec<FaultSpec>,
+}
+
+impl Default for ServerSpec {
+    fn default() -> Self {
+        ServerSpec { noise: micros(0), residence: micros(20), root_dispersion: micros(50), fault: Vec::new() }
+    }
+}
+
+/// A fault of the server. Only `claims` is about what it says of itself; the others lie.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FaultSpec {
+    /// Its time is off by a constant.
+    Wrong(Wrong),
+    /// Its time runs off, and comes back at the end.
+    Drift(Drift),
+    /// It smears: its time moves by `by` and stays there.
+    Smear(Wrong),
+    /// It claims another dispersion.
+    Claims(Claims),
+    /// It restarts: it answers that it is not synchronised.
+    Restart(Between),
+    /// It announces a leap second at the end of the first day, and inserts it.
+    Leap(Leaps),
+    /// It refuses requests that follow one another too soon.
+    RateLimit(RateLimit),
+}
+
+/// A wrong time.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wrong {
+    /// From.
+    pub at: Length,
+    /// Until; for good, if left out.
+    pub until: Option<Length>,
+    /// By how much, positive: ahead.
+    pub by: Length,
+}
+
+/// A time that runs off.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drift {
+    /// From.
+    pub at: Length,
+    /// Until.
+    pub until: Length,
+    /// How fast.
+    pub rate: Fraction,
+}
+
+/// A claim.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claims {
+    /// From.
+    pub at: Length,
+    /// Until.
+    pub until: Length,
+    /// The dispersion claimed.
+    pub root_dispersion: Length,
+}
+
+/// An announced leap second.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Leaps {
+    /// From when it is announced.
+    pub at: Length,
+}
+
+/// A limit.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    /// The shortest time between two requests that it answers.
+    pub shortest: Length,
+}

@@ -1,0 +1,300 @@
+//! A world: one host, one path, one server, in virtual time, with the clocks that are judged.
+//!
+//! Time goes on from event to event, and every part is looked at in the order of time. The conversation is held by the real
+//! [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called again at the deadline it names.
+
+use crate::agenda::Agenda;
+use crate::clock::{self, Clock};
+use crate::counter::SimulatedCounter;
+use crate::host::Host;
+use crate::ledger::{Ledger, Look};
+use crate::oscillator::Oscillator;
+use crate::path::Path;
+use crate::random::Random;
+use crate::result::RunResult;
+use crate::scenario::{Direction, Scenario};
+use crate::server::{Server, label};
+use ffclock_source::{Event as SourceEvent, Nonce, Source, SourceConfig, Ticket};
+use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
+use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
+
+/// Every world begins at 2026-12-31 00:00:00 UTC: a leap second may come after a day.
+const BEGIN_TAI_S: i64 = 1_798_675_200 + 37;
+/// The clocks are read so many times per poll, but not more often and not more rarely than this.
+const READINGS_PER_POLL: f64 = 4.0;
+const READING_INTERVAL_S: [f64; 2] = [4.0, 64.0];
+type Bytes = [u8; ffclock_wire::HEADER_BYTES];
+
+/// Takes the rows of a trace as they come.
+pub type RowSink<'a> = &'a mut dyn FnMut(&TraceRow);
+
+/// What happens.
+enum Happening {
+    /// The source named this time.
+    Timeout,
+    /// The host stamps a request.
+    Depart(Bytes, Ticket),
+    AtServer(Bytes),
+    AtHost(Bytes),
+    /// The host stamps a reply that arrived at this time.
+    Stamped(Bytes, Span),
+    /// Somebody reads the clocks.
+    Reading,
+}
+
+/// A clock with its account.
+struct Judged {
+    clock: Box<dyn Clock>,
+    ledger: Ledger,
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    agenda: Agenda<Happening>,
+    counter: SimulatedCounter,
+    stamp_width: Ticks,
+    host: Host,
+    path: Path,
+    server: Server,
+    source: Source,
+    announced_timeout: Option<Span>,
+    nonces: Random,
+    readings: Random,
+    clocks: Vec<Judged>,
+    sent: Option<(Counter, Span)>,
+    sequence: u64,
+    exchanges: u64,
+    sink: Option<RowSink<'a>>,
+}
+
+/// One run to be made.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// The name of the scenario, for the result.
+    pub name: &'a str,
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Where all chance comes from.
+    pub seed: u64,
+}
+
+impl Run<'_> {
+    /// Lives through the scenario with all clocks; hands each row of the trace to `sink`.
+    pub fn execute<'b>(&'b self, sink: Option<RowSink<'b>>) -> RunResult {
+        self.execute_with(&clock::NAMES, sink)
+    }
+
+    /// The same with some of the clocks of [`NAMES`](crate::CLOCKS).
+    pub fn execute_with<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
+        let mut world = World::new(self.scenario, self.seed, sink);
+        let asymmetry = world.path.asymmetry() + world.host.asymmetry();
+        let nominal = self.scenario.counter.nominal();
+        let judged = |name: &&str| {
+            let clock = clock::make(name, nominal)?;
+            Some(Judged { clock, ledger: Ledger::new(name, self.scenario, asymmetry) })
+        };
+        world.clocks = clocks.iter().filter_map(judged).collect();
+        world.live();
+        let (requests, exchanges) = (world.source.statistics().sent, world.exchanges);
+        let clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
+        let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
+        RunResult {
+            scenario: self.name.to_owned(),
+            seed: self.seed,
+            duration_s: self.scenario.duration.seconds(),
+            asymmetry_s: asymmetry.as_seconds(),
+            requests,
+            exchanges,
+            passed: checks.iter().all(|check| check.passed),
+            clocks,
+            checks,
+        }
+    }
+
+    /// What a trace of this run says about itself.
+    pub fn trace_header(&self) -> TraceHeader {
+        let kind = self.scenario.counter;
+        let metadata =
+            [("scenario", self.name.to_owned()), ("seed", self.seed.to_string()), ("server.0", "simulated".into())];
+        TraceHeader {
+            counter: Some(kind.name().to_owned()),
+            nominal: Some(kind.nominal()),
+            created: Some(LeapTable::built_in().utc_from_tai(begin())),
+            truth: true,
+            metadata: metadata.map(|(key, value)| (key.to_owned(), value)).to_vec(),
+        }
+    }
+}
+
+fn begin() -> Moment<Tai> {
+    Moment::from_origin(Span::from_secs(BEGIN_TAI_S))
+}
+
+fn mono(now: Span) -> Moment<Mono> {
+    Moment::from_origin(now)
+}
+
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario, seed: u64, sink: Option<RowSink<'a>>) -> Self {
+        let kind = scenario.counter;
+        let config = SourceConfig { poll: scenario.poll.0, burst_count: scenario.burst, ..SourceConfig::default() };
+        let pivot = label(LeapTable::built_in().utc_from_tai(begin()));
+        let latency = kind.nominal().ticks_in(Span::from_seconds(kind.read_latency()));
+        World {
+            agenda: Agenda::new(),
+            counter: SimulatedCounter::new(kind, Oscillator::new(&scenario.oscillator, seed)),
+            stamp_width: latency + Ticks::from_raw(2),
+            host: Host::new(&scenario.host, kind.read_latency(), seed),
+            path: Path::new(&scenario.path, seed),
+            server: Server::new(&scenario.server, begin(), seed),
+            source: Source::new(config, LeapTable::built_in(), pivot, mono(Span::ZERO)),
+            announced_timeout: None,
+            nonces: Random::named(seed, "nonces"),
+            readings: Random::named(seed, "readings"),
+            clocks: Vec::new(),
+            sent: None,
+            sequence: 0,
+            exchanges: 0,
+            scenario,
+            sink,
+        }
+    }
+
+    fn live(&mut self) {
+        self.plan_timeout();
+        self.plan_reading(Span::ZERO);
+        while let Some((now, happening)) = self.agenda.next() {
+            if now >= self.scenario.duration.0 {
+                return;
+            }
+            self.happen(now, happening);
+        }
+    }
+
+    fn happen(&mut self, now: Span, happening: Happening) {
+        match happening {
+            Happening::Timeout => self.timeout(now),
+            Happening::Depart(bytes, ticket) => self.depart(now, bytes, ticket),
+            Happening::AtServer(bytes) => {
+                if let Some(reply) = self.server.answer(&bytes, now) {
+                    let arrivals = self.path.travel(Direction::Backward, reply.leaves);
+                    arrivals.into_iter().flatten().for_each(|at| self.agenda.enter(at, Happening::AtHost(reply.bytes)));
+                }
+            }
+            Happening::AtHost(bytes) => {
+                let stamped = now + self.host.delay(Direction::Backward, now);
+                self.agenda.enter(stamped, Happening::Stamped(bytes, now));
+            }
+            Happening::Stamped(bytes, arrived) => {
+                let stamp = self.stamp(now);
+                self.source.handle_packet(&bytes, stamp, mono(now));
+                self.drain(now, Some(arrived));
+            }
+            Happening::Reading => self.read(now),
+        }
+    }
+
+    fn timeout(&mut self, now: Span) {
+        // A deadline that was moved since.
+        if self.announced_timeout != Some(now) {
+            return;
+        }
+        self.announced_timeout = None;
+        if self.source.poll_timeout() <= mono(now) {
+            let nonce = Nonce::from_random(self.nonces.bits());
+            self.source.handle_timeout(mono(now), nonce);
+        }
+        self.drain(now, None);
+    }
+
+    fn depart(&mut self, now: Span, bytes: Bytes, ticket: Ticket) {
+        let stamp = self.stamp(now);
+        let leaves = now + self.host.delay(Direction::Forward, now);
+        self.sent = Some((stamp.counter, leaves));
+        for judged in &mut self.clocks {
+            judged.clock.sent(stamp.counter);
+        }
+        let arrivals = self.path.travel(Direction::Forward, leaves);
+        arrivals.into_iter().flatten().for_each(|at| self.agenda.enter(at, Happening::AtServer(bytes)));
+        self.source.handle_sent(ticket, stamp);
+        self.drain(now, None);
+    }
+
+    fn stamp(&mut self, now: Span) -> Stamp {
+        Stamp { counter: self.counter.read(now), width: self.stamp_width, location: self.host.stamp_location() }
+    }
+
+    /// Fetches what the source has to send and to say, and plans its next deadline. `arrived` is when the packet that caused it was on
+    /// the wire.
+    fn drain(&mut self, now: Span, arrived: Option<Span>) {
+        while let Some(transmit) = self.source.poll_transmit() {
+            self.agenda.enter(now, Happening::Depart(transmit.bytes, transmit.ticket));
+        }
+        while let Some(event) = self.source.poll_event() {
+            self.hear(now, arrived, event);
+        }
+        self.plan_timeout();
+    }
+
+    fn hear(&mut self, now: Span, arrived: Option<Span>, event: SourceEvent) {
+        match event {
+            SourceEvent::Exchange(exchange) => {
+                self.exchanges += 1;
+                let sent = self.sent.filter(|sent| sent.0 == exchange.sent.counter).map(|sent| begin() + sent.1);
+                let truth = arrived.map(|arrived| Truth { sent, received: begin() + arrived });
+                for judged in &mut self.clocks {
+                    judged.clock.exchange(&exchange);
+                }
+                self.record(TraceRow { exchange: Some(exchange), truth, ..self.empty_row() });
+            }
+            SourceEvent::Lost => {
+                let counter = self.counter.read(now);
+                for judged in &mut self.clocks {
+                    judged.clock.lost(counter);
+                }
+                self.record(self.empty_row());
+            }
+            // As the daemon does: the table holds the announced second from now on.
+            SourceEvent::LeapAnnounced(leap) => self.source.set_leaps(LeapTable::with(leap)),
+            _ => {}
+        }
+    }
+
+    fn empty_row(&self) -> TraceRow {
+        let epoch = CounterEpoch::from_raw(0);
+        TraceRow { sequence: self.sequence, epoch, exchange: None, truth: None, server: ServerIndex(0) }
+    }
+
+    fn record(&mut self, row: TraceRow) {
+        self.sequence += 1;
+        if let Some(sink) = &mut self.sink {
+            sink(&row);
+        }
+    }
+
+    fn plan_timeout(&mut self) {
+        let at = self.source.poll_timeout().since_origin();
+        if self.announced_timeout != Some(at) {
+            self.announced_timeout = Some(at);
+            self.agenda.enter(at, Happening::Timeout);
+        }
+    }
+
+    fn plan_reading(&mut self, now: Span) {
+        let [shortest, longest] = READING_INTERVAL_S;
+        let mean = (self.scenario.poll.seconds() / READINGS_PER_POLL).clamp(shortest, longest);
+        // At times of chance, so that the readings do not keep step with the exchanges.
+        let interval = mean * (0.5 + self.readings.uniform());
+        self.agenda.enter(now + Span::from_seconds(interval), Happening::Reading);
+    }
+
+    fn read(&mut self, now: Span) {
+        let counter = self.counter.read(now);
+        let look = Look { at: now, truth: begin() + now, counter };
+        for judged in &mut self.clocks {
+            let read = judged.clock.read(counter);
+            judged.ledger.note(look, read);
+        }
+        self.plan_reading(now);
+    }
+}
