@@ -64,7 +64,10 @@ impl Lab {
         let (configuration, run) = (run.join("chrony.conf"), run.display());
         fs::write(&configuration, format!("{text}cmdport 0\npidfile {run}/pid\nbindcmdaddress {run}/socket\n"))?;
         let configuration = configuration.display().to_string();
-        self.start(&format!("chronyd-{role}"), &[CHRONYD, "-x", "-d", "-u", "root", "-f", &configuration])
+        // -U: whoever it is started by, it stays that and needs no more.
+        let user = Command::new("id").arg("-un").output()?.stdout;
+        let user = String::from_utf8(user)?;
+        self.start(&format!("chronyd-{role}"), &[CHRONYD, "-x", "-d", "-U", "-u", user.trim(), "-f", &configuration])
     }
 
     /// Starts the embedded reference server.
