@@ -545,7 +545,7 @@ _ffclock() {
                     return 0
                     ;;
                 --estimator)
-                    COMPREPLY=($(compgen -W "classic" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "classic learned" -- "${cur}"))
                     return 0
                     ;;
                 --set)

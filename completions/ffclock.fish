@@ -88,7 +88,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l counter-frequ
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l from -d 'Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l server -d 'Replay this server, by the name in the trace or its number from 0, instead of the first' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l estimator -d 'The algorithm' -r -f -a "classic\t'The algorithm of the RADclock papers'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l estimator -d 'The algorithm' -r -f -a "classic\t'The algorithm of the RADclock papers'
+learned\t'One-sided evidence, two directions and a bank of oscillators'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l set -d 'Set an option of the algorithm, such as `offset_window=512 s`' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F

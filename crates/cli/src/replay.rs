@@ -16,9 +16,9 @@ mod track;
 
 use crate::failure::Failure;
 use crate::{Global, output};
-use ffclock_estimator::{Classic, ClassicConfig};
+use ffclock_estimator::{Chosen, Configs, Estimator};
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
-use ffclock_units::{Period, Span};
+use ffclock_units::{OptionError, Period, Span};
 use frequency::{Nominal, NominalSource};
 use progress::Progress;
 use report::Report;
@@ -68,6 +68,17 @@ pub(crate) struct Args {
 enum Algorithm {
     /// The algorithm of the RADclock papers
     Classic,
+    /// One-sided evidence, two directions and a bank of oscillators
+    Learned,
+}
+
+impl From<Algorithm> for ffclock_estimator::Algorithm {
+    fn from(named: Algorithm) -> Self {
+        match named {
+            Algorithm::Classic => ffclock_estimator::Algorithm::Classic,
+            Algorithm::Learned => ffclock_estimator::Algorithm::Learned,
+        }
+    }
 }
 
 fn hertz(text: &str) -> Result<Period, String> {
@@ -83,7 +94,7 @@ fn beginning(text: &str) -> Result<Span, String> {
 
 /// Replays the trace and prints the report.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let config = config(&args.set)?;
+    let configs = configs(&args.set)?;
     let begun = Instant::now();
     let reader = if args.file == Path::new("-") {
         TraceReader::from_reader(Box::new(std::io::stdin()))
@@ -91,19 +102,23 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         TraceReader::open(&args.file)
     };
     let reader = reader.map_err(|error| with_file(&args.file, &error))?;
-    let report = Replay::new(args, reader, config)?.run(begun)?;
+    let report = Replay::new(args, reader, configs)?.run(begun)?;
     if global.json { output::json(&report) } else { output::write(&table::render(&report)) }
 }
 
-fn config(settings: &[String]) -> Result<ClassicConfig, Failure> {
-    let mut config = ClassicConfig::default();
+fn configs(settings: &[String]) -> Result<Configs, Failure> {
+    let mut configs = Configs::default();
     for setting in settings {
         let pair =
             setting.split_once('=').ok_or_else(|| Failure::usage(format!("--set {setting}: not OPTION=VALUE")))?;
-        let outcome = config.set(pair.0.trim(), pair.1.trim());
+        let (name, value) = (pair.0.trim(), pair.1.trim());
+        let outcome = match configs.classic.set(name, value) {
+            Err(OptionError::Unknown) => configs.learned.set(name, value),
+            known => known,
+        };
         outcome.map_err(|error| Failure::usage(format!("--set {setting}: {error}")))?;
     }
-    Ok(config)
+    Ok(configs)
 }
 
 fn with_file(file: &Path, error: &TraceError) -> Failure {
@@ -120,7 +135,7 @@ const FREQUENCY_ROWS: usize = 100;
 struct Replay<'a> {
     args: &'a Args,
     reader: TraceReader,
-    config: ClassicConfig,
+    configs: Configs,
     selection: Selection,
     output: Option<Rows>,
     progress: Progress,
@@ -147,13 +162,13 @@ impl Trouble {
 }
 
 impl<'a> Replay<'a> {
-    fn new(args: &'a Args, reader: TraceReader, config: ClassicConfig) -> Result<Self, Failure> {
+    fn new(args: &'a Args, reader: TraceReader, configs: Configs) -> Result<Self, Failure> {
         if args.output.as_deref().is_some_and(|output| is_same_file(output, &args.file)) {
             return Err(Failure::usage("--output would overwrite the trace"));
         }
         let output = args.output.as_deref().map(Rows::create).transpose()?;
         let selection = Selection::new(args.server.clone());
-        Ok(Replay { args, reader, config, selection, output, progress: Progress::new(), trouble: Trouble::default() })
+        Ok(Replay { args, reader, configs, selection, output, progress: Progress::new(), trouble: Trouble::default() })
     }
 
     /// The next row of the chosen server; `None` at the end.
@@ -183,9 +198,11 @@ impl<'a> Replay<'a> {
     fn run(mut self, begun: Instant) -> Result<Report, Failure> {
         let first = self.first_rows()?;
         let nominal = self.nominal(&first)?;
-        let estimator = match self.args.estimator {
-            Algorithm::Classic => Box::new(Classic::new(self.config.clone(), nominal.period, None)),
-        };
+        let estimator: Box<dyn Estimator> =
+            match Chosen::new(self.args.estimator.into(), self.configs.clone(), nominal.period, None) {
+                Chosen::Classic(classic) => classic,
+                Chosen::Learned(learned) => learned,
+            };
         let mut track = Track::new(estimator, self.args.from);
         for row in first {
             self.feed(&mut track, &row)?;

@@ -57,7 +57,7 @@ impl World {
 fn replay(trace: &str, line: &[&str]) -> Result<Report, Failure> {
     let args = args(line);
     let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace.to_owned()))).unwrap();
-    Replay::new(&args, reader, config(&args.set)?)?.run(Instant::now())
+    Replay::new(&args, reader, configs(&args.set)?)?.run(Instant::now())
 }
 
 #[test]
@@ -73,6 +73,21 @@ fn a_quiet_world_is_followed_and_accounted_for() {
     assert!(error.median.abs() < 3e-6 && error.max_abs < 10e-6, "{error:?}");
     assert_eq!((report.containment, report.outside, report.containment_before), (Some(1.0), 0, Some(1.0)));
     assert_eq!(report.status, "synchronised");
+}
+
+#[test]
+fn the_learned_algorithm_sees_what_round_trips_hide() {
+    let [classic, learned] = ["classic", "learned"].map(|name| replay(&QUIET.trace(), &["--estimator", name]).unwrap());
+    assert_eq!((learned.containment, learned.outside), (Some(1.0), 0));
+    assert_eq!(learned.used, classic.used);
+    let (classic, learned) = (classic.error.unwrap(), learned.error.unwrap());
+    assert!(learned.rms <= 1.2 * classic.rms, "{learned:?} {classic:?}");
+}
+
+#[test]
+fn options_of_either_algorithm_are_known() {
+    assert!(configs(&["cycles=false".to_owned(), "wander = 1 ppm".to_owned()]).is_ok());
+    assert!(configs(&["tides=true".to_owned()]).is_err());
 }
 
 /// The longer way out makes the server's stamps late for us, so the clock is ahead by half the asymmetry: error = +A/2.
@@ -197,7 +212,7 @@ fn the_trace_itself_is_no_place_for_the_output() {
     std::fs::write(&path, QUIET.trace()).unwrap();
     let name = path.to_str().unwrap();
     let args = Only::try_parse_from(["replay", name, "--output", name]).unwrap().args;
-    let refused = Replay::new(&args, TraceReader::open(&path).unwrap(), ClassicConfig::default()).err().unwrap();
+    let refused = Replay::new(&args, TraceReader::open(&path).unwrap(), Configs::default()).err().unwrap();
     let kept = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_dir_all(&directory).unwrap();
     assert_eq!((refused.code, kept), (Failure::USAGE, QUIET.trace()));
