@@ -26,7 +26,7 @@ use rows::Rows;
 use selection::Selection;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use track::Track;
+use track::{Steps, Track};
 
 /// Options of `ffclock replay`.
 #[derive(clap::Args)]
@@ -203,7 +203,8 @@ impl<'a> Replay<'a> {
                 Chosen::Classic(classic) => classic,
                 Chosen::Learned(learned) => learned,
             };
-        let mut track = Track::new(estimator, self.args.from);
+        let steps = if self.output.is_some() { Steps::All } else { Steps::None };
+        let mut track = Track::new(estimator, self.args.from, steps);
         for row in first {
             self.feed(&mut track, &row)?;
         }

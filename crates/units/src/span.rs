@@ -66,7 +66,21 @@ impl Span {
 
     /// In seconds, rounded to the nearest float.
     pub fn as_seconds(self) -> f64 {
-        self.0 as f64 / PER_SECOND_F64
+        self.units_as_f64() / PER_SECOND_F64
+    }
+
+    /// The count of units, rounded once. A 128-bit conversion is a call into a library; spans below 128 s go through a register.
+    fn units_as_f64(self) -> f64 {
+        if self.0 as i64 as i128 == self.0 {
+            return self.0 as i64 as f64;
+        }
+        let shortened = self.0 >> 8;
+        if shortened as i64 as i128 != shortened {
+            return self.0 as f64;
+        }
+        // At least 55 bits are left: two more than a float holds. With the lowest one set where bits were lost, the rounding is the same.
+        let lost = self.0 & 0xff != 0;
+        (shortened as i64 | lost as i64) as f64 * 256.0
     }
 
     /// In whole nanoseconds, rounded to the nearest (halves up).

@@ -41,6 +41,13 @@ proptest! {
         prop_assert!(back.relative_to(period).abs().as_fraction() < 3e-16);
     }
 
+    /// The short way to a float gives the bits of the long one.
+    #[test]
+    fn seconds_are_rounded_once(units in any::<i128>(), shift in 0u32..127) {
+        let units = units >> shift;
+        prop_assert_eq!(Span::from_units(units).as_seconds().to_bits(), (units as f64 / 2f64.powi(64)).to_bits());
+    }
+
     /// Never smaller, whatever the arguments; and not larger than a rounding makes it.
     #[test]
     fn growth_is_rounded_up(seconds in -1_000_000_000i64..1_000_000_000, units in any::<u64>()) {

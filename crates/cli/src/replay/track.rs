@@ -81,6 +81,15 @@ struct TrueSlope {
     last: (Counter, Moment<Tai>),
 }
 
+/// Whose steps are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Steps {
+    /// Every exchange's, for the output.
+    All,
+    /// Nobody's: only what the report needs is worked out.
+    None,
+}
+
 /// One replay of one server.
 pub(super) struct Track {
     estimator: Box<dyn Estimator>,
@@ -90,6 +99,9 @@ pub(super) struct Track {
     end: Option<Moment<Tai>>,
     warm: Option<Moment<Tai>>,
     published: Option<Estimate>,
+    /// Whether the estimator has moved on since `published`.
+    unpublished: bool,
+    steps: Steps,
     last_counter: Counter,
     slope: Option<TrueSlope>,
     pub(super) counts: Counts,
@@ -99,15 +111,17 @@ pub(super) struct Track {
 
 impl Track {
     /// Statistics begin `from` after the first exchange, or at the end of the warm-up.
-    pub(super) fn new(estimator: Box<dyn Estimator>, from: Option<Span>) -> Self {
+    pub(super) fn new(estimator: Box<dyn Estimator>, from: Option<Span>, steps: Steps) -> Self {
         Track {
             estimator,
+            steps,
             from,
             epoch: None,
             begin: None,
             end: None,
             warm: None,
             published: None,
+            unpublished: false,
             last_counter: Counter::default(),
             slope: None,
             counts: Counts::default(),
@@ -116,7 +130,8 @@ impl Track {
         }
     }
 
-    /// Takes one row; returns the clock after it unless the exchange was lost or rejected, or there is no clock yet.
+    /// Takes one row; returns the clock after it where steps are wanted, unless the exchange was lost or rejected, or there is no clock
+    /// yet.
     pub(super) fn feed(&mut self, row: &TraceRow) -> Option<Step> {
         self.enter(row.epoch);
         let Some(exchange) = &row.exchange else {
@@ -124,15 +139,22 @@ impl Track {
             return None;
         };
         let counter = exchange.received.counter;
+        let truth = row.truth.map(|truth| truth.received);
+        let watched = truth.is_some() || self.steps == Steps::All || self.warm.is_none();
+        if watched {
+            self.publish();
+        }
+        let before = self.published;
         let outcome = self.estimator.update(exchange);
         self.counts.note(&outcome);
         let rejected = matches!(outcome.verdict, Verdict::Rejected(_));
-        let before = self.published;
         if !rejected {
-            self.published = self.estimator.estimate();
             self.last_counter = counter;
+            self.unpublished = true;
         }
-        let truth = row.truth.map(|truth| truth.received);
+        if watched {
+            self.publish();
+        }
         let counts = self.count_time(exchange, truth);
         let judged = |estimate: &Option<Estimate>| judge(estimate.as_ref()?, counter, truth?);
         let (error, error_before) = (judged(&self.published), judged(&before));
@@ -140,7 +162,7 @@ impl Track {
             error.into_iter().for_each(|judged| self.after.add(judged));
             error_before.into_iter().for_each(|judged| self.before.add(judged));
         }
-        let estimate = self.published.filter(|_| !rejected)?;
+        let estimate = self.published.filter(|_| watched && !rejected)?;
         Some(Step {
             sequence: row.sequence,
             verdict: outcome.verdict,
@@ -151,11 +173,19 @@ impl Track {
         })
     }
 
+    /// Most exchanges are followed by another before anybody looks at the clock, so it is worked out only then.
+    fn publish(&mut self) {
+        if std::mem::take(&mut self.unpublished) {
+            self.published = self.estimator.estimate();
+        }
+    }
+
     /// A new epoch ends the clock of the one before.
     fn enter(&mut self, epoch: CounterEpoch) {
         if self.epoch.is_some_and(|present| present != epoch) {
             self.estimator.restart();
             self.published = None;
+            self.unpublished = false;
             self.slope = None;
         }
         if self.epoch != Some(epoch) {
@@ -196,7 +226,8 @@ impl Track {
 
     /// The clock at the last reply, with that reading.
     pub(super) fn last(&self) -> Option<(Estimate, Counter)> {
-        Some((self.published?, self.last_counter))
+        let estimate = if self.unpublished { self.estimator.estimate() } else { self.published };
+        Some((estimate?, self.last_counter))
     }
 
     /// The smallest round trip of the present path; `None` before there is a clock.
