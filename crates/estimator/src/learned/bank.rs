@@ -24,6 +24,16 @@ impl Family {
             Family::Humps => 1,
         }
     }
+
+    /// The variance that both floors gain together at each exchange, us^2. A density without an edge holds its floor by its shape alone, which
+    /// is never better known than this; a floor that believed more would call packets before it garbage and stay wrong.
+    fn floor_noise(self, density: &Tabulated) -> f64 {
+        let deviation = match self {
+            Family::Edges => 0.0,
+            Family::Humps => FLOOR_DOUBT * density.median,
+        };
+        deviation * deviation
+    }
 }
 
 /// How much of a score is left after one more exchange.
@@ -35,6 +45,9 @@ const RESEEDED: f64 = 15.0;
 
 /// A member this far behind the best has no say.
 const FAR_BEHIND: f64 = 10.0;
+
+/// How much less is known of a floor without an edge after each exchange, as a part of the median queueing.
+const FLOOR_DOUBT: f64 = 0.01;
 
 /// All groups, family after family.
 pub type Groups = [[Group; GROUPS]; 2];
@@ -111,10 +124,12 @@ impl Bank {
         self.groups.iter_mut().flatten().for_each(each);
     }
 
-    pub fn predict(&mut self, interval: f64, roster: &Roster) {
-        for family in &mut self.groups {
-            for (group, model) in family.iter_mut().zip(&roster.models) {
-                group.predict(interval, model);
+    /// Carries all members `interval` seconds forward, to the next exchange.
+    pub fn predict(&mut self, interval: f64, densities: Densities<'_>, roster: &Roster) {
+        for ((members, family), [density, _]) in self.groups.iter_mut().zip(Family::BOTH).zip(densities) {
+            let floor_noise = family.floor_noise(density);
+            for (group, model) in members.iter_mut().zip(&roster.models) {
+                group.predict(interval, model, floor_noise);
             }
         }
     }

@@ -106,7 +106,7 @@ impl Recent {
                 bank.for_groups(|group| revision.apply(group));
             }
             *before = bank.groups;
-            bank.predict(taken.interval, roster);
+            bank.predict(taken.interval, densities, roster);
             taken.told = bank.observe(&taken.sights, densities, roster);
             if age > 0 {
                 bank.for_groups(|group| group.follow(taken.step));

@@ -77,7 +77,7 @@ impl Learned {
     /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
     fn begin_time(&mut self, exchange: &Exchange, now: &mut Now, events: &mut Events) {
         let interval = now.frame.place(exchange).x;
-        self.bank.predict(interval, &self.roster);
+        self.bank.predict(interval, self.learning.densities(), &self.roster);
         now.frame = Frame::at(self.nominal, exchange);
         let begin = self.beginning(&now.frame.place(exchange));
         self.bank.begin_time(&begin);
@@ -96,7 +96,7 @@ impl Learned {
     fn filter(&mut self, point: &Point) -> bool {
         let sights = sights(point);
         let before = self.bank.groups;
-        self.bank.predict(point.x, &self.roster);
+        self.bank.predict(point.x, self.learning.densities(), &self.roster);
         let told = self.bank.observe(&sights, self.learning.densities(), &self.roster);
         self.recent.push(&before, Taken { interval: point.x, sights, told, step: 0.0 });
         self.learning.take(&told);
