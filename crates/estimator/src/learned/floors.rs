@@ -25,7 +25,7 @@ const FIRST_TRIAL: f64 = 0.02;
 const TRIAL_STEP: f64 = 0.12;
 
 /// A shift below this many ninth deciles of queueing is left to the filter.
-const LEAST_SHIFT: f64 = 2.0;
+const LEAST_SHIFT: f64 = 1.0;
 
 /// How many floors of each way are remembered, how near one must be to be it, in medians, and how well it is known, us^2.
 const REMEMBERED: usize = 8;
