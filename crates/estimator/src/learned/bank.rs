@@ -76,8 +76,8 @@ pub struct Blend {
     pub theta: f64,
     /// Its variance, us^2.
     pub variance: f64,
-    /// The variance a while later, us^2.
-    pub variance_later: f64,
+    /// The standard deviation a while later, us.
+    pub deviation_later: f64,
     /// The mean rate over the next interval, ppm.
     pub rate: f64,
     /// The floors of both ways, us.
@@ -88,7 +88,7 @@ impl Blend {
     /// Whether every number is one.
     pub fn is_sound(&self) -> bool {
         let [forward, backward] = self.floors;
-        let sum = self.theta + self.variance + self.variance_later + self.rate + forward + backward;
+        let sum = self.theta + self.variance + self.deviation_later + self.rate + forward + backward;
         sum.is_finite() && self.variance >= 0.0
     }
 }
@@ -210,7 +210,7 @@ impl Bank {
         sum.0.iter().all(|sum| sum.is_finite())
     }
 
-    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the second variance.
+    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the later deviation.
     pub fn blend(&self, roster: &Roster, interval: f64, later: f64) -> Blend {
         let best = self.best(roster);
         let mut sums = Sums::default();
@@ -254,7 +254,7 @@ impl Sums {
         self.theta += weight * theta;
         self.square += weight * theta * theta;
         self.variance += weight * group.p[THETA][THETA].of(lane);
-        self.later += weight * later;
+        self.later += weight * libm::sqrt(later.max(0.0));
         self.rate += weight * rate;
         for (sum, part) in self.floors.iter_mut().zip(FLOORS) {
             *sum += weight * group.x[part].of(lane);
@@ -267,7 +267,7 @@ impl Sums {
         Blend {
             theta: theta + self.origin.unwrap_or(0.0),
             variance: self.variance / self.weight + spread,
-            variance_later: self.later / self.weight + spread,
+            deviation_later: self.later / self.weight,
             rate: self.rate / self.weight,
             floors: self.floors.map(|floor| floor / self.weight),
         }

@@ -63,7 +63,7 @@ struct Now {
     /// The end of the last exchange that was used.
     counter: Counter,
     blend: Blend,
-    /// Seconds until `blend.variance_later`.
+    /// Seconds until `blend.deviation_later`.
     later: f64,
     /// The time between exchanges, s, smoothed.
     poll: f64,

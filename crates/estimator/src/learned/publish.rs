@@ -27,9 +27,8 @@ impl Learned {
     }
 
     fn uncertainty_growth(now: &Now) -> Rate {
-        let [first, last] =
-            [now.blend.variance, now.blend.variance_later].map(|variance| libm::sqrt(variance.max(0.0)));
-        Rate::from_fraction((last - first).max(0.0) * MICRO / now.later)
+        let growth = now.blend.deviation_later - libm::sqrt(now.blend.variance.max(0.0));
+        Rate::from_fraction(growth.max(0.0) * MICRO / now.later)
     }
 
     fn status(&self, now: &Now) -> Status {

@@ -24,8 +24,10 @@ const UNEXPLAINED_LIMIT: u32 = 32;
 /// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
 const RATE_AFTER_LOSS: f64 = 3.0;
 
-/// How many polls ahead the growth of the uncertainty is measured.
+/// How far ahead the growth of the uncertainty is measured, polls and at least seconds. Errors of an oscillator grow faster than time, and a
+/// server may be away for hours.
 const HORIZON: f64 = 4.0;
+const LEAST_HORIZON: f64 = 3_600.0;
 
 impl Learned {
     /// Lets an exchange pass all stages.
@@ -171,7 +173,7 @@ impl Learned {
 
     /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
     fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
-        now.later = (HORIZON * now.poll).max(1.0);
+        now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
         now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
         now.counter = exchange.received.counter;
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
