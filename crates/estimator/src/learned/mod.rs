@@ -13,6 +13,7 @@ mod group;
 mod lanes;
 mod learning;
 mod model;
+mod pace;
 mod publish;
 mod recent;
 mod stages;
@@ -25,6 +26,7 @@ use ffclock_units::{Counter, Exchange, Period};
 use floors::{Displacement, Known};
 use group::Begin;
 use learning::Learning;
+use pace::Pace;
 use recent::Recent;
 
 /// With fewer exchanges than this behind it the filter is still warming up.
@@ -63,6 +65,8 @@ struct Now {
     /// The end of the last exchange that was used.
     counter: Counter,
     blend: Blend,
+    /// The difference clock's.
+    pace: Pace,
     /// Seconds until `blend.deviation_later`.
     later: f64,
     /// The time between exchanges, s, smoothed.

@@ -18,8 +18,9 @@ impl Learned {
         now.frame.moment(now.counter, now.blend.theta * MICRO)
     }
 
-    fn period(&self, now: &Now) -> Period {
-        Period::from_seconds(self.nominal.as_seconds() * (1.0 + now.blend.rate * MICRO)).unwrap_or(self.nominal)
+    /// The period at a rate in ppm.
+    fn period_at(&self, rate: f64) -> Period {
+        Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate * MICRO)).unwrap_or(self.nominal)
     }
 
     fn uncertainty(now: &Now) -> Bound {
@@ -42,20 +43,20 @@ impl Learned {
     }
 
     fn make_estimate(&self, now: &Now) -> Option<Estimate> {
-        let proven = self.classic.estimate()?;
+        self.classic.estimate()?;
         let time = Self::time(now);
         let bound = self.classic.bound_of(time);
         let bound_growth = self.classic.growth(now.blend.rate * MICRO);
         Some(Estimate {
             counter: now.counter,
             time,
-            period: self.period(now),
+            period: self.period_at(now.blend.rate),
             uncertainty: Self::uncertainty(now).min(bound),
             uncertainty_growth: GrowthRate::of(Self::uncertainty_growth(now)).min(bound_growth),
             bound,
             bound_growth,
-            difference_period: proven.difference_period,
-            difference_bound: proven.difference_bound,
+            difference_period: self.period_at(now.pace.rate),
+            difference_bound: self.classic.growth(now.pace.rate * MICRO),
             status: self.status(now),
         })
     }

@@ -5,6 +5,7 @@ use super::density::GARBAGE;
 use super::floors;
 use super::group::{Begin, FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
+use super::pace::Pace;
 use super::recent::{Revision, Taken};
 use super::{Footing, Learned, MICRO, Now};
 use crate::classic::frame::{Frame, Point};
@@ -42,7 +43,7 @@ impl Learned {
         }
         let explained = self.filter(&point);
         self.look_for_changes(events);
-        self.judge_displacement(point.x, events);
+        now.pace.exclude(self.judge_displacement(point.x, events));
         self.bank.reseed(&self.roster);
         now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
@@ -58,9 +59,18 @@ impl Learned {
         self.learning.restart();
         self.forget_paths();
         let blend = self.bank.blend(&self.roster, 1.0, 1.0);
-        let counter = exchange.received.counter;
-        let now =
-            Now { frame, counter, blend, later: 1.0, poll: 1.0, past: 1, astray: 0, outside: 0, disagrees: false };
+        let now = Now {
+            frame,
+            counter: exchange.received.counter,
+            blend,
+            pace: Pace::begin(blend.rate),
+            later: 1.0,
+            poll: 1.0,
+            past: 1,
+            astray: 0,
+            outside: 0,
+            disagrees: false,
+        };
         self.conclude(exchange, now, events);
     }
 
@@ -72,6 +82,7 @@ impl Learned {
         let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
         self.bank = Bank::begin(&begin, &self.roster);
         self.forget_paths();
+        now.pace = Pace::begin(rate);
         (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(exchange, now, events);
     }
@@ -150,14 +161,15 @@ impl Learned {
         FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
     }
 
-    /// A displacement of both floors in opposite directions that lasts was a step of the server's time.
-    fn judge_displacement(&mut self, interval: f64, events: &mut Events) {
+    /// A displacement of both floors in opposite directions that lasts was a step of the server's time; returns the step, us.
+    fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
         if !self.displacement.is_ripe(self.step_patience) {
-            return;
+            return 0.0;
         }
-        if let Some(step) = self.displacement.step(floors) {
+        let step = self.displacement.step(floors);
+        if let Some(step) = step {
             self.bank.for_groups(|group| {
                 let [forward, backward] = FLOORS;
                 group.x[THETA] += Lanes::all(step);
@@ -169,12 +181,14 @@ impl Learned {
             events.add(Event::ServerStepAccepted);
         }
         self.displacement = floors::Displacement::default();
+        step.unwrap_or(0.0)
     }
 
     /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
     fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
         now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
+        now.pace.pass(now.frame.position(exchange.received.counter), &now.blend);
         now.counter = exchange.received.counter;
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
         let step = Span::from_seconds(now.blend.theta * MICRO);
