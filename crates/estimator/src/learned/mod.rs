@@ -7,6 +7,7 @@
 
 mod bank;
 mod density;
+mod doubt;
 mod floors;
 mod grid;
 mod group;
@@ -22,6 +23,7 @@ use crate::classic::frame::{Frame, Point};
 use crate::outcome::Measure;
 use crate::{Classic, ClassicConfig, Estimator, Event, LearnedConfig, Outcome, RateMemory, Verdict};
 use bank::{Bank, Blend, Roster};
+use doubt::EdgeDoubt;
 use ffclock_units::{Counter, Exchange, Period};
 use floors::{Displacement, Known};
 use group::Begin;
@@ -51,6 +53,7 @@ pub struct Learned {
     recent: Recent,
     known: Known,
     displacement: Displacement,
+    edges: EdgeDoubt,
     now: Option<Now>,
     shifts_up: u64,
     shifts_down: u64,
@@ -96,6 +99,7 @@ impl Learned {
             recent: Recent::new(&bank),
             known: Known::default(),
             displacement: Displacement::default(),
+            edges: EdgeDoubt::NEW,
             now: None,
             shifts_up: 0,
             shifts_down: 0,

@@ -23,8 +23,9 @@ impl Learned {
         Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate * MICRO)).unwrap_or(self.nominal)
     }
 
-    fn uncertainty(now: &Now) -> Bound {
-        Bound::from_seconds(libm::sqrt(now.blend.variance.max(0.0)) * MICRO + LEAST_UNCERTAINTY)
+    fn uncertainty(&self, now: &Now) -> Bound {
+        let deviation = libm::hypot(self.edges.deviation(), libm::sqrt(now.blend.variance.max(0.0)));
+        Bound::from_seconds(deviation * MICRO + LEAST_UNCERTAINTY)
     }
 
     fn uncertainty_growth(now: &Now) -> Rate {
@@ -51,7 +52,7 @@ impl Learned {
             counter: now.counter,
             time,
             period: self.period_at(now.blend.rate),
-            uncertainty: Self::uncertainty(now).min(bound),
+            uncertainty: self.uncertainty(now).min(bound),
             uncertainty_growth: GrowthRate::of(Self::uncertainty_growth(now)).min(bound_growth),
             bound,
             bound_growth,
@@ -65,7 +66,7 @@ impl Learned {
     pub(super) fn compare(&self, now: &mut Now, events: &mut Events) {
         let Some(other) = self.classic.estimate() else { return };
         let apart = (Self::time(now) - other.time).as_seconds().abs();
-        let joint = Self::uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
+        let joint = self.uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
         let disagrees = now.past >= YOUNG && apart > DISAGREEMENT * joint;
         if disagrees && !now.disagrees {
             events.add(Event::Disagreement);

@@ -2,6 +2,7 @@
 
 use super::bank::Bank;
 use super::density::GARBAGE;
+use super::doubt::EdgeDoubt;
 use super::floors;
 use super::group::{Begin, FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
@@ -103,6 +104,7 @@ impl Learned {
         self.recent.clear();
         self.known.clear();
         self.displacement = floors::Displacement::default();
+        self.edges = EdgeDoubt::NEW;
     }
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
@@ -113,6 +115,7 @@ impl Learned {
         let told = self.bank.observe(&sights, self.learning.densities(), &self.roster);
         self.recent.push(&before, Taken { interval: point.x, sights, told, step: 0.0 });
         self.learning.take(&told);
+        self.edges.pass(self.learning.densities());
         let best = told[self.bank.best(&self.roster).family.index()];
         let unexplained = libm::log(3.0 * GARBAGE);
         best.logs.iter().any(|log| *log > unexplained)
@@ -127,6 +130,11 @@ impl Learned {
             let densities = self.learning.densities();
             let density = densities[best.family.index()][way.index()];
             let Some(found) = floors::find(&self.recent, way, best.family, density) else { continue };
+            if self.edges.explains(found.shift) {
+                let revision = Revision::Revelation { since: found.since, way, shift: found.shift };
+                self.recent.replay(&revision, &mut self.bank, densities, &self.roster);
+                continue;
+            }
             if floors::is_ramp(&self.recent, &found, best.family, densities[best.family.index()]) {
                 // The least time in which the shift can have built up gives the largest rate.
                 let rate = 2.0 * found.shift / self.recent.elapsed(found.since).max(1e-3);
