@@ -522,7 +522,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__replay)
-            opts="-h --counter-frequency --from --output --server --keep-going --estimator --set --page --control --json --help"
+            opts="-h --counter-frequency --from --output --server --keep-going --estimator --set --without --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -549,6 +549,10 @@ _ffclock() {
                     return 0
                     ;;
                 --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -682,7 +686,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim__subcmd__run)
-            opts="-h --seed --trace --page --control --json --help"
+            opts="-h --seed --trace --without --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -693,6 +697,10 @@ _ffclock() {
                     return 0
                     ;;
                 --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

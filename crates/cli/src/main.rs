@@ -4,6 +4,7 @@
 //! from the daemon's control socket. Exit codes are part of the interface: 0 done, 1 failed, 2 wrong usage, 3 not synchronised.
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod control;
 mod demo;
 mod elapsed;

@@ -14,6 +14,7 @@ use crate::random::Random;
 use crate::result::RunResult;
 use crate::scenario::{Direction, Scenario};
 use crate::server::{Server, label};
+use ffclock_estimator::LearnedConfig;
 use ffclock_source::{Event as SourceEvent, Nonce, Source, SourceConfig, Ticket};
 use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
 use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
@@ -81,16 +82,25 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// Lives through the scenario with all clocks; hands each row of the trace to `sink`.
     pub fn execute<'b>(&'b self, sink: Option<RowSink<'b>>) -> RunResult {
-        self.execute_with(&clock::NAMES, sink)
+        self.execute_learned(&LearnedConfig::default(), sink)
+    }
+
+    /// The same with these options of the learned estimator, to measure what its parts are worth.
+    pub fn execute_learned<'b>(&'b self, learned: &LearnedConfig, sink: Option<RowSink<'b>>) -> RunResult {
+        self.run(&clock::NAMES, learned, sink)
     }
 
     /// The same with some of the clocks of [`NAMES`](crate::CLOCKS).
     pub fn execute_with<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
+        self.run(clocks, &LearnedConfig::default(), sink)
+    }
+
+    fn run<'b>(&'b self, clocks: &[&str], learned: &LearnedConfig, sink: Option<RowSink<'b>>) -> RunResult {
         let mut world = World::new(self.scenario, self.seed, sink);
         let asymmetry = world.path.asymmetry() + world.host.asymmetry();
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
-            let clock = clock::make(name, nominal)?;
+            let clock = clock::make(name, nominal, learned)?;
             Some(Judged { clock, ledger: Ledger::new(name, self.scenario, asymmetry) })
         };
         world.clocks = clocks.iter().filter_map(judged).collect();

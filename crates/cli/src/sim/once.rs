@@ -1,7 +1,9 @@
 //! `ffclock sim run`.
 
 use super::{open, table, verdict};
+use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
+use ffclock_estimator::LearnedConfig;
 use ffclock_sim::{Run, RunResult};
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
@@ -19,14 +21,18 @@ pub(super) struct Args {
     /// which alone keeps every bit
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    #[command(flatten)]
+    ablation: Ablation,
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
+    let learned = args.ablation.learned()?;
+    let life = Life { run, learned: &learned };
     let result = match &args.trace {
-        Some(path) => traced(&run, path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
-        None => run.execute(None),
+        Some(path) => life.traced(path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
+        None => life.run.execute_learned(life.learned, None),
     };
     if global.json {
         output::json(&result)?;
@@ -50,22 +56,31 @@ impl<F: FnMut(&TraceRow) -> io::Result<()>> Keeping<F> {
     }
 }
 
-fn traced(run: &Run, path: &Path) -> io::Result<RunResult> {
-    if path.extension().is_some_and(|extension| extension == "csv") {
-        let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &run.trace_header())?;
-        let result = keep(run, |row| writer.append(row))?;
-        writer.flush()?;
-        Ok(result)
-    } else {
-        let mut recorder = Recorder::create(path, &run.trace_header())?;
-        let result = keep(run, |row| recorder.append(row))?;
-        recorder.sync()?;
-        Ok(result)
-    }
+/// A run, and the learned estimator in it.
+struct Life<'a> {
+    run: Run<'a>,
+    learned: &'a LearnedConfig,
 }
 
-fn keep(run: &Run, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
-    let mut keeping = Keeping { append, outcome: Ok(()) };
-    let result = run.execute(Some(&mut |row: &TraceRow| keeping.take(row)));
-    keeping.outcome.map(|()| result)
+impl Life<'_> {
+    fn traced(&self, path: &Path) -> io::Result<RunResult> {
+        let header = self.run.trace_header();
+        if path.extension().is_some_and(|extension| extension == "csv") {
+            let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &header)?;
+            let result = self.keep(|row| writer.append(row))?;
+            writer.flush()?;
+            Ok(result)
+        } else {
+            let mut recorder = Recorder::create(path, &header)?;
+            let result = self.keep(|row| recorder.append(row))?;
+            recorder.sync()?;
+            Ok(result)
+        }
+    }
+
+    fn keep(&self, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
+        let mut keeping = Keeping { append, outcome: Ok(()) };
+        let result = self.run.execute_learned(self.learned, Some(&mut |row: &TraceRow| keeping.take(row)));
+        keeping.outcome.map(|()| result)
+    }
 }

@@ -3,11 +3,12 @@
 //! Options are declared once, in the crate that uses them (`ffclock_units::options!`); here a TOML table only finds the struct that
 //! knows the key. A key that nobody knows is an error.
 
+mod estimator;
 mod values;
 
+pub use estimator::{EstimatorConfig, Which};
 pub use values::{CounterChoice, FilePath, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised};
 
-use ffclock_estimator::ClassicConfig;
 use ffclock_source::SourceConfig;
 use ffclock_units::{OptionDoc, OptionError, Span};
 use std::fmt;
@@ -78,7 +79,7 @@ pub struct ServerConfig {
     /// How to talk to it.
     pub source: SourceConfig,
     /// How to judge it.
-    pub estimator: ClassicConfig,
+    pub estimator: EstimatorConfig,
 }
 
 /// The whole configuration.
@@ -147,7 +148,7 @@ pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
-    ClassicConfig::describe(&mut |doc| visit("estimator", doc));
+    EstimatorConfig::describe(&mut |doc| visit("estimator", doc));
 }
 
 type Table<'t> = DeTable<'t>;
@@ -173,7 +174,7 @@ impl<'t> Reader<'t> {
         };
         let mut config = Config::default();
         let source = self.defaults(&table, "source", SourceConfig::default(), SourceConfig::set);
-        let estimator = self.defaults(&table, "estimator", ClassicConfig::default(), ClassicConfig::set);
+        let estimator = self.defaults(&table, "estimator", EstimatorConfig::default(), EstimatorConfig::set);
         for (key, value) in &table {
             match key.get_ref().as_ref() {
                 "source" | "estimator" => {}
@@ -198,7 +199,7 @@ impl<'t> Reader<'t> {
         mut config: C,
         set: fn(&mut C, &str, &str) -> Result<(), OptionError>,
     ) -> C {
-        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == section) else {
+        let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == section) else {
             return config;
         };
         match value.get_ref() {
@@ -207,12 +208,16 @@ impl<'t> Reader<'t> {
                     self.apply(key.span().start, key.get_ref(), value, &mut |name, text| set(&mut config, name, text));
                 }
             }
+            // `estimator = "classic"` alone needs no table.
+            DeValue::String(_) if section == "estimator" => {
+                self.apply(key.span().start, section, value, &mut |name, text| set(&mut config, name, text));
+            }
             _ => self.problem(value.span().start, format!("{section} must be a table: [{section}]")),
         }
         config
     }
 
-    fn servers(&mut self, value: &Value<'_>, source: &SourceConfig, estimator: &ClassicConfig) -> Vec<ServerConfig> {
+    fn servers(&mut self, value: &Value<'_>, source: &SourceConfig, estimator: &EstimatorConfig) -> Vec<ServerConfig> {
         let DeValue::Array(entries) = value.get_ref() else {
             self.problem(value.span().start, "servers are written as [[server]]".to_owned());
             return Vec::new();
@@ -232,7 +237,12 @@ impl<'t> Reader<'t> {
         servers
     }
 
-    fn server(&mut self, entry: &Value<'_>, source: &SourceConfig, estimator: &ClassicConfig) -> Option<ServerConfig> {
+    fn server(
+        &mut self,
+        entry: &Value<'_>,
+        source: &SourceConfig,
+        estimator: &EstimatorConfig,
+    ) -> Option<ServerConfig> {
         let DeValue::Table(entries) = entry.get_ref() else {
             self.problem(entry.span().start, "servers are written as [[server]]".to_owned());
             return None;
@@ -311,6 +321,7 @@ fn scalar_text(value: &DeValue<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_estimator::Algorithm;
 
     const SMALL: &str = "[[server]]\naddress = \"192.0.2.1\"\n";
 
@@ -334,9 +345,26 @@ mod tests {
                     [[server]]\naddress = \"a.example\"\n[[server]]\naddress = \"b.example\"\npoll = \"8 s\"\nasymmetry = \"-5 us\"\n";
         let config = Config::parse(text).unwrap();
         assert_eq!(config.servers[0].source.poll, Span::from_secs(4));
-        assert_eq!(config.servers[0].estimator.asymmetry, Span::from_micros(3));
+        assert_eq!(config.servers[0].estimator.options.classic.asymmetry, Span::from_micros(3));
         assert_eq!(config.servers[1].source.poll, Span::from_secs(8));
-        assert_eq!(config.servers[1].estimator.asymmetry, Span::from_micros(-5));
+        assert_eq!(config.servers[1].estimator.options.classic.asymmetry, Span::from_micros(-5));
+    }
+
+    #[test]
+    fn the_learned_estimator_is_taken_unless_another_is_named() {
+        let which = |text: &str| {
+            let config = Config::parse(text).unwrap();
+            config.servers.iter().map(|server| server.estimator.which.estimator).collect::<Vec<_>>()
+        };
+        let two = format!("{SMALL}[[server]]\naddress = \"192.0.2.2\"\nestimator = \"classic\"\n");
+        assert_eq!(which(&two), [Algorithm::Learned, Algorithm::Classic]);
+        let globally = "estimator = \"classic\"\n".to_owned() + &two;
+        assert_eq!(which(&globally), [Algorithm::Classic, Algorithm::Classic]);
+        let table = "[estimator]\nestimator = \"classic\"\ncycles = false\n".to_owned() + SMALL;
+        assert_eq!(which(&table), [Algorithm::Classic]);
+        assert!(!Config::parse(&table).unwrap().servers[0].estimator.options.learned.cycles);
+        assert!(problems(&format!("estimator = \"chrony\"\n{SMALL}"))[0].1.contains("\"classic\" or \"learned\""));
+        assert!(problems(&format!("estimator = 3\n{SMALL}"))[0].1.contains("must be a table"));
     }
 
     #[test]
@@ -396,7 +424,14 @@ mod tests {
     fn every_option_is_described() {
         let mut names = Vec::new();
         describe_all(&mut |section, doc| names.push(format!("{section}/{}", doc.name)));
-        for expected in ["/counter", "server/address", "source/poll", "estimator/asymmetry"] {
+        for expected in [
+            "/counter",
+            "server/address",
+            "source/poll",
+            "estimator/estimator",
+            "estimator/asymmetry",
+            "estimator/cycles",
+        ] {
             assert!(names.iter().any(|name| name == expected), "{expected} missing in {names:?}");
         }
     }

@@ -6,12 +6,12 @@
 mod link;
 mod report;
 
-use crate::config::{ServerConfig, StampChoice};
+use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 use crate::timepiece::Past;
 use crate::wording;
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, RateMemory};
+use ffclock_estimator::{Chosen, Estimator, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
 use ffclock_sys::{Mapper, SocketEvent, StampMode};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
@@ -71,7 +71,7 @@ struct LastExchange {
 /// What the present estimate was made with and from.
 #[derive(Clone, PartialEq)]
 struct Basis {
-    options: ClassicConfig,
+    options: EstimatorConfig,
     address: Option<SocketAddr>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Peer {
     config: ServerConfig,
     ground: Ground,
     source: Source,
-    estimator: Classic,
+    estimator: Chosen,
     basis: Basis,
     tally: Tally,
     link: Option<Link>,
@@ -122,7 +122,7 @@ impl Peer {
         Peer {
             name: config.address.to_string(),
             source,
-            estimator: Classic::new(config.estimator.clone(), ground.nominal, remembered),
+            estimator: config.estimator.build(ground.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
             config,
             ground,
@@ -434,7 +434,7 @@ impl Peer {
         self.tally.used += summary.used;
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
-        self.estimator = Classic::new(self.config.estimator.clone(), self.ground.nominal, memory);
+        self.estimator = self.config.estimator.build(self.ground.nominal, memory);
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {

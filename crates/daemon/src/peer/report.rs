@@ -40,6 +40,8 @@ impl Peer {
             address: self.link.as_ref().map(|link| link.address().to_string()),
             state: self.state_name().to_owned(),
             selected: false,
+            estimator: self.basis.options.which.estimator.name().to_owned(),
+            agreement: summary.agreement.name().to_owned(),
             poll_s: self.source.poll_interval().as_seconds(),
             stratum: self.last.server.map(|server| server.identity.stratum),
             root_distance_s: self.last.server.map(|server| server.root_distance.as_seconds()),
