@@ -1,8 +1,9 @@
 //! `ffclock sim run`.
 
+use super::series::Series;
 use super::{open, table, verdict};
 use crate::{Failure, Global, output};
-use ffclock_sim::{Run, RunResult};
+use ffclock_sim::{CLOCKS, Run, RunResult, Sample, SampleSink, Sinks};
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -19,15 +20,24 @@ pub(super) struct Args {
     /// which alone keeps every bit
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
+    let mut series = args.series.as_deref().map(|path| Series::create(path, &run)).transpose()?;
+    let mut note = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
+    let samples: SampleSink = &mut note;
     let result = match &args.trace {
-        Some(path) => traced(&run, path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
-        None => run.execute(None),
+        Some(path) => {
+            traced(&run, path, samples).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?
+        }
+        None => run.execute_into(&CLOCKS, Sinks { rows: None, samples: Some(samples) }),
     };
+    series.map_or(Ok(()), Series::finish)?;
     if global.json {
         output::json(&result)?;
     } else {
@@ -50,22 +60,23 @@ impl<F: FnMut(&TraceRow) -> io::Result<()>> Keeping<F> {
     }
 }
 
-fn traced(run: &Run, path: &Path) -> io::Result<RunResult> {
+fn traced(run: &Run, path: &Path, samples: SampleSink) -> io::Result<RunResult> {
     if path.extension().is_some_and(|extension| extension == "csv") {
         let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &run.trace_header())?;
-        let result = keep(run, |row| writer.append(row))?;
+        let result = keep(run, samples, |row| writer.append(row))?;
         writer.flush()?;
         Ok(result)
     } else {
         let mut recorder = Recorder::create(path, &run.trace_header())?;
-        let result = keep(run, |row| recorder.append(row))?;
+        let result = keep(run, samples, |row| recorder.append(row))?;
         recorder.sync()?;
         Ok(result)
     }
 }
 
-fn keep(run: &Run, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
+fn keep(run: &Run, samples: SampleSink, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
     let mut keeping = Keeping { append, outcome: Ok(()) };
-    let result = run.execute(Some(&mut |row: &TraceRow| keeping.take(row)));
+    let mut take = |row: &TraceRow| keeping.take(row);
+    let result = run.execute_into(&CLOCKS, Sinks { rows: Some(&mut take), samples: Some(samples) });
     keeping.outcome.map(|()| result)
 }
