@@ -28,7 +28,8 @@ pub(super) struct Args {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
-    let mut series = args.series.as_deref().map(|path| Series::create(path, &run)).transpose()?;
+    let trace = args.trace.as_deref();
+    let mut series = args.series.as_deref().map(|path| Series::create(path, &run, trace)).transpose()?;
     let mut note = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
     let samples: SampleSink = &mut note;
     let result = match &args.trace {

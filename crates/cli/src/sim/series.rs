@@ -19,8 +19,8 @@ pub(super) struct Series {
 }
 
 impl Series {
-    pub(super) fn create(path: &Path, run: &Run) -> Result<Self, Failure> {
-        Ok(Series { file: CsvFile::create(path, &format!("{}{HEADER}", remarks(run)))?, outcome: Ok(()) })
+    pub(super) fn create(path: &Path, run: &Run, trace: Option<&Path>) -> Result<Self, Failure> {
+        Ok(Series { file: CsvFile::create(path, &(remarks(run, trace) + HEADER))?, outcome: Ok(()) })
     }
 
     pub(super) fn take(&mut self, sample: &Sample) {
@@ -36,10 +36,13 @@ impl Series {
 }
 
 /// What a report wants to know of the run, as lines before the header.
-fn remarks(run: &Run) -> String {
+fn remarks(run: &Run, trace: Option<&Path>) -> String {
     let scenario = run.scenario;
     let mut text = format!("# scenario={}\n# about={}\n# seed={}\n", run.name, scenario.about, run.seed);
     let _ = writeln!(text, "# from_s={}", scenario.from.seconds());
+    if let Some(trace) = trace {
+        let _ = writeln!(text, "# trace={}", trace.display());
+    }
     for happening in happenings::all(scenario) {
         let _ = writeln!(text, "# event={},{},{}", happening.begin_s, happening.end_s, happening.text);
     }
