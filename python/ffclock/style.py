@@ -59,14 +59,14 @@ _CLOCKS: Final = {
     "ptpd": Dress("PI (ptpd)", VERMILLION, 3),
     "pll": Dress("PLL (ntpd)", PURPLE, 4),
     "regression": Dress("regression (chrony)", GREEN, 5),
+    "oracle": Dress("oracle, past only", BLACK, 6),
+    "smoother": Dress("oracle, past and future", "#555555", 7),
 }
 
 
 def dress(clock: str) -> Dress:
-    """The dress of a clock; oracles are black, clocks that nobody has heard of are grey."""
-    if clock in _CLOCKS:
-        return _CLOCKS[clock]
-    return Dress(clock.replace("_", " ").replace("-", " "), BLACK if "oracle" in clock else GREY, len(_CLOCKS))
+    """The dress of a clock; those that nobody has heard of are grey."""
+    return _CLOCKS.get(clock, Dress(clock.replace("_", " ").replace("-", " "), GREY, len(_CLOCKS)))
 
 
 def canvas(width: float, height: float) -> Canvas:
