@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test lint loom fuzz-smoke bench demo demo-chrony clean
+.PHONY: help setup build test lint loom fuzz-smoke bench demo demo-chrony figures clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ demo: setup build ## two minutes: embedded server, daemon and reader against the
 
 demo-chrony: setup build ## the same with Debian's chronyd as server
 	@tools/demo chrony
+
+figures: setup ## simulated counterparts of the paper's figures and a table of all clocks: target/figures/index.html
+	@tools/figures
 
 clean: ## remove what was built, measured and unpacked
 	rm -rf target out .venv fuzz/target fuzz/corpus fuzz/artifacts

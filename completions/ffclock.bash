@@ -34,6 +34,9 @@ _ffclock() {
             ffclock,replay)
                 cmd="ffclock__subcmd__replay"
                 ;;
+            ffclock,report)
+                cmd="ffclock__subcmd__report"
+                ;;
             ffclock,sim)
                 cmd="ffclock__subcmd__sim"
                 ;;
@@ -69,6 +72,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help,replay)
                 cmd="ffclock__subcmd__help__subcmd__replay"
+                ;;
+            ffclock__subcmd__help,report)
+                cmd="ffclock__subcmd__help__subcmd__report"
                 ;;
             ffclock__subcmd__help,sim)
                 cmd="ffclock__subcmd__help__subcmd__sim"
@@ -128,7 +134,7 @@ _ffclock() {
 
     case "${cmd}" in
         ffclock)
-            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload replay sim demo help"
+            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload replay report sim demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -238,7 +244,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help)
-            opts="now stamp elapsed status sources watch wait reload replay sim demo help"
+            opts="now stamp elapsed status sources watch wait reload replay report sim demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -322,6 +328,20 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__replay)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -522,7 +542,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__replay)
-            opts="-h --counter-frequency --from --output --server --keep-going --estimator --set --without --page --control --json --help"
+            opts="-h --counter-frequency --from --output --exchanges --server --keep-going --estimator --set --without --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -540,6 +560,10 @@ _ffclock() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --exchanges)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -553,6 +577,52 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__report)
+            opts="-o -h --output --title --clock --estimator --python --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --title)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --estimator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -686,7 +756,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim__subcmd__run)
-            opts="-h --seed --trace --without --page --control --json --help"
+            opts="-h --seed --trace --series --without --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -697,6 +767,10 @@ _ffclock() {
                     return 0
                     ;;
                 --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --series)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

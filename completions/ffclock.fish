@@ -38,6 +38,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "watch" -d 'Watch th
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "wait" -d 'Wait until the clock is synchronised'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have the daemon read its configuration again'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "report" -d 'Draw a page that shows how well a clock did'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -87,6 +88,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not tell or is wrong' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l from -d 'Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l exchanges -d 'Write each exchange as CSV: round trip, floor, offset and, where known, the true delays' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l server -d 'Replay this server, by the name in the trace or its number from 0, instead of the first' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l estimator -d 'The algorithm' -r -f -a "classic\t'The algorithm of the RADclock papers'
 learned\t'One-sided evidence, two directions and a bank of oscillators'"
@@ -97,6 +99,15 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l control -d 'T
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l keep-going -d 'Count rows that cannot be read and go on, instead of stopping'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -s o -l output -d 'The page to write, or a directory for page and pictures' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -l title -d 'Heading, instead of the run\'s own' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -l clock -d 'Which clock of a simulated run is looked at in detail' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -l estimator -d 'The algorithm that replays a trace, `classic` or `learned`' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -l python -d 'The Python interpreter that has the package [default: $FFCLOCK_PYTHON, .venv/bin/python here, python3]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand report" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep help" -l json -d 'Answer in JSON, one object a line'
@@ -111,6 +122,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l seed -d 'Where all chance comes from' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l trace -d 'Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our own format, which alone keeps every bit' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l series -d 'Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -140,18 +152,19 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l page -d 'The pa
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "now" -d 'Tell the time with its bound'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "sources" -d 'Show the servers and how each is doing'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'

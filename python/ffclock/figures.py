@@ -7,13 +7,14 @@ sample that came with a bound, connected or not, because a bound must hold above
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from .runs import SYNCHRONISED, Flags, Floats, Run
+from .runs import SYNCHRONISED, Run
 from .scales import count_text, number_text, share_text, time_text
+from .tables import Flags, Floats
 
 PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
 
@@ -116,6 +117,20 @@ def table(run: Run) -> list[tuple[str, str]]:
         likely = containment(samples.error_s - found.median, samples.uncertainty_s)
         if likely is not None and likely.count:
             rows.append(("inside median ± uncertainty", f"{number_text(likely.share * 100.0)} %"))
+    return rows
+
+
+def clocks_table(run: Run) -> list[tuple[str, ...]]:
+    """Each clock of a run that had several, ours first: name, median, interquartile range, 99 % of the sizes, largest."""
+    every = {run.clock: run.samples, **run.others} if run.others else {}
+    rows = []
+    for name, samples in every.items():
+        chosen = connected(replace(run, samples=samples))
+        found = spread(samples.error_s, chosen)
+        if found is None or samples.error_s is None:
+            continue
+        size = float(np.percentile(np.abs(samples.error_s[chosen & np.isfinite(samples.error_s)]), 99))
+        rows.append((name, *(time_text(value) for value in (found.median, found.iqr, size, found.max_abs))))
     return rows
 
 

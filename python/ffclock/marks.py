@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from .figures import broken, connected, spread
-from .runs import SYNCHRONISED, Flags, Floats, Run
+from .runs import SYNCHRONISED, Run
 from .scales import Scale
+from .tables import Flags, Floats
 
 BLACK: Final = "#000000"
 ORANGE: Final = "#E69F00"
@@ -120,9 +121,10 @@ def dots(axes: Axes, t_s: Floats, values: Floats | None, scale: Scale, look: Loo
     if values is None or not np.isfinite(values).any():
         return
     size = (2.4 if t_s.size < 3000 else 1.2) * (2.0 if look.marker == "x" else 1.0)
+    times, thin = thinned(t_s, values)
     axes.plot(
-        t_s,
-        values * scale.factor,
+        times,
+        thin * scale.factor,
         linestyle="",
         marker=look.marker,
         markersize=size,

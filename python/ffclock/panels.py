@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from .figures import Containment, Spread, containment, spread, table
 from .marks import (
+    BINS,
     BLACK,
     BLUE,
     DASHED,
@@ -38,8 +39,9 @@ from .marks import (
     missing_notice,
     where,
 )
-from .runs import Floats, Texts
-from .scales import Scale, count_text, number_text, rate_scale, time_scale
+from .scales import Scale, count_text, rate_scale, time_scale
+from .style import plain_logarithmic
+from .tables import Floats, Texts
 
 
 def status_strip(axes: Axes, view: View) -> None:
@@ -147,8 +149,10 @@ def exchange_panel(axes: Axes, view: View) -> None:
         return
     typical = float(np.median(finite))
     scale = time_scale(typical)
-    dots(axes, exchanges.t_s, exchanges.forward_s, scale, Look(SKY, "to the server"))
-    dots(axes, exchanges.t_s, exchanges.backward_s, scale, Look(PURPLE, "from the server"))
+    if exchanges.t_s.size <= BINS:
+        # More of them would only lie on one another; the delays have a panel of their own.
+        dots(axes, exchanges.t_s, exchanges.forward_s, scale, Look(SKY, "to the server"))
+        dots(axes, exchanges.t_s, exchanges.backward_s, scale, Look(PURPLE, "from the server"))
     used = exchanges.used if exchanges.used is not None else np.ones(exchanges.t_s.size, dtype=np.bool_)
     dots(axes, exchanges.t_s, where(exchanges.round_trip_s, used), scale, Look(GREEN, "round trip"))
     dots(
@@ -162,18 +166,10 @@ def exchange_panel(axes: Axes, view: View) -> None:
         axes.step(exchanges.t_s, exchanges.floor_s * scale.factor, where="post", color=BLACK, linewidth=1.2, label="floor")
     # A few stalls of the host would press everything else onto the axis.
     if float(finite.max()) > 12.0 * typical and float(finite.min()) > 0.0:
-        _plain_logarithmic(axes)
+        plain_logarithmic(axes)
     else:
         axes.set_ylim(0, float(finite.max()) * 1.08 * scale.factor or 1.0)
     finish(axes, f"delay [{scale.name}]")
-
-
-def _plain_logarithmic(axes: Axes) -> None:
-    """A logarithmic axis that is labelled with the numbers themselves."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
-    axes.yaxis.set_major_formatter(lambda value, _: number_text(value))
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def rate_panel(axes: Axes, view: View) -> None:

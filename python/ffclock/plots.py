@@ -6,7 +6,7 @@ Time runs along one shared axis, so that an event is seen in every panel at the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -20,35 +20,13 @@ from .marks import View
 from .panels import claim_panel, error_panel, exchange_panel, figures_panel, histogram, rate_panel, status_strip
 from .runs import Event, Run
 from .scales import number_text
-
-_STYLE: Final[Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#555555",
-    "axes.linewidth": 0.8,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E3E3E3",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#333333",
-    "ytick.color": "#333333",
-    "legend.fontsize": 8.0,
-    "legend.frameon": False,
-    "lines.linewidth": 0.9,
-    "figure.facecolor": "white",
-}
+from .style import STYLE
 
 
 def draw(run: Run) -> Canvas:
     """The whole picture of ``run`` on one canvas; save it with ``savefig``."""
     view = View.of(run)
-    with matplotlib.rc_context(rc=_STYLE):
+    with matplotlib.rc_context(rc=STYLE):
         canvas = Canvas(figsize=(14.0, 9.8), dpi=150)
         FigureCanvasAgg(canvas)
         columns = GridSpec(1, 2, figure=canvas, width_ratios=[3.1, 1], left=0.06, right=0.985, top=0.875, bottom=0.06, wspace=0.13)

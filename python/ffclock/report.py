@@ -1,106 +1,108 @@
-"""Turns a recorded run into a picture and a page: ``python -m ffclock.report RUN -o DIR``.
+"""Turns a trace or a run into pictures and a page: ``python -m ffclock.report RUN -o report.html``.
 
-RUN is a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and ``summary.json``), or one CSV file: samples, or the
-output of ``ffclock replay --output``. DIR receives ``report.png`` and ``report.html``; the page holds the picture inside itself, runs no
-script and loads nothing, so it can be mailed or kept as it is.
+RUN is a trace that ``ffclock replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock sim run``; a CSV file of
+samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and ``summary.json``). The page holds the pictures
+inside itself, runs no script and loads nothing, so it can be mailed or kept as it is. Where the output is a directory, it receives the
+page and the pictures beside it.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import io
+import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from .progress import Progress
+
 if TYPE_CHECKING:
     from .runs import Event, Figure, Run
 
-_MISSING: Final = """the report needs numpy, matplotlib and polars ({name} is missing)
+_MISSING: Final = """the report needs allantools, numpy, matplotlib and polars ({name} is missing)
 install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
 
-_PAGE: Final = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; color: #1a1a1a; background: #fff; margin: 2rem auto; max-width: 88rem;
-       padding: 0 1.5rem; }}
-h1 {{ margin: 0 0 .3rem; font-size: 1.7rem; }}
-h2 {{ margin: 2rem 0 .6rem; font-size: 1.15rem; }}
-p.conditions {{ margin: 0 0 1rem; color: #444; }}
-p.verdict {{ margin: 1rem 0; padding: .6rem .9rem; border-left: .4rem solid; background: #f6f6f6; }}
-.kept {{ border-color: #009e73; }} .broken {{ border-color: #d55e00; }} .unknown {{ border-color: #8a8a8a; }}
-img {{ width: 100%; height: auto; }}
-.tables {{ display: flex; flex-wrap: wrap; gap: 0 3.5rem; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .28rem .9rem .28rem 0; border-bottom: 1px solid #e3e3e3; text-align: left; vertical-align: top; }}
-th {{ color: #444; font-weight: 600; }}
-td.number {{ text-align: right; white-space: nowrap; }}
-td.missed {{ color: #a84300; font-weight: 600; }} td.met {{ color: #00704f; }}
-footer {{ margin: 2.5rem 0 1rem; color: #666; font-size: .85rem; }}
-@media print {{ body {{ margin: 0; max-width: none; }} table, img {{ break-inside: avoid; }} }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p class="conditions">{conditions}</p>
-{verdict}
-<img alt="{alternative}" src="data:image/png;base64,{picture}">
-<div class="tables">
-{tables}
-</div>
-<footer>Error is clock minus truth, positive when the clock is ahead. The bound is the largest error that the clock admits; the uncertainty
-is its likely error without the constant asymmetry of the path, and is therefore drawn around the median. Connected means synchronised,
-after warm-up ({warm_up} s) and outside the shaded events. Made from {source}.</footer>
-</body>
-</html>
-"""
+_FOOTER: Final = """Error is clock minus truth, positive when the clock is ahead. The bound is the largest error that the clock admits; the
+uncertainty is its likely error without the constant asymmetry of the path, and is therefore drawn around the median. Connected means
+synchronised, after warm-up ({warm_up} s) and outside the shaded events. Deviations and MTIE are from allantools, on an even grid of
+{step}; bars are the 68 % confidence interval for the kind of noise found at each averaging time. Made from {source}."""
 
-_PICTURE_TEXT: Final = (
-    "Error with bound and uncertainty, error enlarged, round trips and their floor, and rate error over time; histogram of the error"
+# File, what it shows, and in words.
+_PICTURES: Final = (
+    (
+        "report.png",
+        "Error with bound and uncertainty, error enlarged, round trips and their floor, and rate error over time; histogram of the error",
+    ),
+    ("report-delays.png", "Share of readings with a larger error; offset against round trip; delays of each way; floor over time"),
+    (
+        "report-stability.png",
+        "Allan and modified Allan deviation with slope guides; time deviation and MTIE with masks of G.8261 and G.8272",
+    ),
 )
 
 
-def write_report(run: Run, directory: Path) -> tuple[Path, Path]:
-    """Writes ``report.png`` and ``report.html`` into ``directory``, made if needed; returns their paths. OSError if that fails."""
-    from .plots import draw  # noqa: PLC0415  so that --help and the import of this module work without matplotlib
+def pictures(run: Run) -> list[bytes]:
+    """The PNG pictures of ``run``, in the order of the page."""
+    from . import details, plots, wander  # noqa: PLC0415  so that --help and the import of this module work without matplotlib
 
-    picture = io.BytesIO()
-    draw(run).savefig(picture, format="png")
-    directory.mkdir(parents=True, exist_ok=True)
-    image, page = directory / "report.png", directory / "report.html"
-    image.write_bytes(picture.getvalue())
-    page.write_text(page_text(run, picture.getvalue()), encoding="utf-8")
-    return image, page
+    drawn = []
+    with Progress(3) as progress:
+        progress.say("drawing")
+        for draw in (plots.draw, details.draw, wander.draw):
+            png = io.BytesIO()
+            draw(run).savefig(png, format="png")
+            drawn.append(png.getvalue())
+            progress.step("drawing")
+    return drawn
 
 
-def page_text(run: Run, picture: bytes) -> str:
-    """The HTML page of ``run`` around the PNG ``picture``."""
-    from .figures import table  # noqa: PLC0415
+def write_report(run: Run, output: Path) -> list[Path]:
+    """Writes the page, and its pictures beside it if ``output`` is a directory; returns what was written. OSError if that fails."""
+    drawn = pictures(run)
+    text = page_text(run, drawn)
+    if output.suffix == ".html" and not output.is_dir():
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+        return [output]
+    output.mkdir(parents=True, exist_ok=True)
+    written = []
+    for (name, _), png in zip(_PICTURES, drawn, strict=True):
+        (output / name).write_bytes(png)
+        written.append(output / name)
+    (output / "report.html").write_text(text, encoding="utf-8")
+    return [*written, output / "report.html"]
+
+
+def page_text(run: Run, drawn: Sequence[bytes]) -> str:
+    """The HTML page of ``run`` around its pictures."""
+    from .figures import clocks_table, table  # noqa: PLC0415
+    from .page import document, picture  # noqa: PLC0415
+    from .page import table as html_table  # noqa: PLC0415
 
     summary = run.summary
     tables = [
         _stated_figures(summary.figures),
-        _table("Computed from the samples", ("what", "value"), table(run)),
+        html_table("Computed from the samples", ("what", "value"), table(run)),
+        html_table("All clocks of this run", ("clock", "median", "IQR", "99 % of |error|", "largest"), clocks_table(run)),
+        _events(summary.events),
     ]
-    tables.append(_events(summary.events))
-    return _PAGE.format(
-        title=escape(summary.title),
-        conditions=" · ".join(escape(line) for line in summary.conditions),
-        verdict=_verdict(run),
-        alternative=escape(_PICTURE_TEXT),
-        picture=base64.b64encode(picture).decode("ascii"),
-        tables="\n".join(table for table in tables if table),
-        warm_up=f"{summary.warm_up_s:g}",
-        source=escape(run.source.name or str(run.source)),
-    )
+    shown = [picture(png, words) for (_, words), png in zip(_PICTURES, drawn, strict=True)]
+    conditions = " · ".join(escape(line) for line in summary.conditions)
+    body = [f'<p class="conditions">{conditions}</p>', _verdict(run), shown[0], '<div class="tables">', *tables, "</div>", *shown[1:]]
+    return document(summary.title, body, _footer(run))
+
+
+def _footer(run: Run) -> str:
+    from .scales import time_text  # noqa: PLC0415
+    from .wander import lines_of  # noqa: PLC0415
+
+    lines = lines_of(run)
+    step = time_text(lines[0].grid.step_s) if lines else "too few samples"
+    return _FOOTER.format(warm_up=f"{run.summary.warm_up_s:g}", step=step, source=escape(run.source.name or str(run.source)))
 
 
 def _verdict(run: Run) -> str:
@@ -116,8 +118,10 @@ def _verdict(run: Run) -> str:
 
 
 def _stated_figures(figures: Sequence[Figure]) -> str:
+    from .page import table  # noqa: PLC0415
+
     rows = [(f.name, _quantity(f.value, f.unit), _quantity(f.goal, f.unit), _met(f.met)) for f in figures]
-    return _table("Figures and goals", ("what", "measured", "goal", ""), rows)
+    return table("Figures and goals", ("what", "measured", "goal", ""), rows)
 
 
 def _quantity(value: float | str | None, unit: str) -> str:
@@ -137,52 +141,53 @@ def _met(met: bool | None) -> str:
 
 
 def _events(events: Sequence[Event]) -> str:
+    from .page import table  # noqa: PLC0415
+
     rows = [(f"{e.t_s:g} s", f"{e.duration_s:g} s" if e.duration_s else "", e.text) for e in events]
-    return _table("Events", ("at", "for", "what"), rows)
-
-
-def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    body = "\n".join("<tr>" + "".join(_cell(text, place) for place, text in enumerate(row)) + "</tr>" for row in rows)
-    if not body:
-        return ""
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    return f"<section><h2>{escape(title)}</h2>\n<table>\n<tr>{head}</tr>\n{body}\n</table></section>"
-
-
-def _cell(text: str, place: int) -> str:
-    kind = "missed" if text.startswith("✗") else "met" if text.startswith("✓") else "number" if place == 1 else ""
-    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
+    return table("Events", ("at", "for", "what"), rows)
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.report",
-        description="Draw a recorded run: report.png and a self-contained report.html.",
-        epilog="example: ffclock replay trace.csv --output replay.csv && python -m ffclock.report replay.csv -o out",
+        description="Draw a trace or a run as a page with pictures that loads nothing.",
+        epilog="example: ffclock sim run lan-16 --series lan.csv && python -m ffclock.report lan.csv -o lan.html",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="directory with samples.csv, or a CSV file of samples or of a replay")
-    parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to put the report (default: here)")
-    parser.add_argument("--title", help="heading, instead of the one in summary.json")
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="a trace, a replay, a simulated run, samples as CSV, or a directory with samples.csv"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path(), metavar="FILE", help="the page, if it ends in .html, or a directory (default: here)"
+    )
+    parser.add_argument("--title", help="heading, instead of the run's own")
+    parser.add_argument("--clock", default="", metavar="NAME", help="which clock of a simulated run is looked at in detail")
+    parser.add_argument("--estimator", default="", metavar="NAME", help="the algorithm that replays a trace: classic or learned")
+    parser.add_argument(
+        "--ffclock", type=Path, metavar="PATH", help="the command that replays traces (default: $FFCLOCK, the PATH, this checkout)"
+    )
+    parser.add_argument("--json", action="store_true", help="name what was written as JSON")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns 0, or 2 with one message on standard error if the input or the output directory is unusable."""
+    """Runs the command; returns 0, or 2 with one message on standard error if the input or the output is unusable."""
     options = _arguments(arguments)
     try:
-        from .runs import RunError, read_run  # noqa: PLC0415
+        from .inputs import Wishes, read_input  # noqa: PLC0415
+        from .program import ProgramError  # noqa: PLC0415
+        from .tables import RunError  # noqa: PLC0415
     except ModuleNotFoundError as error:
         print(f"ffclock.report: {_MISSING.format(name=error.name)}", file=sys.stderr)
         return 2
     try:
-        run = read_run(options.run)
+        run = read_input(options.run, Wishes(options.clock, options.estimator, options.ffclock))
         if options.title:
             run = replace(run, summary=replace(run.summary, title=options.title))
-        for path in write_report(run, options.output):
-            print(path)
-    except (RunError, OSError) as error:
+        written = [str(path) for path in write_report(run, options.output)]
+    except (RunError, ProgramError, OSError) as error:
         print(f"ffclock.report: {error}", file=sys.stderr)
         return 2
+    print(json.dumps({"written": written}) if options.json else "\n".join(written))
     return 0
 
 

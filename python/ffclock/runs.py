@@ -15,18 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Texts = npt.NDArray[np.str_]
+from .tables import Counts, Flags, Floats, RunError, Table, Texts
 
 SYNCHRONISED = "synchronised"
-
-
-class RunError(ValueError):
-    """The input is not a run: the message says which file, where, and what was expected."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +39,8 @@ class Samples:
     """Seconds per tick of the counter."""
     rate_error_ppm: Floats | None = None
     """Clock's rate minus the true rate [ppm]."""
+    counter_s: Floats | None = None
+    """The raw counter at its mean rate over the run, minus the true time, or minus the clock where no truth is known [s]."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +59,8 @@ class Exchanges:
     """True delay from the server [s]."""
     used: Flags | None = None
     """Whether the exchange entered the estimate."""
+    offset_s: Floats | None = None
+    """Clock minus server in the middle of the exchange, as if both ways took equally long [s]."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +108,10 @@ class Run:
     summary: Summary
     exchanges: Exchanges | None = None
     source: Path = field(default_factory=Path)
+    clock: str = ""
+    """Which clock the samples are of, where the run had several."""
+    others: Mapping[str, Samples] = field(default_factory=dict)
+    """The other clocks of the same run by name."""
 
 
 def read_run(path: Path) -> Run:
@@ -120,7 +120,7 @@ def read_run(path: Path) -> Run:
         raise RunError(f"{path}: no such file or directory")
     if path.is_dir():
         return _read_directory(path)
-    table = _Table.read(path)
+    table = Table.read(path)
     if "counter" in table.columns and "utc_ns" in table.columns:
         return _replay(table)
     return Run(_samples(table), Summary(title=path.stem), source=path)
@@ -131,82 +131,11 @@ def _read_directory(directory: Path) -> Run:
     if not samples.is_file():
         raise RunError(f"{directory}: has no samples.csv")
     return Run(
-        samples=_samples(_Table.read(samples)),
-        exchanges=_exchanges(_Table.read(exchanges, may_be_empty=True)) if exchanges.is_file() else None,
+        samples=_samples(Table.read(samples)),
+        exchanges=_exchanges(Table.read(exchanges, may_be_empty=True)) if exchanges.is_file() else None,
         summary=read_summary(summary) if summary.is_file() else Summary(title=directory.resolve().name),
         source=directory,
     )
-
-
-class _Table:
-    """A CSV file as text columns; numbers are parsed on demand so that a bad cell can be named."""
-
-    def __init__(self, path: Path, frame: pl.DataFrame) -> None:
-        self.path = path
-        self.columns = frame.columns
-        self._frame = frame
-
-    @classmethod
-    def read(cls, path: Path, *, may_be_empty: bool = False) -> _Table:
-        try:
-            frame = pl.read_csv(path, infer_schema=False, comment_prefix="#")
-        except pl.exceptions.NoDataError:
-            raise RunError(f"{path}: empty; a header line with column names is needed") from None
-        except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-            raise RunError(f"{path}: cannot be read as CSV: {str(error).splitlines()[0]}") from error
-        frame = frame.rename({name: name.strip() for name in frame.columns})
-        if frame.height == 0 and not may_be_empty:
-            raise RunError(f"{path}: has a header but no rows")
-        return cls(path, frame)
-
-    def texts(self, name: str) -> Texts | None:
-        if name not in self.columns:
-            return None
-        return self._frame[name].fill_null("").str.strip_chars().to_numpy().astype(np.str_)
-
-    def _cast(self, name: str, kind: type[pl.DataType], meaning: str) -> pl.Series | None:
-        if name not in self.columns:
-            return None
-        text = self._frame[name].str.strip_chars()
-        text = text.set(text == "", None)
-        values = text.cast(kind, strict=False)
-        bad = (values.is_null() & text.is_not_null()).arg_true()
-        if len(bad):
-            row = int(bad[0])
-            # Line 1 is the header. Comment lines are not counted: the data row says enough to find it.
-            raise RunError(f"{self.path}: line {row + 2}, column {name}: {text[row]!r} is not {meaning}")
-        return values
-
-    def floats(self, name: str) -> Floats | None:
-        values = self._cast(name, pl.Float64, "a number")
-        return None if values is None else values.fill_null(float("nan")).to_numpy().astype(np.float64)
-
-    def flags(self, name: str) -> Flags | None:
-        texts = self.texts(name)
-        if texts is None:
-            return None
-        lowered = np.char.lower(texts)
-        known = np.isin(lowered, ["true", "false", "1", "0", "yes", "no", ""])
-        if not known.all():
-            row = int(np.argmin(known))
-            raise RunError(f"{self.path}: line {row + 2}, column {name}: {str(texts[row])!r} is neither true nor false")
-        return np.isin(lowered, ["true", "1", "yes"])
-
-    def times(self, name: str) -> Floats:
-        times = self.floats(name)
-        if times is None:
-            raise RunError(f"{self.path}: has no column {name}; its columns are {', '.join(self.columns)}")
-        if not np.isfinite(times).all():
-            row = int(np.argmin(np.isfinite(times)))
-            raise RunError(f"{self.path}: line {row + 2}, column {name}: every row needs a time")
-        return times
-
-    def seconds_since_first(self, name: str) -> Floats:
-        """From integer nanoseconds; subtracted as integers, because a float of today's date has steps of 256 ns."""
-        nanos = self._cast(name, pl.Int64, "a whole number of nanoseconds")
-        if nanos is None or nanos.null_count():
-            raise RunError(f"{self.path}: column {name} must be given in every row")
-        return np.asarray((nanos - nanos[0]).to_numpy() / 1e9, dtype=np.float64)
 
 
 def status_word(text: str) -> str:
@@ -215,7 +144,7 @@ def status_word(text: str) -> str:
     return "-".join(spaced.lower().replace("_", " ").replace("-", " ").split())
 
 
-def _statuses(table: _Table) -> Texts | None:
+def _statuses(table: Table) -> Texts | None:
     texts = table.texts("status")
     if texts is None:
         return None
@@ -223,7 +152,7 @@ def _statuses(table: _Table) -> Texts | None:
     return np.array([words[text] for text in texts.tolist()], dtype=np.str_)
 
 
-def _samples(table: _Table) -> Samples:
+def _samples(table: Table) -> Samples:
     return Samples(
         t_s=table.times("t_s"),
         error_s=table.floats("error_s"),
@@ -235,7 +164,7 @@ def _samples(table: _Table) -> Samples:
     )
 
 
-def _exchanges(table: _Table) -> Exchanges:
+def _exchanges(table: Table) -> Exchanges:
     return Exchanges(
         t_s=table.times("t_s"),
         round_trip_s=table.floats("round_trip_s"),
@@ -246,21 +175,46 @@ def _exchanges(table: _Table) -> Exchanges:
     )
 
 
-def _replay(table: _Table) -> Run:
+def _replay(table: Table) -> Run:
     t_s = table.seconds_since_first("utc_ns")
+    errors = table.floats("error_s")
     samples = Samples(
         t_s=t_s,
-        error_s=table.floats("error_s"),
+        error_s=errors,
         bound_s=table.floats("bound_s"),
         uncertainty_s=table.floats("uncertainty_s"),
         status=_statuses(table),
         period_s=table.floats("period_s"),
         rate_error_ppm=table.floats("rate_error_ppm"),
+        counter_s=counter_against(t_s - np.nan_to_num(errors) if errors is not None else t_s, table.counts("counter")),
     )
     round_trips, floors = table.floats("round_trip_s"), table.floats("floor_s")
     seen = round_trips is not None or floors is not None
     exchanges = Exchanges(t_s=t_s, round_trip_s=round_trips, floor_s=floors) if seen else None
     return Run(samples, Summary(title=f"Replay of {table.path.name}"), exchanges, source=table.path)
+
+
+def read_exchanges(path: Path) -> Exchanges:
+    """Reads what ``ffclock replay --exchanges`` wrote; times are seconds since the first of its rows."""
+    table = Table.read(path, may_be_empty=True)
+    return Exchanges(
+        t_s=table.seconds_since_first("utc_ns"),
+        round_trip_s=table.floats("round_trip_s"),
+        floor_s=table.floats("floor_s"),
+        forward_s=table.floats("forward_s"),
+        backward_s=table.floats("backward_s"),
+        used=table.flags("used"),
+        offset_s=table.floats("offset_s"),
+    )
+
+
+def counter_against(t_s: Floats, counts: Counts | None) -> Floats | None:
+    """The counter at its mean rate minus the time ``t_s`` [s]; None without a counter that went on."""
+    if counts is None or t_s.size < 3 or counts[-1] == counts[0] or not np.isfinite(t_s).all():
+        return None
+    ticks = (counts - counts[0]).astype(np.float64)
+    # The mean rate between the ends: what is left is what the oscillator did in between.
+    return np.asarray(ticks * ((t_s[-1] - t_s[0]) / ticks[-1]) - (t_s - t_s[0]), dtype=np.float64)
 
 
 def read_summary(path: Path) -> Summary:

@@ -17,7 +17,8 @@ from ffclock import plots
 from ffclock.figures import connected, containment, spread, table
 from ffclock.marks import BINS, View, thinned
 from ffclock.report import main
-from ffclock.runs import Event, Run, RunError, Samples, Summary, read_run, status_word
+from ffclock.runs import Event, Run, Samples, Summary, read_run, status_word
+from ffclock.tables import RunError
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -103,12 +104,13 @@ def test_a_single_broken_bound_is_never_rounded_away() -> None:
 def test_command_writes_picture_and_page(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "a" / "b"
     assert main([str(demo), "-o", str(out)]) == 0
-    assert capsys.readouterr().out.split() == [str(out / "report.png"), str(out / "report.html")]
-    picture = (out / "report.png").read_bytes()
-    assert picture.startswith(PNG_SIGNATURE)
+    names = ["report.png", "report-delays.png", "report-stability.png"]
+    assert capsys.readouterr().out.split() == [str(out / name) for name in (*names, "report.html")]
+    pictures = [(out / name).read_bytes() for name in names]
+    assert all(picture.startswith(PNG_SIGNATURE) for picture in pictures)
     text = (out / "report.html").read_text(encoding="utf-8")
     page = Page(text)
-    assert [base64.b64decode(source.removeprefix("data:image/png;base64,")) for source in page.sources] == [picture]
+    assert [base64.b64decode(source.removeprefix("data:image/png;base64,")) for source in page.sources] == pictures
     assert not page.tags & {"script", "link", "iframe", "object"}
     assert "Demo &lt;veth&gt; &amp; more" in text
     assert "stayed inside the bound in all 9000 samples" in text

@@ -6,6 +6,7 @@
 
 mod ablation;
 mod control;
+mod csv_file;
 mod demo;
 mod elapsed;
 mod failure;
@@ -16,6 +17,7 @@ mod output;
 mod page;
 mod reload;
 mod replay;
+mod report;
 mod sim;
 mod sources;
 mod stamp;
@@ -99,6 +101,8 @@ pub(crate) enum Public {
     Reload(reload::Args),
     /// Run the estimator over a recorded trace
     Replay(replay::Args),
+    /// Draw a page that shows how well a clock did
+    Report(report::Args),
     /// Run clocks in simulated worlds, with the truth known
     Sim(sim::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
@@ -142,6 +146,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
             Public::Replay(args) => replay::run(global, args),
+            Public::Report(args) => report::run(global, args),
             Public::Sim(args) => sim::run(global, args),
             Public::Demo(args) => demo::run(global, args),
         },

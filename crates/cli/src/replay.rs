@@ -6,6 +6,7 @@
 //! Error is clock minus truth: positive when our clock is ahead. Memory does not grow with the trace.
 
 mod distribution;
+mod exchanges;
 mod frequency;
 mod progress;
 mod report;
@@ -17,6 +18,7 @@ mod track;
 use crate::ablation::Ablation;
 use crate::failure::Failure;
 use crate::{Global, output};
+use exchanges::Exchanges;
 use ffclock_estimator::{Chosen, Configs, Estimator};
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
@@ -50,6 +52,9 @@ pub(crate) struct Args {
     /// Write the clock after each exchange as CSV
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write each exchange as CSV: round trip, floor, offset and, where known, the true delays
+    #[arg(long, value_name = "FILE")]
+    exchanges: Option<PathBuf>,
     /// Replay this server, by the name in the trace or its number from 0, instead of the first
     #[arg(long, value_name = "SERVER")]
     server: Option<String>,
@@ -137,6 +142,7 @@ struct Replay<'a> {
     configs: Configs,
     selection: Selection,
     output: Option<Rows>,
+    exchanges: Option<Exchanges>,
     progress: Progress,
     trouble: Trouble,
 }
@@ -162,12 +168,16 @@ impl Trouble {
 
 impl<'a> Replay<'a> {
     fn new(args: &'a Args, reader: TraceReader, configs: Configs) -> Result<Self, Failure> {
-        if args.output.as_deref().is_some_and(|output| is_same_file(output, &args.file)) {
-            return Err(Failure::usage("--output would overwrite the trace"));
+        for (option, path) in [("--output", &args.output), ("--exchanges", &args.exchanges)] {
+            if path.as_deref().is_some_and(|path| is_same_file(path, &args.file)) {
+                return Err(Failure::usage(format!("{option} would overwrite the trace")));
+            }
         }
         let output = args.output.as_deref().map(Rows::create).transpose()?;
+        let exchanges = args.exchanges.as_deref().map(Exchanges::create).transpose()?;
         let selection = Selection::new(args.server.clone());
-        Ok(Replay { args, reader, configs, selection, output, progress: Progress::new(), trouble: Trouble::default() })
+        let (progress, trouble) = (Progress::new(), Trouble::default());
+        Ok(Replay { args, reader, configs, selection, output, exchanges, progress, trouble })
     }
 
     /// The next row of the chosen server; `None` at the end.
@@ -190,6 +200,9 @@ impl<'a> Replay<'a> {
     /// Feeds one row to the track, and what came of it to the output.
     fn feed(&mut self, track: &mut Track, row: &TraceRow) -> Result<(), Failure> {
         let step = track.feed(row);
+        if let Some(exchanges) = &mut self.exchanges {
+            exchanges.write(row, track, step.as_ref())?;
+        }
         let (Some(output), Some(step)) = (&mut self.output, step) else { return Ok(()) };
         output.write(&step, track.floor().unwrap_or_default())
     }
@@ -202,7 +215,8 @@ impl<'a> Replay<'a> {
                 Chosen::Classic(classic) => classic,
                 Chosen::Learned(learned) => learned,
             };
-        let steps = if self.output.is_some() { Steps::All } else { Steps::None };
+        let written = self.output.is_some() || self.exchanges.is_some();
+        let steps = if written { Steps::All } else { Steps::None };
         let mut track = Track::new(estimator, self.args.from, steps);
         for row in first {
             self.feed(&mut track, &row)?;
@@ -212,6 +226,9 @@ impl<'a> Replay<'a> {
         }
         if let Some(output) = self.output.take() {
             output.finish()?;
+        }
+        if let Some(exchanges) = self.exchanges.take() {
+            exchanges.finish()?;
         }
         let rows_per_second = self.progress.rows() as f64 / begun.elapsed().as_secs_f64();
         let run = report::Run { nominal, bad_rows: self.trouble.bad_rows, told: self.trouble.told, rows_per_second };

@@ -3,8 +3,10 @@
 //! Runs scenarios in virtual time and says how each clock did against the truth, and whether the checks of the scenario hold. The
 //! models are in `ffclock_sim`; this is the way in and out.
 
+mod happenings;
 mod list;
 mod once;
+mod series;
 mod sweep;
 mod table;
 #[cfg(test)]
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
   $ ffclock sim list
   $ ffclock sim run lan-16 --seed 3
   $ ffclock sim run lan-16 --trace lan.trace && ffclock replay lan.trace
+  $ ffclock sim run lan-16 --series lan.csv && ffclock report lan.csv -o lan.html
   $ ffclock sim sweep route-forward --seeds 1..100 --jobs 2
 
 A scenario is a short TOML file; docs/sim.md describes what it may say. Errors are clock minus true time, read between exchanges.")]

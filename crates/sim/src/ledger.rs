@@ -71,6 +71,11 @@ impl Ledger {
         Ledger { name: name.to_owned(), bias: asymmetry.as_seconds() / 2.0, windows, past: VecDeque::new() }
     }
 
+    /// Whose account it is.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Takes down one reading.
     pub(crate) fn note(&mut self, look: Look, read: Option<Read>) {
         let bias = self.bias;

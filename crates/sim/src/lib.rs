@@ -33,4 +33,4 @@ pub use oscillator::Oscillator;
 pub use random::Random;
 pub use result::{ClockResult, RunResult, WindowResult};
 pub use scenario::{Scenario, ScenarioError};
-pub use world::{RowSink, Run};
+pub use world::{Cast, RowSink, Run, Sample, SampleSink, Sinks};

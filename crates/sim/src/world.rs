@@ -4,7 +4,7 @@
 //! [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called again at the deadline it names.
 
 use crate::agenda::Agenda;
-use crate::clock::{self, Clock};
+use crate::clock::{self, Claims, Clock};
 use crate::counter::SimulatedCounter;
 use crate::host::Host;
 use crate::ledger::{Ledger, Look};
@@ -17,7 +17,7 @@ use crate::server::{Server, label};
 use ffclock_estimator::LearnedConfig;
 use ffclock_source::{Event as SourceEvent, Nonce, Source, SourceConfig, Ticket};
 use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
-use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
+use ffclock_units::{ClockError, Counter, CounterEpoch, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
 
 /// Every world begins at 2026-12-31 00:00:00 UTC: a leap second may come after a day.
 const BEGIN_TAI_S: i64 = 1_798_675_200 + 37;
@@ -28,6 +28,42 @@ type Bytes = [u8; ffclock_wire::HEADER_BYTES];
 
 /// Takes the rows of a trace as they come.
 pub type RowSink<'a> = &'a mut dyn FnMut(&TraceRow);
+
+/// What one clock showed when the clocks were read.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// The name of the clock.
+    pub clock: &'a str,
+    /// Since the world began.
+    pub at: Span,
+    /// The counter at that time.
+    pub counter: Counter,
+    /// Clock minus true time.
+    pub error: ClockError,
+    /// What the clock said of its errors.
+    pub claims: Option<Claims>,
+}
+
+/// Takes what the clocks showed as they are read.
+pub type SampleSink<'a> = &'a mut dyn FnMut(&Sample<'_>);
+
+/// Where a run leaves what it lives through.
+#[derive(Default)]
+pub struct Sinks<'a> {
+    /// The rows of a trace.
+    pub rows: Option<RowSink<'a>>,
+    /// The readings of the clocks.
+    pub samples: Option<SampleSink<'a>>,
+}
+
+/// Who takes part in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Cast<'a> {
+    /// Some of the clocks of [`CLOCKS`](crate::CLOCKS).
+    pub clocks: &'a [&'a str],
+    /// The options of the learned estimator, to measure what its parts are worth.
+    pub learned: &'a LearnedConfig,
+}
 
 /// What happens.
 enum Happening {
@@ -65,7 +101,7 @@ struct World<'a> {
     sent: Option<(Counter, Span)>,
     sequence: u64,
     exchanges: u64,
-    sink: Option<RowSink<'a>>,
+    sinks: Sinks<'a>,
 }
 
 /// One run to be made.
@@ -82,21 +118,19 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// Lives through the scenario with all clocks; hands each row of the trace to `sink`.
     pub fn execute<'b>(&'b self, sink: Option<RowSink<'b>>) -> RunResult {
-        self.execute_learned(&LearnedConfig::default(), sink)
-    }
-
-    /// The same with these options of the learned estimator, to measure what its parts are worth.
-    pub fn execute_learned<'b>(&'b self, learned: &LearnedConfig, sink: Option<RowSink<'b>>) -> RunResult {
-        self.run(&clock::NAMES, learned, sink)
+        self.execute_with(&clock::NAMES, sink)
     }
 
     /// The same with some of the clocks of [`NAMES`](crate::CLOCKS).
     pub fn execute_with<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
-        self.run(clocks, &LearnedConfig::default(), sink)
+        let cast = Cast { clocks, learned: &LearnedConfig::default() };
+        self.execute_as(&cast, Sinks { rows: sink, samples: None })
     }
 
-    fn run<'b>(&'b self, clocks: &[&str], learned: &LearnedConfig, sink: Option<RowSink<'b>>) -> RunResult {
-        let mut world = World::new(self.scenario, self.seed, sink);
+    /// The same with this cast, and with every reading handed out, too.
+    pub fn execute_as<'b>(&'b self, cast: &Cast<'_>, sinks: Sinks<'b>) -> RunResult {
+        let Cast { clocks, learned } = *cast;
+        let mut world = World::new(self.scenario, self.seed, sinks);
         let asymmetry = world.path.asymmetry() + world.host.asymmetry();
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
@@ -145,7 +179,7 @@ fn mono(now: Span) -> Moment<Mono> {
 }
 
 impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario, seed: u64, sink: Option<RowSink<'a>>) -> Self {
+    fn new(scenario: &'a Scenario, seed: u64, sinks: Sinks<'a>) -> Self {
         let kind = scenario.counter;
         let config = SourceConfig { poll: scenario.poll.0, burst_count: scenario.burst, ..SourceConfig::default() };
         let pivot = label(LeapTable::built_in().utc_from_tai(begin()));
@@ -166,7 +200,7 @@ impl<'a> World<'a> {
             sequence: 0,
             exchanges: 0,
             scenario,
-            sink,
+            sinks,
         }
     }
 
@@ -277,7 +311,7 @@ impl<'a> World<'a> {
 
     fn record(&mut self, row: TraceRow) {
         self.sequence += 1;
-        if let Some(sink) = &mut self.sink {
+        if let Some(sink) = &mut self.sinks.rows {
             sink(&row);
         }
     }
@@ -303,6 +337,10 @@ impl<'a> World<'a> {
         let look = Look { at: now, truth: begin() + now, counter };
         for judged in &mut self.clocks {
             let read = judged.clock.read(counter);
+            if let (Some(sink), Some(read)) = (&mut self.sinks.samples, read) {
+                let error = ClockError::new(read.time - look.truth);
+                sink(&Sample { clock: judged.ledger.name(), at: now, counter, error, claims: read.claims });
+            }
             judged.ledger.note(look, read);
         }
         self.plan_reading(now);

@@ -1,53 +1,41 @@
 //! The clock after each exchange, as CSV.
 
 use super::track::{Step, bound_at, time_at, uncertainty_at};
+use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
 use ffclock_trace::decimal::write_seconds;
 use ffclock_units::{Bound, LeapTable, Span, Status};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
 /// The columns. Until the next row the clock is `utc_ns` + (N - `counter`) * `period_s`.
 const HEADER: &str = "seq,counter,utc_ns,period_s,uncertainty_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
 
 /// Writes a row for each exchange that was not rejected.
 pub(super) struct Rows {
-    path: PathBuf,
-    output: BufWriter<File>,
+    file: CsvFile,
     leaps: LeapTable,
 }
 
 impl Rows {
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        let file =
-            File::create(path).map_err(|error| Failure::from(format!("cannot write {}: {error}", path.display())))?;
-        let mut rows = Rows {
-            path: path.to_owned(),
-            output: BufWriter::with_capacity(1 << 18, file),
-            leaps: LeapTable::built_in(),
-        };
-        writeln!(rows.output, "{HEADER}").map_err(|error| rows.failure(&error))?;
-        Ok(rows)
+        Ok(Rows { file: CsvFile::create(path, HEADER)?, leaps: LeapTable::built_in() })
     }
 
     /// Writes the clock after one exchange; `floor` is the smallest round trip of the path.
     pub(super) fn write(&mut self, step: &Step, floor: Span) -> Result<(), Failure> {
-        write_step(&mut self.output, &self.leaps, (step, floor)).map_err(|error| self.failure(&error))
+        let leaps = &self.leaps;
+        self.file.write(|output| write_step(output, leaps, (step, floor)))
     }
 
     /// Hands the last rows to the system.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
-        self.output.flush().map_err(|error| self.failure(&error))
-    }
-
-    fn failure(&self, error: &io::Error) -> Failure {
-        Failure::from(format!("cannot write {}: {error}", self.path.display()))
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.file.finish()
     }
 }
 
-fn write_step(output: &mut impl Write, leaps: &LeapTable, (step, floor): (&Step, Span)) -> io::Result<()> {
+fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, Span)) -> io::Result<()> {
     let Step { estimate, counter, .. } = step;
     let utc = leaps.utc_from_tai(time_at(estimate, *counter)).since_origin().as_nanos();
     let period = estimate.period.as_seconds();

@@ -175,6 +175,25 @@ fn a_trace_that_tells_nothing_says_what_is_missing() {
     assert!(replay(HEADER, &[]).unwrap_err().message.contains("no rows"));
 }
 
+/// With known delays of 150 us and less than 9 us of noise each way, everything in the list of exchanges can be reckoned by hand.
+#[test]
+fn the_exchanges_are_what_the_estimator_had_to_go_by() {
+    let path = std::env::temp_dir().join(format!("ffclock-exchanges-{}.csv", std::process::id()));
+    replay(&QUIET.trace(), &["--exchanges", path.to_str().unwrap()]).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let rows: Vec<Vec<f64>> =
+        text.lines().skip(1).map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
+    assert_eq!(rows.len(), 600);
+    for row in rows.iter().skip(100) {
+        let [_, _, round_trip, floor, offset, forward, backward, used] = row[..] else { panic!("{row:?}") };
+        assert!((round_trip - forward - backward).abs() < 1e-8, "{row:?}");
+        assert!((150e-6..158.1e-6).contains(&forward) && (150e-6..158.1e-6).contains(&backward), "{row:?}");
+        assert!((299.9e-6..301e-6).contains(&floor) && offset.abs() < 10e-6, "{row:?}");
+        assert_eq!(used, 1.0);
+    }
+}
+
 /// Between two rows of the output the clock is utc_ns + (N - counter) * period_s; at the next reply it has the error that is told.
 #[test]
 fn the_output_is_the_clock_that_a_reader_would_have_seen() {

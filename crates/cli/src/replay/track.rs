@@ -230,6 +230,11 @@ impl Track {
         Some((estimate?, self.last_counter))
     }
 
+    /// The clock as published after the last exchange, where steps are wanted.
+    pub(super) fn published(&self) -> Option<&Estimate> {
+        self.published.as_ref()
+    }
+
     /// The smallest round trip of the present path; `None` before there is a clock.
     pub(super) fn floor(&self) -> Option<Span> {
         self.published.map(|_| self.estimator.summary().floor)

@@ -1,10 +1,10 @@
 //! `ffclock sim run`.
 
+use super::series::Series;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
-use ffclock_estimator::LearnedConfig;
-use ffclock_sim::{Run, RunResult};
+use ffclock_sim::{CLOCKS, Cast, Run, RunResult, Sample, SampleSink, Sinks};
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -21,6 +21,9 @@ pub(super) struct Args {
     /// which alone keeps every bit
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
     #[command(flatten)]
     ablation: Ablation,
 }
@@ -29,11 +32,18 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let learned = args.ablation.learned()?;
-    let life = Life { run, learned: &learned };
+    let life = Life { run, cast: Cast { clocks: &CLOCKS, learned: &learned } };
+    let trace = args.trace.as_deref();
+    let mut series = args.series.as_deref().map(|path| Series::create(path, &life.run, trace)).transpose()?;
+    let mut note = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
+    let samples: SampleSink = &mut note;
     let result = match &args.trace {
-        Some(path) => life.traced(path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
-        None => life.run.execute_learned(life.learned, None),
+        Some(path) => {
+            life.traced(path, samples).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?
+        }
+        None => life.run.execute_as(&life.cast, Sinks { rows: None, samples: Some(samples) }),
     };
+    series.map_or(Ok(()), Series::finish)?;
     if global.json {
         output::json(&result)?;
     } else {
@@ -56,31 +66,32 @@ impl<F: FnMut(&TraceRow) -> io::Result<()>> Keeping<F> {
     }
 }
 
-/// A run, and the learned estimator in it.
+/// A run, and who takes part in it.
 struct Life<'a> {
     run: Run<'a>,
-    learned: &'a LearnedConfig,
+    cast: Cast<'a>,
 }
 
 impl Life<'_> {
-    fn traced(&self, path: &Path) -> io::Result<RunResult> {
+    fn traced(&self, path: &Path, samples: SampleSink) -> io::Result<RunResult> {
         let header = self.run.trace_header();
         if path.extension().is_some_and(|extension| extension == "csv") {
             let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &header)?;
-            let result = self.keep(|row| writer.append(row))?;
+            let result = self.keep(samples, |row| writer.append(row))?;
             writer.flush()?;
             Ok(result)
         } else {
             let mut recorder = Recorder::create(path, &header)?;
-            let result = self.keep(|row| recorder.append(row))?;
+            let result = self.keep(samples, |row| recorder.append(row))?;
             recorder.sync()?;
             Ok(result)
         }
     }
 
-    fn keep(&self, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
+    fn keep(&self, samples: SampleSink, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
         let mut keeping = Keeping { append, outcome: Ok(()) };
-        let result = self.run.execute_learned(self.learned, Some(&mut |row: &TraceRow| keeping.take(row)));
+        let mut take = |row: &TraceRow| keeping.take(row);
+        let result = self.run.execute_as(&self.cast, Sinks { rows: Some(&mut take), samples: Some(samples) });
         keeping.outcome.map(|()| result)
     }
 }

@@ -36,3 +36,26 @@ fn a_run_leaves_a_trace_that_is_not_overwritten() {
     assert_eq!(second.unwrap_err().code, Failure::FAILED);
     assert!((225..240).contains(&rows), "{rows}");
 }
+
+#[test]
+fn a_series_says_what_happened_and_has_every_clock_at_every_reading() {
+    let directory = std::env::temp_dir().join(format!("ffclock-series-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (file, series) = (directory.join("cut.toml"), directory.join("cut.csv"));
+    let text = "extends = \"lan-16\"\nabout = \"x\"\nduration = \"1 h\"\nfrom = \"0 s\"\n\
+                [path]\noutage = [{ at = \"20 min\", until = \"30 min\" }]";
+    std::fs::write(&file, text).unwrap();
+    let outcome = sim(&["run", file.to_str().unwrap(), "--series", series.to_str().unwrap(), "--json"]);
+    let text = std::fs::read_to_string(&series).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert_eq!(outcome, Ok(()));
+    assert!(text.contains("# scenario=cut\n") && text.contains("# event=1200,1800,server cut off\n"), "{text:.200}");
+    let rows: Vec<Vec<&str>> =
+        text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(',').collect()).collect();
+    assert!(rows.iter().all(|row| row.len() == 7));
+    let of = |clock: &str| rows.iter().filter(|row| row[1] == clock).count();
+    assert!(of("classic") > 800, "{}", of("classic"));
+    assert!(ffclock_sim::CLOCKS.iter().all(|clock| of(clock).abs_diff(of("classic")) < 5));
+    let claims = rows.iter().filter(|row| row[1] == "learned").all(|row| row[3].parse::<f64>().unwrap() > 0.0);
+    assert!(claims, "a feed-forward clock has a bound at every reading");
+}

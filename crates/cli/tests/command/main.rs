@@ -5,5 +5,6 @@ mod asking;
 mod common;
 mod control_document;
 mod reading;
+mod report;
 mod terminal;
 mod usage;

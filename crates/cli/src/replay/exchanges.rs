@@ -1,0 +1,69 @@
+//! The exchanges themselves, as CSV: what the estimator had to go by.
+
+use super::track::{Step, Track};
+use crate::csv_file::CsvFile;
+use crate::failure::Failure;
+use ffclock_estimator::Verdict;
+use ffclock_trace::TraceRow;
+use ffclock_trace::decimal::write_seconds;
+use ffclock_units::{Estimate, Exchange, LeapTable, Span};
+use std::path::Path;
+
+const HEADER: &str = "seq,utc_ns,round_trip_s,floor_s,offset_s,forward_s,backward_s,used";
+
+/// Writes a row for each exchange, whether the estimator used it or not, as soon as there is a clock.
+pub(super) struct Exchanges {
+    file: CsvFile,
+    leaps: LeapTable,
+}
+
+impl Exchanges {
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        Ok(Exchanges { file: CsvFile::create(path, HEADER)?, leaps: LeapTable::built_in() })
+    }
+
+    /// Writes one exchange, judged by the clock right after it.
+    pub(super) fn write(&mut self, row: &TraceRow, track: &Track, step: Option<&Step>) -> Result<(), Failure> {
+        let (Some(exchange), Some(estimate)) = (&row.exchange, track.published()) else { return Ok(()) };
+        let leaps = &self.leaps;
+        let floor = track.floor().unwrap_or_default();
+        self.file.write(|output| {
+            let utc = leaps.utc_from_tai(exchange.server_out).since_origin().as_nanos();
+            write!(output, "{},{utc}", row.sequence)?;
+            for span in [round_trip(exchange, estimate), floor, offset(exchange, estimate)] {
+                output.write_all(b",")?;
+                write_seconds(output, span)?;
+            }
+            for delay in true_delays(row, exchange) {
+                output.write_all(b",")?;
+                delay.map_or(Ok(()), |delay| write_seconds(output, delay))?;
+            }
+            writeln!(output, ",{}", u8::from(step.is_some_and(|step| step.verdict == Verdict::Used)))
+        })
+    }
+
+    /// Hands the last rows to the system.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.file.finish()
+    }
+}
+
+/// Without the server's own time.
+fn round_trip(exchange: &Exchange, estimate: &Estimate) -> Span {
+    let away = estimate.period * (exchange.received.counter - exchange.sent.counter);
+    away - (exchange.server_out - exchange.server_in)
+}
+
+/// Our clock minus the server's in the middle of the exchange, as if both ways took equally long.
+fn offset(exchange: &Exchange, estimate: &Estimate) -> Span {
+    let ours = |counter| estimate.time + estimate.period * (counter - estimate.counter);
+    let ahead_at_reply = ours(exchange.received.counter) - exchange.server_out;
+    let ahead_at_request = ours(exchange.sent.counter) - exchange.server_in;
+    (ahead_at_reply + ahead_at_request).halved()
+}
+
+/// To the server and back, where the trace has reference times.
+fn true_delays(row: &TraceRow, exchange: &Exchange) -> [Option<Span>; 2] {
+    let forward = row.truth.and_then(|truth| truth.sent).map(|sent| exchange.server_in - sent);
+    [forward, row.truth.map(|truth| truth.received - exchange.server_out)]
+}

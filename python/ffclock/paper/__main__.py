@@ -1,0 +1,176 @@
+"""``python -m ffclock.paper``: the figures as PNG, the table as CSV, and one page that holds everything."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..progress import Progress
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+    from .findings import Figure
+    from .worlds import Laboratory
+
+_CHECKOUT: Final = Path(__file__).resolve().parents[3]
+_FIRST, _LAST = 2, 11
+
+_MISSING: Final = """the figures need allantools, numpy, matplotlib and polars ({name} is missing)
+install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+
+_INTRODUCTION: Final = """<p>Simulated counterparts of figures 2 to 11 of J. Ridoux, D. Veitch, T. Broomhead, <em>The Case for
+Feed-Forward Clock Synchronization</em>. The worlds are those of the laboratory (docs/sim.md): all clocks see the same packets, and errors
+are clock minus true time, read between exchanges. The paper measured real hosts and networks; what can be compared is the shape, and a
+value of the paper stands beside ours wherever it gives one. ffclock is this project's own estimator; the classic one is the algorithm that
+the paper measured.</p>"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be made."""
+
+    lab: Laboratory
+    figures: Sequence[int]
+    scenarios: Sequence[str]
+    seeds: Sequence[int]
+    jobs: int
+
+
+def draw(lab: Laboratory, number: int) -> Figure:
+    """One figure of the paper by its number, 2 to 11."""
+    from . import lan, wan  # noqa: PLC0415  so that --help works without matplotlib
+
+    drawers: dict[int, Callable[[Laboratory], Figure]] = {
+        2: lan.figure_2,
+        3: lan.figure_3,
+        4: lan.figure_4,
+        5: lan.figure_5,
+        6: lan.figure_6,
+        7: lan.figure_7,
+        8: wan.figure_8,
+        9: wan.figure_9,
+        10: wan.figure_10,
+        11: wan.figure_11,
+    }
+    return drawers[number](lab)
+
+
+def judge(lab: Laboratory, scenario: str, seed: int) -> dict[str, Any]:
+    """One run for the table, with the oracles where the command has them."""
+    return lab.program.simulate(scenario, seed, ["--oracle"] if lab.program.has_oracle else [])
+
+
+def make(plan: Plan) -> tuple[list[Figure], Comparison | None]:
+    """Everything, in as many processes as were asked for."""
+    from .comparison import compare  # noqa: PLC0415
+
+    runs = [(scenario, seed) for scenario in plan.scenarios for seed in plan.seeds]
+    figures: dict[int, Figure] = {}
+    results: dict[tuple[str, int], dict[str, Any]] = {}
+    # Forked processes would inherit the locks, but not the threads, of polars.
+    with ProcessPoolExecutor(plan.jobs, get_context("spawn")) as pool, Progress(len(plan.figures) + len(runs)) as progress:
+        # The long ones first, so that no process is left alone with one at the end.
+        drawn = {pool.submit(draw, plan.lab, number): number for number in plan.figures}
+        judged = {pool.submit(judge, plan.lab, *run): run for run in runs}
+        try:
+            for figure in as_completed(drawn):
+                figures[drawn[figure]] = figure.result()
+                progress.step(f"figure {drawn[figure]}")
+            for run in as_completed(judged):
+                results[judged[run]] = run.result()
+                progress.step(" with seed ".join(map(str, judged[run])))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [figures[number] for number in plan.figures], compare(results[key] for key in runs) if runs else None
+
+
+def write(output: Path, figures: Sequence[Figure], comparison: Comparison | None) -> Path:
+    """Writes PNG files, the table as CSV and the page; returns the page."""
+    from .comparison import picture  # noqa: PLC0415
+    from .page import page  # noqa: PLC0415
+
+    output.mkdir(parents=True, exist_ok=True)
+    for figure in figures:
+        (output / f"{figure.name}.png").write_bytes(figure.png)
+    overview = b""
+    if comparison is not None:
+        overview = picture(comparison)
+        (output / "table.png").write_bytes(overview)
+        comparison.frame.write_csv(output / "table.csv")
+    path = output / "index.html"
+    path.write_text(page(_INTRODUCTION, figures, (comparison, overview)), encoding="utf-8")
+    return path
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m ffclock.paper",
+        description="Regenerate the simulated counterparts of figures 2 to 11 of the paper, and a table of all clocks.",
+        epilog="example: python -m ffclock.paper -o target/figures --only 2 7 --no-table",
+    )
+    parser.add_argument("-o", "--output", type=Path, default=Path("target/figures"), metavar="DIR", help="where everything goes")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the figures (default: 1)")
+    parser.add_argument("--only", type=int, nargs="+", choices=range(_FIRST, _LAST + 1), metavar="N", help="these figures instead of all")
+    parser.add_argument("--table-seeds", type=int, default=3, metavar="N", help="the table has medians over the seeds 1 to N (default: 3)")
+    parser.add_argument("--table-scenarios", nargs="+", metavar="NAME", help="the table has these scenarios instead of all")
+    parser.add_argument("--no-table", action="store_true", help="figures only")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one a processor)")
+    parser.add_argument("--ffclock", type=Path, metavar="PATH", help="the command that simulates (default: as ffclock.report)")
+    parser.add_argument(
+        "--scenarios",
+        type=Path,
+        default=_CHECKOUT / "scenarios" / "paper",
+        metavar="DIR",
+        help="the paper's worlds (default: this checkout's)",
+    )
+    return parser.parse_args(arguments)
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    from ..program import Program, ProgramError  # noqa: PLC0415
+    from .worlds import Laboratory  # noqa: PLC0415
+
+    program = Program.find(options.ffclock)
+    if not options.scenarios.is_dir():
+        raise ProgramError(f"{options.scenarios}: no such directory; name the one that has the paper's scenarios with --scenarios DIR")
+    listed = [] if options.no_table else options.table_scenarios or [line["name"] for line in program.json(["sim", "list"])]
+    figures = options.only or range(_FIRST, _LAST + 1)
+    lab = Laboratory(program, options.scenarios, options.seed)
+    return Plan(lab, figures, listed, range(1, options.table_seeds + 1), max(options.jobs, 1))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns 0, or 2 with one message on standard error if something is missing or fails."""
+    options = _arguments(arguments)
+    begun = time.monotonic()
+    try:
+        from ..program import ProgramError  # noqa: PLC0415
+        from ..tables import RunError  # noqa: PLC0415
+
+        figures, comparison = make(_plan(options))
+        path = write(options.output, figures, comparison)
+    except ModuleNotFoundError as error:
+        print(f"ffclock.paper: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        return 2
+    except (ProgramError, RunError, OSError) as error:
+        print(f"ffclock.paper: {error}", file=sys.stderr)
+        return 2
+    for figure in figures:
+        for finding in figure.findings:
+            mark = {True: "as in the paper", False: "NOT as in the paper", None: "-"}[finding.agrees]
+            print(f"figure {figure.number:>2}  {mark:<19}  {finding.what}: {finding.ours}")
+    print(f"{path} ({time.monotonic() - begun:.0f} s)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

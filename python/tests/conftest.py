@@ -1,0 +1,30 @@
+"""What tests of several files need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ffclock.program import Program, ProgramError
+
+
+@pytest.fixture(scope="session")
+def program() -> Program:
+    """The command ``ffclock``; where it was not built, what needs it is left out."""
+    try:
+        return Program.find()
+    except ProgramError:
+        pytest.skip("the command ffclock was not built (cargo build -p ffclock-cli)")
+
+
+@pytest.fixture
+def short_world(tmp_path: Path) -> Path:
+    """A scenario of two hours with an outage, which runs in a few milliseconds."""
+    path = tmp_path / "short.toml"
+    path.write_text(
+        'extends = "lan-16"\nabout = "a short one"\nduration = "2 h"\nfrom = "30 min"\n'
+        '[path]\noutage = [{ at = "60 min", until = "80 min" }]\n',
+        encoding="utf-8",
+    )
+    return path
