@@ -32,7 +32,7 @@ impl CounterKind {
     }
 
     /// Ticks per second by the data sheet.
-    const fn hertz(self) -> i128 {
+    pub(crate) const fn hertz(self) -> i128 {
         match self {
             CounterKind::Tsc => 3_000_000_000,
             CounterKind::Hpet => 14_318_180,
@@ -95,9 +95,12 @@ pub struct SimulatedCounter {
 }
 
 impl SimulatedCounter {
-    /// A counter at the beginning of its world. Its sum begins well above zero, as after a while of running.
+    /// What a counter shows at the beginning of its world: well above zero, as after a while of running.
+    pub const BEGIN: Counter = Counter::from_raw(1 << 40);
+
+    /// A counter at the beginning of its world.
     pub fn new(kind: CounterKind, oscillator: Oscillator) -> Self {
-        let start = 1 << 40;
+        let start = Self::BEGIN.raw();
         SimulatedCounter { kind, oscillator, start, seen_at: Span::ZERO, seen: start & kind.mask(), sum: start }
     }
 

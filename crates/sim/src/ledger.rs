@@ -41,7 +41,7 @@ struct Past {
 }
 
 /// When and where a clock was read.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) at: Span,
     pub(crate) truth: Moment<Tai>,

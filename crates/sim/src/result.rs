@@ -20,10 +20,28 @@ pub struct RunResult {
     pub exchanges: u64,
     /// Each clock.
     pub clocks: Vec<ClockResult>,
+    /// How each clock did against the oracles, where these were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub oracle_ratios: Vec<OracleRatio>,
     /// Each check.
     pub checks: Vec<CheckResult>,
     /// Whether all checks hold.
     pub passed: bool,
+}
+
+/// One figure of one clock over that of the oracles.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OracleRatio {
+    /// Which clock.
+    pub clock: String,
+    /// In which window; empty: the whole time of the statistics.
+    pub window: String,
+    /// Which figure.
+    pub figure: String,
+    /// Over that of the oracle that sees the past.
+    pub over_causal: Option<f64>,
+    /// Over that of the one that sees past and future.
+    pub over_smoother: Option<f64>,
 }
 
 /// One clock.

@@ -8,6 +8,7 @@ use crate::clock::{self, Clock};
 use crate::counter::SimulatedCounter;
 use crate::host::Host;
 use crate::ledger::{Ledger, Look};
+use crate::oracle::{self, Passage, Witness};
 use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
@@ -65,6 +66,7 @@ struct World<'a> {
     sequence: u64,
     exchanges: u64,
     sink: Option<RowSink<'a>>,
+    witness: Option<Witness<'a>>,
 }
 
 /// One run to be made.
@@ -86,7 +88,18 @@ impl Run<'_> {
 
     /// The same with some of the clocks of [`NAMES`](crate::CLOCKS).
     pub fn execute_with<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
+        let world = World::new(self.scenario, self.seed, sink);
+        self.live(world, clocks)
+    }
+
+    /// The same, and the oracles of [`ORACLES`](crate::ORACLES) after the clocks. They cost many times what the clocks do.
+    pub fn execute_with_oracles<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
         let mut world = World::new(self.scenario, self.seed, sink);
+        world.witness = Some(Witness::new(self.scenario, (SimulatedCounter::BEGIN, begin())));
+        self.live(world, clocks)
+    }
+
+    fn live(&self, mut world: World<'_>, clocks: &[&str]) -> RunResult {
         let asymmetry = world.path.asymmetry() + world.host.asymmetry();
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
@@ -96,7 +109,8 @@ impl Run<'_> {
         world.clocks = clocks.iter().filter_map(judged).collect();
         world.live();
         let (requests, exchanges) = (world.source.statistics().sent, world.exchanges);
-        let clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
+        let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
+        clocks.extend(world.witness.map(|witness| witness.judge(self.seed)).unwrap_or_default());
         let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
         RunResult {
             scenario: self.name.to_owned(),
@@ -106,6 +120,7 @@ impl Run<'_> {
             requests,
             exchanges,
             passed: checks.iter().all(|check| check.passed),
+            oracle_ratios: oracle::ratios(&clocks),
             clocks,
             checks,
         }
@@ -155,6 +170,7 @@ impl<'a> World<'a> {
             sent: None,
             sequence: 0,
             exchanges: 0,
+            witness: None,
             scenario,
             sink,
         }
@@ -245,6 +261,10 @@ impl<'a> World<'a> {
                 for judged in &mut self.clocks {
                     judged.clock.exchange(&exchange);
                 }
+                if let Some(witness) = &mut self.witness {
+                    let trip = self.scenario.counter.nominal() * (exchange.received.counter - exchange.sent.counter);
+                    witness.exchange(&exchange, Passage { sent: now - trip, received: now });
+                }
                 self.record(TraceRow { exchange: Some(exchange), truth, ..self.empty_row() });
             }
             SourceEvent::Lost => {
@@ -294,6 +314,9 @@ impl<'a> World<'a> {
         for judged in &mut self.clocks {
             let read = judged.clock.read(counter);
             judged.ledger.note(look, read);
+        }
+        if let Some(witness) = &mut self.witness {
+            witness.look(look);
         }
         self.plan_reading(now);
     }

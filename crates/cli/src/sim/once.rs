@@ -2,7 +2,7 @@
 
 use super::{open, table, verdict};
 use crate::{Failure, Global, output};
-use ffclock_sim::{Run, RunResult};
+use ffclock_sim::{CLOCKS, RowSink, Run, RunResult};
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -19,14 +19,17 @@ pub(super) struct Args {
     /// which alone keeps every bit
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long
+    #[arg(long)]
+    oracle: bool,
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let result = match &args.trace {
-        Some(path) => traced(&run, path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
-        None => run.execute(None),
+        Some(path) => traced(&run, args, path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
+        None => lived(&run, args, None),
     };
     if global.json {
         output::json(&result)?;
@@ -34,6 +37,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         output::write(&table::render(&named.scenario.about, &result))?;
     }
     verdict(&[result])
+}
+
+fn lived<'a>(run: &'a Run, args: &Args, sink: Option<RowSink<'a>>) -> RunResult {
+    if args.oracle { run.execute_with_oracles(&CLOCKS, sink) } else { run.execute(sink) }
 }
 
 /// A writer of rows that keeps the first error for the end.
@@ -50,22 +57,25 @@ impl<F: FnMut(&TraceRow) -> io::Result<()>> Keeping<F> {
     }
 }
 
-fn traced(run: &Run, path: &Path) -> io::Result<RunResult> {
+fn traced(run: &Run, args: &Args, path: &Path) -> io::Result<RunResult> {
     if path.extension().is_some_and(|extension| extension == "csv") {
         let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &run.trace_header())?;
-        let result = keep(run, |row| writer.append(row))?;
+        let result = keep((run, args), |row| writer.append(row))?;
         writer.flush()?;
         Ok(result)
     } else {
         let mut recorder = Recorder::create(path, &run.trace_header())?;
-        let result = keep(run, |row| recorder.append(row))?;
+        let result = keep((run, args), |row| recorder.append(row))?;
         recorder.sync()?;
         Ok(result)
     }
 }
 
-fn keep(run: &Run, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
+fn keep(
+    (run, args): (&Run, &Args),
+    append: impl FnMut(&TraceRow) -> io::Result<()>,
+) -> io::Result<RunResult> {
     let mut keeping = Keeping { append, outcome: Ok(()) };
-    let result = run.execute(Some(&mut |row: &TraceRow| keeping.take(row)));
+    let result = lived(run, args, Some(&mut |row: &TraceRow| keeping.take(row)));
     keeping.outcome.map(|()| result)
 }

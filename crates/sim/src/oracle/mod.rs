@@ -1,0 +1,178 @@
+//! Oracles: how well a clock could do that knows the laws of its world.
+//!
+//! An oracle sees the stamps that all clocks see. Besides, it knows what no clock is told: the Allan deviation levels of the oscillator, the laws
+//! of all delays and of their spells, the floors of both ways at each time (so it has no bias by the path's asymmetry), and what was announced to
+//! happen: changes of route, faults of the server, steps of temperature. It does not know the skew, the phases of waves, when spells of
+//! congestion are, or any noise. The causal oracle sees the packets so far, the smoother past and future.
+//!
+//! Both give the mean of the phase given what they see: no estimate has a smaller mean square error. Their methods are in `particles.rs` and
+//! `propagation.rs`; tests hold them against cases with an answer in closed form and against sums over all possibilities.
+
+mod density;
+mod dynamics;
+mod evidence;
+mod knowledge;
+mod particles;
+mod propagation;
+
+use crate::clock::Read;
+use crate::ledger::{Ledger, Look};
+use crate::oscillator::announced_phase;
+use crate::random::Random;
+use crate::result::{ClockResult, OracleRatio};
+use crate::scenario::{Direction, Scenario};
+use crate::server::announced_error;
+use dynamics::{Dynamics, MICRO};
+use evidence::Observed;
+use ffclock_units::{Counter, Exchange, Moment, Period, Span, Tai};
+use knowledge::Way;
+use particles::Particles;
+use propagation::{Node, Packet, smooth};
+
+/// The names of the oracles in results.
+pub const ORACLES: [&str; 2] = ["oracle", "smoother"];
+/// Particles of the causal oracle.
+const PARTICLES: usize = 1500;
+
+/// What is noted down while the world goes on.
+#[derive(Clone, Copy, Debug)]
+enum Note {
+    Exchange(Observed),
+    /// A look at the clocks; how far the counter is off, as far as it is not announced [us].
+    Look(Look, f64),
+    /// The counter stopped or began anew.
+    Break,
+}
+
+/// Takes down what an oracle may know.
+#[derive(Debug)]
+pub(crate) struct Witness<'a> {
+    scenario: &'a Scenario,
+    nominal: Period,
+    /// Where counter and true time began.
+    origin: (Counter, Moment<Tai>),
+    notes: Vec<Note>,
+}
+
+/// When the packets of an exchange were stamped here, in true time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    pub(crate) sent: Span,
+    pub(crate) received: Span,
+}
+
+impl<'a> Witness<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, origin: (Counter, Moment<Tai>)) -> Self {
+        Witness { scenario, nominal: scenario.counter.nominal(), origin, notes: Vec::new() }
+    }
+
+    /// By how much the counter is ahead of `time`, without what is announced [us].
+    fn ahead(&self, counter: Counter, time: Moment<Tai>, at: Span) -> f64 {
+        let shown = self.nominal * (counter - self.origin.0);
+        let announced = announced_phase(&self.scenario.oscillator, at.as_seconds());
+        ((shown - (time - self.origin.1)).as_seconds() - announced) * MICRO
+    }
+
+    pub(crate) fn exchange(&mut self, exchange: &Exchange, passage: Passage) {
+        let served = passage.sent + (passage.received - passage.sent).halved();
+        let error = announced_error(&self.scenario.server, served.as_seconds()) * MICRO;
+        let floor = |direction, at| knowledge::floor(self.scenario, direction, at);
+        let lower = self.ahead(exchange.sent.counter, exchange.server_in, passage.sent) + error
+            + floor(Direction::Forward, passage.sent);
+        let upper = self.ahead(exchange.received.counter, exchange.server_out, passage.received) + error
+            - floor(Direction::Backward, served);
+        let at = passage.received.as_seconds();
+        let trip = (passage.received - passage.sent).as_seconds();
+        self.notes.push(Note::Exchange(Observed { at, trip, lower, upper }));
+    }
+
+    pub(crate) fn look(&mut self, look: Look) {
+        // The counter steps down to a whole tick: half of one is missing on average.
+        let half = 0.5 * knowledge::tick(self.scenario);
+        self.notes.push(Note::Look(look, self.ahead(look.counter, look.truth, look.at) + half));
+    }
+
+    pub(crate) fn counter_broke(&mut self) {
+        self.notes.push(Note::Break);
+    }
+
+    /// What the oracles make of it: the figures of both.
+    pub(crate) fn judge(self, seed: u64) -> Vec<ClockResult> {
+        let dynamics = Dynamics::of(&self.scenario.oscillator);
+        let ways = [Direction::Forward, Direction::Backward].map(|direction| Way::of(self.scenario, direction));
+        [self.causal(&dynamics, &ways, seed), self.smoothed(&dynamics, &ways)].map(Ledger::result).into()
+    }
+
+    fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> Ledger {
+        let mut particles = Particles::new(dynamics, ways, PARTICLES, Random::named(seed, "oracle"));
+        let mut ledger = Ledger::new(ORACLES[0], self.scenario, Span::ZERO);
+        for note in &self.notes {
+            match *note {
+                Note::Exchange(observed) => particles.observe(observed),
+                Note::Look(look, ahead) => {
+                    let phase = particles.phase(look.at.as_seconds());
+                    ledger.note(look, phase.map(|phase| read(look, ahead - phase)));
+                }
+                Note::Break => particles.lose_phase(),
+            }
+        }
+        ledger
+    }
+
+    fn smoothed(&self, dynamics: &Dynamics, ways: &[Way; 2]) -> Ledger {
+        let mut ledger = Ledger::new(ORACLES[1], self.scenario, Span::ZERO);
+        for part in self.notes.split(|note| matches!(note, Note::Break)) {
+            let mut nodes: Vec<(Node, Option<(Look, f64)>)> = part.iter().flat_map(nodes_of).collect();
+            nodes.sort_by(|one, other| one.0.at.total_cmp(&other.0.at));
+            let is_seen = nodes.iter().any(|(node, _)| node.packet.is_some());
+            let (nodes, looks): (Vec<Node>, Vec<_>) = nodes.into_iter().unzip();
+            let beliefs = if is_seen { smooth(dynamics, ways, &nodes) } else { Vec::new() };
+            for (index, (look, ahead)) in looks.into_iter().enumerate().filter_map(|(index, look)| Some((index, look?))) {
+                ledger.note(look, beliefs.get(index).map(|belief| read(look, ahead - belief.mean)));
+            }
+        }
+        ledger
+    }
+}
+
+fn read(look: Look, error: f64) -> Read {
+    Read { time: look.truth + Span::from_seconds(error / MICRO), claims: None }
+}
+
+fn nodes_of(note: &Note) -> Vec<(Node, Option<(Look, f64)>)> {
+    match *note {
+        Note::Exchange(observed) => {
+            let sent = Packet { way: 0, edge: observed.lower };
+            let received = Packet { way: 1, edge: observed.upper };
+            let nodes = [(observed.at - observed.trip, sent), (observed.at, received)];
+            nodes.map(|(at, packet)| (Node { at, packet: Some(packet) }, None)).into()
+        }
+        Note::Look(look, ahead) => vec![(Node { at: look.at.as_seconds(), packet: None }, Some((look, ahead)))],
+        Note::Break => Vec::new(),
+    }
+}
+
+/// Our error over that of each oracle, for every clock that is none.
+pub(crate) fn ratios(clocks: &[ClockResult]) -> Vec<OracleRatio> {
+    let find = |name: &str| clocks.iter().find(|clock| clock.name == name);
+    let Some((causal, smoother)) = find(ORACLES[0]).zip(find(ORACLES[1])) else { return Vec::new() };
+    let mut ratios = Vec::new();
+    for clock in clocks.iter().filter(|clock| !ORACLES.contains(&clock.name.as_str())) {
+        for ((ours, causal), smoother) in clock.windows.iter().zip(&causal.windows).zip(&smoother.windows) {
+            for figure in ["iqr", "net-p99", "net-max"] {
+                let over = |oracle: &crate::WindowResult| Some(ours.figure(figure)? / oracle.figure(figure)?);
+                ratios.push(OracleRatio {
+                    clock: clock.name.clone(),
+                    window: ours.name.clone(),
+                    figure: figure.to_owned(),
+                    over_causal: over(causal),
+                    over_smoother: over(smoother),
+                });
+            }
+        }
+    }
+    ratios
+}
+
+#[cfg(test)]
+mod tests;
