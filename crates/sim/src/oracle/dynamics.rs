@@ -12,6 +12,9 @@ pub(super) const MICRO: f64 = 1e6;
 /// What is known of the skew before the first packet: its deviation [ppm].
 const SKEW_PPM: f64 = 100.0;
 
+/// What is known of the phase before the first packet, beside that packet: its deviation [us].
+const PHASE_SPREAD: f64 = 1e5;
+
 /// One part of the state. Deviations in us and ppm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
@@ -75,6 +78,36 @@ impl Matrix {
     }
 }
 
+/// A state that is known up to a normal error.
+#[derive(Clone, Debug)]
+pub(super) struct Normal {
+    /// When [s].
+    pub(super) at: f64,
+    pub(super) mean: Vec<f64>,
+    pub(super) covariance: Matrix,
+}
+
+impl Normal {
+    /// Takes it to a later time.
+    pub(super) fn advance(&mut self, dynamics: &Dynamics, at: f64) {
+        let step = dynamics.step((at - self.at).max(0.0));
+        step.advance(&mut self.mean);
+        step.spread(&mut self.covariance);
+        self.at = at;
+    }
+
+    /// The counter stopped or began anew: the phase is somewhere near `phase`, all else remains.
+    pub(super) fn lose_phase(&mut self, phase: f64) {
+        let size = self.covariance.size;
+        for index in 0..size {
+            self.covariance.cells[index] = 0.0;
+            self.covariance.cells[index * size] = 0.0;
+        }
+        self.covariance.cells[0] = PHASE_SPREAD * PHASE_SPREAD;
+        self.mean[0] = phase;
+    }
+}
+
 pub(super) fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
@@ -118,19 +151,21 @@ impl Dynamics {
         self.parts.iter().map(|part| f64::from(u8::from(is_seen(part)))).collect()
     }
 
-    /// Before the first packet, with `phase` as the deviation of the phase [us].
-    pub(super) fn prior(&self, phase: f64) -> Matrix {
-        let mut prior = Matrix::zero(self.size());
+    /// What is known before the first packet, at `at` [s] and with the phase near `phase` [us].
+    pub(super) fn prior(&self, at: f64, phase: f64) -> Normal {
+        let mut covariance = Matrix::zero(self.size());
         for (index, part) in self.parts.iter().enumerate() {
             let deviation = match *part {
-                Part::Phase => phase,
+                Part::Phase => PHASE_SPREAD,
                 Part::Rate { .. } => SKEW_PPM,
                 Part::Flicker { deviation, .. } | Part::FlickerPhase { deviation, .. } => deviation,
                 Part::Wave { peak, .. } | Part::Quadrature { peak } => peak / core::f64::consts::SQRT_2,
             };
-            prior.cells[index * (self.size() + 1)] = deviation * deviation;
+            covariance.cells[index * (self.size() + 1)] = deviation * deviation;
         }
-        prior
+        let mut mean = vec![0.0; self.size()];
+        mean[0] = phase;
+        Normal { at, mean, covariance }
     }
 
     /// The system over `interval` [s].

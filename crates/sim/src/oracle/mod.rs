@@ -8,6 +8,7 @@
 //! Both give the mean of the phase given what they see: no estimate has a smaller mean square error. Their methods are in `particles.rs` and
 //! `propagation.rs`; tests hold them against cases with an answer in closed form and against sums over all possibilities.
 
+mod causal;
 mod density;
 mod dynamics;
 mod evidence;
@@ -22,17 +23,15 @@ use crate::random::Random;
 use crate::result::{ClockResult, OracleRatio};
 use crate::scenario::{Direction, Scenario};
 use crate::server::announced_error;
+use causal::Causal;
 use dynamics::{Dynamics, MICRO};
 use evidence::Observed;
 use ffclock_units::{Counter, Exchange, Moment, Period, Span, Tai};
 use knowledge::Way;
-use particles::Particles;
-use propagation::{Node, Packet, smooth};
+use propagation::{Node, Packet, Setting, smooth};
 
 /// The names of the oracles in results.
 pub const ORACLES: [&str; 2] = ["oracle", "smoother"];
-/// Particles of the causal oracle.
-const PARTICLES: usize = 1500;
 
 /// What is noted down while the world goes on.
 #[derive(Clone, Copy, Debug)]
@@ -104,31 +103,41 @@ impl<'a> Witness<'a> {
     }
 
     fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> Ledger {
-        let mut particles = Particles::new(dynamics, ways, PARTICLES, Random::named(seed, "oracle"));
+        let mut causal = Causal::new(dynamics, ways, Random::named(seed, "oracle"));
         let mut ledger = Ledger::new(ORACLES[0], self.scenario, Span::ZERO);
         for note in &self.notes {
             match *note {
-                Note::Exchange(observed) => particles.observe(observed),
+                Note::Exchange(observed) => causal.observe(observed),
                 Note::Look(look, ahead) => {
-                    let phase = particles.phase(look.at.as_seconds());
+                    let phase = causal.phase(look.at.as_seconds());
                     ledger.note(look, phase.map(|phase| read(look, ahead - phase)));
                 }
-                Note::Break => particles.lose_phase(),
+                Note::Break => causal.lose_phase(),
             }
         }
         ledger
     }
 
+    /// Each piece of time between breaks of the counter by itself.
     fn smoothed(&self, dynamics: &Dynamics, ways: &[Way; 2]) -> Ledger {
         let mut ledger = Ledger::new(ORACLES[1], self.scenario, Span::ZERO);
         for part in self.notes.split(|note| matches!(note, Note::Break)) {
-            let mut nodes: Vec<(Node, Option<(Look, f64)>)> = part.iter().flat_map(nodes_of).collect();
-            nodes.sort_by(|one, other| one.0.at.total_cmp(&other.0.at));
-            let is_seen = nodes.iter().any(|(node, _)| node.packet.is_some());
-            let (nodes, looks): (Vec<Node>, Vec<_>) = nodes.into_iter().unzip();
-            let beliefs = if is_seen { smooth(dynamics, ways, &nodes) } else { Vec::new() };
-            for (index, (look, ahead)) in looks.into_iter().enumerate().filter_map(|(index, look)| Some((index, look?))) {
-                ledger.note(look, beliefs.get(index).map(|belief| read(look, ahead - belief.mean)));
+            let exchanges = part.iter().filter_map(|note| match note {
+                Note::Exchange(observed) => Some(*observed),
+                _ => None,
+            });
+            let packets: Vec<Node> = exchanges.flat_map(nodes).collect();
+            let looks: Vec<(Look, f64)> = part.iter().filter_map(looked).collect();
+            let Some(first) = packets.first() else {
+                looks.iter().for_each(|(look, _)| ledger.note(*look, None));
+                continue;
+            };
+            let begin = looks.first().map_or(first.at, |(look, _)| look.at.as_seconds().min(first.at));
+            let prior = dynamics.prior(begin, first.packet.as_ref().map_or(0.0, |packet| packet.edge));
+            let times: Vec<f64> = looks.iter().map(|(look, _)| look.at.as_seconds()).collect();
+            let beliefs = smooth(Setting { dynamics, ways, prior: &prior }, &packets, &times);
+            for ((look, ahead), belief) in looks.into_iter().zip(beliefs) {
+                ledger.note(look, Some(read(look, ahead - belief.mean)));
             }
         }
         ledger
@@ -139,17 +148,18 @@ fn read(look: Look, error: f64) -> Read {
     Read { time: look.truth + Span::from_seconds(error / MICRO), claims: None }
 }
 
-fn nodes_of(note: &Note) -> Vec<(Node, Option<(Look, f64)>)> {
+fn looked(note: &Note) -> Option<(Look, f64)> {
     match *note {
-        Note::Exchange(observed) => {
-            let sent = Packet { way: 0, edge: observed.lower };
-            let received = Packet { way: 1, edge: observed.upper };
-            let nodes = [(observed.at - observed.trip, sent), (observed.at, received)];
-            nodes.map(|(at, packet)| (Node { at, packet: Some(packet) }, None)).into()
-        }
-        Note::Look(look, ahead) => vec![(Node { at: look.at.as_seconds(), packet: None }, Some((look, ahead)))],
-        Note::Break => Vec::new(),
+        Note::Look(look, ahead) => Some((look, ahead)),
+        _ => None,
     }
+}
+
+/// The packets of an exchange.
+fn nodes(observed: Observed) -> [Node; 2] {
+    let sent = Packet { way: 0, edge: observed.lower };
+    let received = Packet { way: 1, edge: observed.upper };
+    [(observed.at - observed.trip, sent), (observed.at, received)].map(|(at, packet)| Node { at, packet: Some(packet) })
 }
 
 /// Our error over that of each oracle, for every clock that is none.

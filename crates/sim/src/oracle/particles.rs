@@ -5,16 +5,19 @@
 //! the parts of its noise by a Kalman filter, whose covariance is the same for all particles, and the spells of congestion by a
 //! hidden Markov filter of each particle's own. The error of the method falls with the root of the number of particles.
 //!
+//! A path tells a constant such as the skew so well that particles which began with the wrong one could never mend it. So the filter begins
+//! with what expectation propagation makes of the first exchanges (see `causal.rs`).
+//!
 //! Particles move by the oscillator's law and are weighed by the packets. Where that leaves too few of them, as after an outage, they
 //! are drawn from what the packets say and weighed by the oscillator's law.
 
-use super::dynamics::{Dynamics, Matrix, Step, dot};
+use super::dynamics::{Dynamics, Matrix, Normal, Step, dot};
 use super::evidence::{Evidence, Observed, Sketch};
 use super::knowledge::Way;
 use crate::random::Random;
 
-/// The variance of a phase of which nothing is known [us^2].
-const UNKNOWN_PHASE: f64 = 1e10;
+/// An oscillator without noise still needs a variance to divide by [us^2].
+const LEAST_VARIANCE: f64 = 1e-18;
 /// Fewer effective particles than this share, and they are drawn anew: by the packets, and from among themselves.
 const POOR: f64 = 0.1;
 const UNEVEN: f64 = 0.5;
@@ -33,8 +36,6 @@ pub(super) struct Particles<'a> {
     states: [Vec<f64>; 2],
     random: Random,
     last: f64,
-    /// Whether the phase is unknown, as at the beginning and after a counter that stopped.
-    lost: bool,
 }
 
 /// Where the particles go, with the logarithm of what speaks for each.
@@ -51,36 +52,47 @@ struct Forecast {
 }
 
 impl<'a> Particles<'a> {
-    pub(super) fn new(dynamics: &'a Dynamics, ways: &'a [Way; 2], count: usize, random: Random) -> Self {
+    /// Particles that are spread as `state` tells.
+    pub(super) fn new((dynamics, ways): (&'a Dynamics, &'a [Way; 2]), state: &Normal, count: usize, random: Random) -> Self {
         let usual = |way: &Way| way.usual().into_iter().cycle().take(count * way.states()).collect();
-        Particles {
-            seen: dynamics.seen(),
-            means: vec![vec![0.0; count]; dynamics.size()],
-            covariance: dynamics.prior(0.0),
-            shown: vec![0.0; count],
+        let seen = dynamics.seen();
+        let with_shown = state.covariance.times(&seen);
+        let (expected, variance) = (dot(&seen, &state.mean), dot(&seen, &with_shown).max(LEAST_VARIANCE));
+        let mut particles = Particles {
+            means: state.mean.iter().map(|mean| vec![*mean; count]).collect(),
+            covariance: state.covariance.clone(),
+            shown: vec![expected; count],
             weights: vec![1.0 / count as f64; count],
             states: ways.each_ref().map(usual),
             random,
-            last: 0.0,
-            lost: true,
+            last: state.at,
+            seen,
             dynamics,
             ways,
-        }
+        };
+        let deviation = libm::sqrt(variance);
+        let shown = (0..count).map(|_| expected + deviation * particles.random.normal()).collect();
+        let begin = Move { shown, logs: vec![0.0; count], states: particles.states.clone() };
+        particles.settle(begin, &Forecast { means: vec![expected; count], variance });
+        particles
     }
 
-    /// The counter stopped or began anew: what is known of the rate remains.
-    pub(super) fn lose_phase(&mut self) {
-        self.lost = true;
+    /// Mean and covariance of the state at the last exchange.
+    pub(super) fn state(&self) -> Normal {
+        let mean: Vec<f64> = self.means.iter().map(|part| dot(part, &self.weights)).collect();
+        let mut covariance = self.covariance.clone();
+        for particle in 0..self.weights.len() {
+            let off: Vec<f64> = self.means.iter().zip(&mean).map(|(part, mean)| part[particle] - mean).collect();
+            covariance.add_outer(&off, self.weights[particle]);
+        }
+        Normal { at: self.last, mean, covariance }
     }
 
-    /// The mean phase at `at`, not before the last exchange; `None` before the first.
-    pub(super) fn phase(&self, at: f64) -> Option<f64> {
-        if self.lost {
-            return None;
-        }
+    /// The mean phase at `at`, not before the last exchange.
+    pub(super) fn phase(&self, at: f64) -> f64 {
         let mut mean: Vec<f64> = self.means.iter().map(|part| dot(part, &self.weights)).collect();
         self.dynamics.step((at - self.last).max(0.0)).advance(&mut mean);
-        Some(dot(&self.seen, &mean))
+        dot(&self.seen, &mean)
     }
 
     /// Takes in an exchange.
@@ -89,38 +101,25 @@ impl<'a> Particles<'a> {
         let evidence = Evidence::of(observed, self.ways);
         let forecast = self.forecast(&self.dynamics.step(interval));
         self.follow_spells(interval);
-        let rate_share = if self.lost || interval == 0.0 { 0.0 } else { observed.trip / interval };
-        let chosen = if self.lost {
-            self.drawn(&evidence, &forecast, rate_share)
-        } else {
-            let moved = self.moved(&evidence, &forecast, rate_share);
-            let enough = POOR * self.weights.len() as f64;
-            let worth = |one: &Move| effective(&weighed(&self.weights, &one.logs));
-            let is_enough = worth(&moved) >= enough;
-            let drawn = if is_enough { None } else { self.drawn(&evidence, &forecast, rate_share) };
-            let worth = |one: &Move| effective(&weighed(&self.weights, &one.logs));
-            Some(drawn.filter(|drawn| worth(drawn) > worth(&moved)).unwrap_or(moved))
-        };
-        // While no phase explains the packets at all there is nothing to begin with.
-        if let Some(chosen) = chosen {
-            self.settle(chosen, &forecast);
-            self.lost = false;
-        }
+        let rate_share = if interval > 0.0 { observed.trip / interval } else { 0.0 };
+        let moved = self.moved(&evidence, &forecast, rate_share);
+        let worth = |of: &Self, one: &Move| effective(&weighed(&of.weights, &one.logs));
+        let is_enough = worth(self, &moved) >= POOR * self.weights.len() as f64;
+        let drawn = if is_enough { None } else { self.drawn(&evidence, &forecast, rate_share) };
+        let chosen = drawn.filter(|drawn| worth(self, drawn) > worth(self, &moved)).unwrap_or(moved);
+        self.settle(chosen, &forecast);
         self.last = observed.at;
     }
 
     /// Takes the linear part over an interval.
     fn forecast(&mut self, step: &Step) -> Forecast {
         step.spread(&mut self.covariance);
-        if self.lost {
-            self.covariance.cells[0] += UNKNOWN_PHASE;
-        }
         advance_all(step, &mut self.means);
         let mut means = vec![0.0; self.shown.len()];
         for (part, seen) in self.means.iter().zip(&self.seen).filter(|(_, seen)| **seen != 0.0) {
             means.iter_mut().zip(part).for_each(|(sum, mean)| *sum += seen * mean);
         }
-        let variance = dot(&self.seen, &self.covariance.times(&self.seen)).max(1e-18);
+        let variance = dot(&self.seen, &self.covariance.times(&self.seen)).max(LEAST_VARIANCE);
         Forecast { means, variance }
     }
 
@@ -189,11 +188,10 @@ impl<'a> Particles<'a> {
         let mut states = self.states.clone();
         let log = |particle: usize| {
             let (now, proposed) = places[particle];
-            let before = if self.lost { now } else { now - rate_share * (now - self.shown[particle]) };
+            let before = now - rate_share * (now - self.shown[particle]);
             let likely = libm::log(self.weigh(evidence, evidence.delays(now, before), (particle, &mut states)));
             let off = now - forecast.means[particle];
-            let expected = if self.lost { 0.0 } else { -0.5 * off * off / forecast.variance };
-            likely + expected - libm::log(proposed)
+            likely - 0.5 * off * off / forecast.variance - libm::log(proposed)
         };
         let logs = (0..count).map(log).collect();
         Some(Move { shown: places.into_iter().map(|place| place.0).collect(), logs, states })

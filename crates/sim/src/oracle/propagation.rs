@@ -9,19 +9,17 @@
 //! Spells of congestion are hidden Markov chains and are smoothed forward and backward between the passes.
 
 use super::density::{Delay, NODES, node};
-use super::dynamics::{Dynamics, Matrix, dot};
+use super::dynamics::{Dynamics, Matrix, Normal, dot};
 use super::knowledge::Way;
 use std::rc::Rc;
 
 /// So often are all stand-ins chosen anew.
-const PASSES: usize = 8;
+const PASSES: usize = 6;
 /// How far a stand-in moves towards its new choice.
 const DAMPING: f64 = 0.8;
 /// What is integrated over, in deviations, and in how many parts at least.
 const REACH: f64 = 6.0;
 const PARTS: usize = 48;
-/// What is known of the phase before the first packet [us].
-const PHASE_SPREAD: f64 = 1e5;
 
 /// One packet: the phase at its stamp differs from `edge` by its delay beyond the floor, upwards for a request and downwards for a reply.
 #[derive(Clone, Debug)]
@@ -62,9 +60,8 @@ pub(super) struct Belief {
     pub(super) variance: f64,
 }
 
-pub(super) struct Propagation<'a> {
-    dynamics: &'a Dynamics,
-    ways: &'a [Way; 2],
+struct Propagation<'a> {
+    setting: Setting<'a>,
     nodes: &'a [Node],
     seen: Vec<f64>,
     stand_ins: Vec<StandIn>,
@@ -75,126 +72,78 @@ pub(super) struct Propagation<'a> {
     laws: Vec<Vec<Rc<Delay>>>,
 }
 
-/// The smoothed phase at each node, in order of time.
-pub(super) fn smooth(dynamics: &Dynamics, ways: &[Way; 2], nodes: &[Node]) -> Vec<Belief> {
-    let mut propagation = Propagation::new(dynamics, ways, nodes);
-    propagation.begin();
-    for _ in 0..PASSES {
-        let beliefs = propagation.pass();
-        propagation.choose(&beliefs);
-        propagation.smooth_spells();
-    }
-    propagation.pass()
+/// The world as an oracle knows it, and what it knew before the first of the nodes.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub(super) dynamics: &'a Dynamics,
+    pub(super) ways: &'a [Way; 2],
+    pub(super) prior: &'a Normal,
+}
+
+/// The smoothed phase at each of `looks` [s] given all packets; both in order of time.
+pub(super) fn smooth(setting: Setting, packets: &[Node], looks: &[f64]) -> Vec<Belief> {
+    let chosen = Propagation::settled(setting, packets);
+    let looks = looks.iter().map(|at| (Node { at: *at, packet: None }, StandIn::default()));
+    let mut all: Vec<_> = packets.iter().cloned().zip(chosen.stand_ins).chain(looks).collect();
+    all.sort_by(|one, other| one.0.at.total_cmp(&other.0.at));
+    let (nodes, stand_ins): (Vec<Node>, Vec<StandIn>) = all.into_iter().unzip();
+    let seen = setting.dynamics.seen();
+    let line = Line { setting, nodes: &nodes, stand_ins: &stand_ins, seen: &seen };
+    let looked = nodes.iter().map(|node| node.packet.is_none());
+    line.smoothed().into_iter().zip(looked).filter_map(|(belief, looked)| looked.then_some(belief)).collect()
+}
+
+/// The state after the last of the packets.
+pub(super) fn filter(setting: Setting, packets: &[Node]) -> Normal {
+    let chosen = Propagation::settled(setting, packets);
+    chosen.line().forward().1
+}
+
+/// A linear problem with normal noise: nodes with their stand-ins.
+struct Line<'a> {
+    setting: Setting<'a>,
+    nodes: &'a [Node],
+    stand_ins: &'a [StandIn],
+    seen: &'a [f64],
 }
 
 impl<'a> Propagation<'a> {
-    fn new(dynamics: &'a Dynamics, ways: &'a [Way; 2], nodes: &'a [Node]) -> Self {
-        let of = |node: &Node| node.packet.as_ref().map(|packet| &ways[packet.way]);
+    /// With all stand-ins chosen.
+    fn settled(setting: Setting<'a>, nodes: &'a [Node]) -> Self {
+        let of = |node: &Node| node.packet.as_ref().map(|packet| &setting.ways[packet.way]);
         let usual = |node: &Node| of(node).map_or(Vec::new(), Way::usual);
-        Propagation {
-            seen: dynamics.seen(),
+        let mut propagation = Propagation {
+            seen: setting.dynamics.seen(),
             stand_ins: vec![StandIn::default(); nodes.len()],
             states: nodes.iter().map(usual).collect(),
             said: nodes.iter().map(|node| of(node).map_or(Vec::new(), |way| vec![0.0; way.states()])).collect(),
             laws: nodes.iter().map(|node| of(node).map_or(Vec::new(), |way| way.laws(node.at))).collect(),
-            dynamics,
-            ways,
+            setting,
             nodes,
+        };
+        propagation.begin();
+        for _ in 0..PASSES {
+            let beliefs = propagation.line().smoothed();
+            propagation.choose(&beliefs);
+            propagation.smooth_spells();
         }
+        propagation
     }
 
-    fn start(&self) -> (Vec<f64>, Matrix) {
-        let mut mean = vec![0.0; self.dynamics.size()];
-        mean[0] = self.nodes.iter().find_map(|node| node.packet.as_ref()).map_or(0.0, |packet| packet.edge);
-        (mean, self.dynamics.prior(PHASE_SPREAD))
+    fn line(&self) -> Line<'_> {
+        Line { setting: self.setting, nodes: self.nodes, stand_ins: &self.stand_ins, seen: &self.seen }
     }
 
     /// The first choice of the stand-ins, each after those before it.
     fn begin(&mut self) {
-        let (mut mean, mut covariance) = self.start();
-        let mut last = self.nodes.first().map_or(0.0, |node| node.at);
+        let mut state = self.setting.prior.clone();
         for index in 0..self.nodes.len() {
             let Some(packet) = self.nodes[index].packet.clone() else { continue };
-            let step = self.dynamics.step(self.nodes[index].at - last);
-            last = self.nodes[index].at;
-            step.advance(&mut mean);
-            step.spread(&mut covariance);
-            let with_seen = covariance.times(&self.seen);
-            let belief = Belief { mean: dot(&self.seen, &mean) - packet.edge, variance: dot(&self.seen, &with_seen) };
-            self.choose_one(index, belief, 1.0);
-            self.correct((&mut mean, &mut covariance), index, &with_seen);
-        }
-    }
-
-    /// The Kalman update with a stand-in.
-    fn correct(&self, (mean, covariance): (&mut [f64], &mut Matrix), index: usize, with_seen: &[f64]) {
-        let (Some(packet), stand_in) = (&self.nodes[index].packet, self.stand_ins[index]) else { return };
-        if stand_in.precision > 0.0 {
-            let variance = dot(&self.seen, with_seen);
-            let news = packet.edge + stand_in.pull / stand_in.precision - dot(&self.seen, mean);
-            let spread = variance + 1.0 / stand_in.precision;
-            mean.iter_mut().zip(with_seen).for_each(|(part, covariance)| *part += covariance * news / spread);
-            covariance.add_outer(with_seen, -1.0 / spread);
-        }
-    }
-
-    /// Forward and backward, with the stand-ins as they are.
-    fn pass(&self) -> Vec<Belief> {
-        let (mut mean, mut covariance) = self.start();
-        let mut last = self.nodes.first().map_or(0.0, |node| node.at);
-        let mut passed = Vec::with_capacity(self.nodes.len());
-        for (index, node) in self.nodes.iter().enumerate() {
-            let step = self.dynamics.step(node.at - last);
-            last = node.at;
-            step.advance(&mut mean);
-            step.spread(&mut covariance);
-            let with_seen = covariance.times(&self.seen);
-            let (expected, variance) = (dot(&self.seen, &mean), dot(&self.seen, &with_seen));
-            self.correct((&mut mean, &mut covariance), index, &with_seen);
-            passed.push(Passed { expected, variance, with_seen });
-        }
-        self.back(&passed)
-    }
-
-    fn back(&self, passed: &[Passed]) -> Vec<Belief> {
-        let size = self.dynamics.size();
-        let (mut adjoint, mut weight) = (vec![0.0; size], Matrix::zero(size));
-        let mut beliefs = Vec::with_capacity(passed.len());
-        for (index, seen) in passed.iter().enumerate().rev() {
-            self.absorb((&mut adjoint, &mut weight), index, seen);
-            let mean = seen.expected - dot(&seen.with_seen, &adjoint);
-            let variance = seen.variance - dot(&seen.with_seen, &weight.times(&seen.with_seen));
-            beliefs.push(Belief { mean, variance });
-            if let Some(before) = index.checked_sub(1) {
-                let step = self.dynamics.step(self.nodes[index].at - self.nodes[before].at);
-                step.retreat(&mut adjoint);
-                step.retreat_weight(&mut weight);
-            }
-        }
-        beliefs.reverse();
-        beliefs
-    }
-
-    /// Takes the adjoint back over a packet (Bierman, equations 2.9 and 2.10).
-    fn absorb(&self, (adjoint, weight): (&mut [f64], &mut Matrix), index: usize, passed: &Passed) {
-        let (Some(packet), stand_in) = (&self.nodes[index].packet, self.stand_ins[index]) else { return };
-        if stand_in.precision <= 0.0 {
-            return;
-        }
-        let spread = passed.variance + 1.0 / stand_in.precision;
-        let news = packet.edge + stand_in.pull / stand_in.precision - passed.expected;
-        let gain: Vec<f64> = passed.with_seen.iter().map(|covariance| covariance / spread).collect();
-        let pushed = dot(&gain, adjoint) + news / spread;
-        adjoint.iter_mut().zip(&self.seen).for_each(|(part, seen)| *part -= seen * pushed);
-        let weighed = weight.times(&gain);
-        let both = dot(&gain, &weighed) + 1.0 / spread;
-        let size = weight.size;
-        for row in 0..size {
-            for column in 0..size {
-                let (here, there) = (self.seen[row], self.seen[column]);
-                weight.cells[row * size + column] +=
-                    here * there * both - here * weighed[column] - there * weighed[row];
-            }
+            state.advance(self.setting.dynamics, self.nodes[index].at);
+            let with_seen = state.covariance.times(&self.seen);
+            let mean = dot(&self.seen, &state.mean) - packet.edge;
+            self.choose_one(index, Belief { mean, variance: dot(&self.seen, &with_seen) }, 1.0);
+            self.line().correct(&mut state, index, &with_seen);
         }
     }
 
@@ -240,8 +189,8 @@ impl<'a> Propagation<'a> {
 
     /// What all packets of a way say of the state at each, that packet left out.
     fn smooth_spells(&mut self) {
-        for way in 0..self.ways.len() {
-            if self.ways[way].states() > 1 {
+        for way in 0..self.setting.ways.len() {
+            if self.setting.ways[way].states() > 1 {
                 let of_way = |node: &Node| node.packet.as_ref().is_some_and(|packet| packet.way == way);
                 let mine: Vec<usize> = (0..self.nodes.len()).filter(|index| of_way(&self.nodes[*index])).collect();
                 self.smooth_spells_of(way, &mine);
@@ -250,7 +199,7 @@ impl<'a> Propagation<'a> {
     }
 
     fn smooth_spells_of(&mut self, way: usize, mine: &[usize]) {
-        let count = self.ways[way].states();
+        let count = self.setting.ways[way].states();
         let normal = |mut shares: Vec<f64>| {
             let sum: f64 = shares.iter().sum();
             shares.iter_mut().for_each(|share| *share /= sum);
@@ -260,8 +209,8 @@ impl<'a> Propagation<'a> {
             let most = self.said[index].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             normal(shares.iter().zip(&self.said[index]).map(|(share, log)| share * libm::exp(log - most)).collect())
         };
-        let between = |pair: &[usize]| self.ways[way].transition(self.nodes[pair[1]].at - self.nodes[pair[0]].at);
-        let mut forward = vec![self.ways[way].usual()];
+        let between = |pair: &[usize]| self.setting.ways[way].transition(self.nodes[pair[1]].at - self.nodes[pair[0]].at);
+        let mut forward = vec![self.setting.ways[way].usual()];
         for pair in mine.windows(2) {
             let (move_on, was) = (between(pair), told(pair[0], &forward[forward.len() - 1]));
             let next = (0..count).map(|to| (0..count).map(|from| was[from] * move_on[from * count + to]).sum());
@@ -278,6 +227,77 @@ impl<'a> Propagation<'a> {
             both.map(|(past, future)| normal(past.iter().zip(future).map(|(a, b)| a * b).collect())).collect();
         for (index, shares) in mine.iter().zip(shares) {
             self.states[*index] = shares;
+        }
+    }
+}
+
+impl Line<'_> {
+    /// The Kalman update with a stand-in.
+    fn correct(&self, state: &mut Normal, index: usize, with_seen: &[f64]) {
+        let (Some(packet), stand_in) = (&self.nodes[index].packet, self.stand_ins[index]) else { return };
+        if stand_in.precision > 0.0 {
+            let news = packet.edge + stand_in.pull / stand_in.precision - dot(self.seen, &state.mean);
+            let spread = dot(self.seen, with_seen) + 1.0 / stand_in.precision;
+            state.mean.iter_mut().zip(with_seen).for_each(|(part, covariance)| *part += covariance * news / spread);
+            state.covariance.add_outer(with_seen, -1.0 / spread);
+        }
+    }
+
+    /// The Kalman filter, and the state after the last node.
+    fn forward(&self) -> (Vec<Passed>, Normal) {
+        let mut state = self.setting.prior.clone();
+        let mut passed = Vec::with_capacity(self.nodes.len());
+        for (index, node) in self.nodes.iter().enumerate() {
+            state.advance(self.setting.dynamics, node.at);
+            let with_seen = state.covariance.times(self.seen);
+            let (expected, variance) = (dot(self.seen, &state.mean), dot(self.seen, &with_seen));
+            self.correct(&mut state, index, &with_seen);
+            passed.push(Passed { expected, variance, with_seen });
+        }
+        (passed, state)
+    }
+
+    /// Forward and backward.
+    fn smoothed(&self) -> Vec<Belief> {
+        let (passed, _) = self.forward();
+        let size = self.setting.dynamics.size();
+        let (mut adjoint, mut weight) = (vec![0.0; size], Matrix::zero(size));
+        let mut beliefs = Vec::with_capacity(passed.len());
+        for (index, seen) in passed.iter().enumerate().rev() {
+            self.absorb((&mut adjoint, &mut weight), index, seen);
+            let mean = seen.expected - dot(&seen.with_seen, &adjoint);
+            let variance = seen.variance - dot(&seen.with_seen, &weight.times(&seen.with_seen));
+            beliefs.push(Belief { mean, variance });
+            if let Some(before) = index.checked_sub(1) {
+                let step = self.setting.dynamics.step(self.nodes[index].at - self.nodes[before].at);
+                step.retreat(&mut adjoint);
+                step.retreat_weight(&mut weight);
+            }
+        }
+        beliefs.reverse();
+        beliefs
+    }
+
+    /// Takes the adjoint back over a packet (Bierman, equations 2.9 and 2.10).
+    fn absorb(&self, (adjoint, weight): (&mut [f64], &mut Matrix), index: usize, passed: &Passed) {
+        let (Some(packet), stand_in) = (&self.nodes[index].packet, self.stand_ins[index]) else { return };
+        if stand_in.precision <= 0.0 {
+            return;
+        }
+        let spread = passed.variance + 1.0 / stand_in.precision;
+        let news = packet.edge + stand_in.pull / stand_in.precision - passed.expected;
+        let gain: Vec<f64> = passed.with_seen.iter().map(|covariance| covariance / spread).collect();
+        let pushed = dot(&gain, adjoint) + news / spread;
+        adjoint.iter_mut().zip(self.seen).for_each(|(part, seen)| *part -= seen * pushed);
+        let weighed = weight.times(&gain);
+        let both = dot(&gain, &weighed) + 1.0 / spread;
+        let size = weight.size;
+        for row in 0..size {
+            for column in 0..size {
+                let (here, there) = (self.seen[row], self.seen[column]);
+                weight.cells[row * size + column] +=
+                    here * there * both - here * weighed[column] - there * weighed[row];
+            }
         }
     }
 }
