@@ -88,6 +88,9 @@ _ffclock() {
             ffclock__subcmd__help,watch)
                 cmd="ffclock__subcmd__help__subcmd__watch"
                 ;;
+            ffclock__subcmd__help__subcmd__sim,goals)
+                cmd="ffclock__subcmd__help__subcmd__sim__subcmd__goals"
+                ;;
             ffclock__subcmd__help__subcmd__sim,list)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__list"
                 ;;
@@ -96,6 +99,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__subcmd__sim,goals)
+                cmd="ffclock__subcmd__sim__subcmd__goals"
                 ;;
             ffclock__subcmd__sim,help)
                 cmd="ffclock__subcmd__sim__subcmd__help"
@@ -108,6 +114,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__subcmd__sim__subcmd__help,goals)
+                cmd="ffclock__subcmd__sim__subcmd__help__subcmd__goals"
                 ;;
             ffclock__subcmd__sim__subcmd__help,help)
                 cmd="ffclock__subcmd__sim__subcmd__help__subcmd__help"
@@ -336,8 +345,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__sim)
-            opts="list run sweep"
+            opts="list run sweep goals"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__sim__subcmd__goals)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -568,7 +591,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim)
-            opts="-h --page --control --json --help list run sweep help"
+            opts="-h --page --control --json --help list run sweep goals help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -589,9 +612,57 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ffclock__subcmd__sim__subcmd__help)
-            opts="list run sweep help"
+        ffclock__subcmd__sim__subcmd__goals)
+            opts="-h --seeds --jobs --keep --no-oracle --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seeds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__sim__subcmd__help)
+            opts="list run sweep goals help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__sim__subcmd__help__subcmd__goals)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -682,7 +753,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim__subcmd__run)
-            opts="-h --seed --trace --page --control --json --help"
+            opts="-h --seed --trace --oracle --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

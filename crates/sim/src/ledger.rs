@@ -95,6 +95,11 @@ impl Ledger {
         }
     }
 
+    /// No interval is measured across a break of the counter.
+    pub(crate) fn broke(&mut self) {
+        self.past.clear();
+    }
+
     /// The figures.
     pub(crate) fn result(self) -> ClockResult {
         let windows = self.windows.into_iter().map(|window| window.account.figures(window.name)).collect();

@@ -14,6 +14,7 @@ mod check;
 mod clock;
 mod counter;
 mod feedback;
+pub mod goals;
 mod host;
 mod ledger;
 mod noise;

@@ -1,10 +1,10 @@
 //! What a run yields: the figures of each clock against the truth.
 
 use crate::check::CheckResult;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One run of one scenario.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct RunResult {
     /// Which scenario.
     pub scenario: String,
@@ -21,7 +21,7 @@ pub struct RunResult {
     /// Each clock.
     pub clocks: Vec<ClockResult>,
     /// How each clock did against the oracles, where these were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oracle_ratios: Vec<OracleRatio>,
     /// Each check.
     pub checks: Vec<CheckResult>,
@@ -30,7 +30,7 @@ pub struct RunResult {
 }
 
 /// One figure of one clock over that of the oracles.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct OracleRatio {
     /// Which clock.
     pub clock: String,
@@ -45,7 +45,7 @@ pub struct OracleRatio {
 }
 
 /// One clock.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ClockResult {
     /// Its name.
     pub name: String,
@@ -73,7 +73,7 @@ pub(crate) const FIGURES: [&str; 15] = [
 ];
 
 /// The figures of one clock in one piece of time. Error is clock minus true time [s], at readings between exchanges.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct WindowResult {
     /// The name of the window.
     pub name: String,

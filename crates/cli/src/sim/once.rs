@@ -2,7 +2,7 @@
 
 use super::{open, table, verdict};
 use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, RowSink, Run, RunResult};
+use ffclock_sim::{CLOCKS, ORACLES, RowSink, Run, RunResult};
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -28,7 +28,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let result = match &args.trace {
-        Some(path) => traced(&run, args, path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?,
+        Some(path) => {
+            traced(&run, args, path).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?
+        }
         None => lived(&run, args, None),
     };
     if global.json {
@@ -40,7 +42,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 fn lived<'a>(run: &'a Run, args: &Args, sink: Option<RowSink<'a>>) -> RunResult {
-    if args.oracle { run.execute_with_oracles(&CLOCKS, sink) } else { run.execute(sink) }
+    let oracles = ORACLES.into_iter().filter(|_| args.oracle);
+    let clocks: Vec<&str> = CLOCKS.into_iter().chain(oracles).collect();
+    run.execute_with(&clocks, sink)
 }
 
 /// A writer of rows that keeps the first error for the end.
@@ -71,10 +75,7 @@ fn traced(run: &Run, args: &Args, path: &Path) -> io::Result<RunResult> {
     }
 }
 
-fn keep(
-    (run, args): (&Run, &Args),
-    append: impl FnMut(&TraceRow) -> io::Result<()>,
-) -> io::Result<RunResult> {
+fn keep((run, args): (&Run, &Args), append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
     let mut keeping = Keeping { append, outcome: Ok(()) };
     let result = lived(run, args, Some(&mut |row: &TraceRow| keeping.take(row)));
     keeping.outcome.map(|()| result)

@@ -19,12 +19,25 @@ const PHASE_SPREAD: f64 = 1e5;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
     Phase,
-    Rate { size: f64 },
-    Flicker { constant: f64, deviation: f64 },
+    Rate {
+        size: f64,
+    },
+    Flicker {
+        constant: f64,
+        deviation: f64,
+    },
     /// The part of a wave in phase with its rate at the beginning; the next part of the state is the other.
-    Wave { angular: f64, peak: f64 },
-    Quadrature { peak: f64 },
-    FlickerPhase { constant: f64, deviation: f64 },
+    Wave {
+        angular: f64,
+        peak: f64,
+    },
+    Quadrature {
+        peak: f64,
+    },
+    FlickerPhase {
+        constant: f64,
+        deviation: f64,
+    },
 }
 
 /// The system of one oscillator.

@@ -76,7 +76,8 @@ impl<'a> Witness<'a> {
         let served = passage.sent + (passage.received - passage.sent).halved();
         let error = announced_error(&self.scenario.server, served.as_seconds()) * MICRO;
         let floor = |direction, at| knowledge::floor(self.scenario, direction, at);
-        let lower = self.ahead(exchange.sent.counter, exchange.server_in, passage.sent) + error
+        let lower = self.ahead(exchange.sent.counter, exchange.server_in, passage.sent)
+            + error
             + floor(Direction::Forward, passage.sent);
         let upper = self.ahead(exchange.received.counter, exchange.server_out, passage.received) + error
             - floor(Direction::Backward, served);
@@ -95,11 +96,15 @@ impl<'a> Witness<'a> {
         self.notes.push(Note::Break);
     }
 
-    /// What the oracles make of it: the figures of both.
-    pub(crate) fn judge(self, seed: u64) -> Vec<ClockResult> {
+    /// The figures of the oracles of these names.
+    pub(crate) fn judge(self, oracles: &[&str], seed: u64) -> Vec<ClockResult> {
         let dynamics = Dynamics::of(&self.scenario.oscillator);
         let ways = [Direction::Forward, Direction::Backward].map(|direction| Way::of(self.scenario, direction));
-        [self.causal(&dynamics, &ways, seed), self.smoothed(&dynamics, &ways)].map(Ledger::result).into()
+        let judge = |name: &&str| {
+            let causal = *name == ORACLES[0];
+            if causal { self.causal(&dynamics, &ways, seed) } else { self.smoothed(&dynamics, &ways) }.result()
+        };
+        oracles.iter().map(judge).collect()
     }
 
     fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> Ledger {
@@ -165,12 +170,17 @@ fn nodes(observed: Observed) -> [Node; 2] {
 /// Our error over that of each oracle, for every clock that is none.
 pub(crate) fn ratios(clocks: &[ClockResult]) -> Vec<OracleRatio> {
     let find = |name: &str| clocks.iter().find(|clock| clock.name == name);
-    let Some((causal, smoother)) = find(ORACLES[0]).zip(find(ORACLES[1])) else { return Vec::new() };
+    let (causal, smoother) = (find(ORACLES[0]), find(ORACLES[1]));
     let mut ratios = Vec::new();
+    if causal.is_none() && smoother.is_none() {
+        return ratios;
+    }
     for clock in clocks.iter().filter(|clock| !ORACLES.contains(&clock.name.as_str())) {
-        for ((ours, causal), smoother) in clock.windows.iter().zip(&causal.windows).zip(&smoother.windows) {
+        for (index, ours) in clock.windows.iter().enumerate() {
             for figure in ["iqr", "net-p99", "net-max"] {
-                let over = |oracle: &crate::WindowResult| Some(ours.figure(figure)? / oracle.figure(figure)?);
+                let over = |oracle: Option<&ClockResult>| {
+                    Some(ours.figure(figure)? / oracle?.windows.get(index)?.figure(figure)?)
+                };
                 ratios.push(OracleRatio {
                     clock: clock.name.clone(),
                     window: ours.name.clone(),

@@ -38,10 +38,10 @@ pub(super) struct Particles<'a> {
     last: f64,
 }
 
-/// Where the particles go, with the logarithm of what speaks for each.
+/// Where the particles go, with what speaks for each, up to a common factor.
 struct Move {
     shown: Vec<f64>,
-    logs: Vec<f64>,
+    likelihoods: Vec<f64>,
     states: [Vec<f64>; 2],
 }
 
@@ -53,7 +53,12 @@ struct Forecast {
 
 impl<'a> Particles<'a> {
     /// Particles that are spread as `state` tells.
-    pub(super) fn new((dynamics, ways): (&'a Dynamics, &'a [Way; 2]), state: &Normal, count: usize, random: Random) -> Self {
+    pub(super) fn new(
+        (dynamics, ways): (&'a Dynamics, &'a [Way; 2]),
+        state: &Normal,
+        count: usize,
+        random: Random,
+    ) -> Self {
         let usual = |way: &Way| way.usual().into_iter().cycle().take(count * way.states()).collect();
         let seen = dynamics.seen();
         let with_shown = state.covariance.times(&seen);
@@ -72,7 +77,7 @@ impl<'a> Particles<'a> {
         };
         let deviation = libm::sqrt(variance);
         let shown = (0..count).map(|_| expected + deviation * particles.random.normal()).collect();
-        let begin = Move { shown, logs: vec![0.0; count], states: particles.states.clone() };
+        let begin = Move { shown, likelihoods: vec![1.0; count], states: particles.states.clone() };
         particles.settle(begin, &Forecast { means: vec![expected; count], variance });
         particles
     }
@@ -103,7 +108,7 @@ impl<'a> Particles<'a> {
         self.follow_spells(interval);
         let rate_share = if interval > 0.0 { observed.trip / interval } else { 0.0 };
         let moved = self.moved(&evidence, &forecast, rate_share);
-        let worth = |of: &Self, one: &Move| effective(&weighed(&of.weights, &one.logs));
+        let worth = |of: &Self, one: &Move| effective(&weighed(&of.weights, &one.likelihoods));
         let is_enough = worth(self, &moved) >= POOR * self.weights.len() as f64;
         let drawn = if is_enough { None } else { self.drawn(&evidence, &forecast, rate_share) };
         let chosen = drawn.filter(|drawn| worth(self, drawn) > worth(self, &moved)).unwrap_or(moved);
@@ -131,8 +136,9 @@ impl<'a> Particles<'a> {
             }
             let transition = way.transition(interval);
             for one in states.chunks_mut(count) {
-                let next: Vec<f64> =
-                    (0..count).map(|to| (0..count).map(|from| one[from] * transition[from * count + to]).sum()).collect();
+                let next: Vec<f64> = (0..count)
+                    .map(|to| (0..count).map(|from| one[from] * transition[from * count + to]).sum())
+                    .collect();
                 one.copy_from_slice(&next);
             }
         }
@@ -163,13 +169,13 @@ impl<'a> Particles<'a> {
         let deviation = libm::sqrt(forecast.variance);
         let shown: Vec<f64> = forecast.means.iter().map(|mean| mean + deviation * self.random.normal()).collect();
         let mut states = self.states.clone();
-        let log = |particle: usize| {
+        let likelihood = |particle: usize| {
             let now = shown[particle];
             let before = now - rate_share * (now - self.shown[particle]);
-            libm::log(self.weigh(evidence, evidence.delays(now, before), (particle, &mut states)))
+            self.weigh(evidence, evidence.delays(now, before), (particle, &mut states))
         };
-        let logs = (0..shown.len()).map(log).collect();
-        Move { shown, logs, states }
+        let likelihoods = (0..shown.len()).map(likelihood).collect();
+        Move { shown, likelihoods, states }
     }
 
     /// Particles drawn from what the packets say and weighed by the oscillator's law; `None` if no phase explains the packets.
@@ -193,8 +199,10 @@ impl<'a> Particles<'a> {
             let off = now - forecast.means[particle];
             likely - 0.5 * off * off / forecast.variance - libm::log(proposed)
         };
-        let logs = (0..count).map(log).collect();
-        Some(Move { shown: places.into_iter().map(|place| place.0).collect(), logs, states })
+        let logs: Vec<f64> = (0..count).map(log).collect();
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let likelihoods = logs.iter().map(|log| libm::exp(log - most)).collect();
+        Some(Move { shown: places.into_iter().map(|place| place.0).collect(), likelihoods, states })
     }
 
     /// Takes the particles where they went, the linear part with them.
@@ -214,7 +222,7 @@ impl<'a> Particles<'a> {
             let news = chosen.shown.iter().zip(&forecast.means);
             part.iter_mut().zip(news).for_each(|(mean, (shown, expected))| *mean += gain * (shown - expected));
         }
-        self.weights = weighed(&self.weights, &chosen.logs);
+        self.weights = weighed(&self.weights, &chosen.likelihoods);
         (self.shown, self.states) = (chosen.shown, chosen.states);
         if effective(&self.weights) < UNEVEN * self.weights.len() as f64 {
             self.resample();
@@ -239,7 +247,8 @@ impl<'a> Particles<'a> {
         self.shown = gather(&self.shown);
         for (way, states) in self.ways.iter().zip(&mut self.states) {
             let width = way.states();
-            *states = parents.iter().flat_map(|parent| &states[parent * width..(parent + 1) * width]).copied().collect();
+            *states =
+                parents.iter().flat_map(|parent| &states[parent * width..(parent + 1) * width]).copied().collect();
         }
         self.weights = vec![1.0 / count as f64; count];
     }
@@ -274,9 +283,8 @@ fn shuffle<T>(values: &mut [T], random: &mut Random) {
 }
 
 /// The weights after what speaks for each particle, normalised.
-fn weighed(weights: &[f64], logs: &[f64]) -> Vec<f64> {
-    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let raw: Vec<f64> = weights.iter().zip(logs).map(|(weight, log)| weight * libm::exp(log - most)).collect();
+fn weighed(weights: &[f64], likelihoods: &[f64]) -> Vec<f64> {
+    let raw: Vec<f64> = weights.iter().zip(likelihoods).map(|(weight, likelihood)| weight * likelihood).collect();
     let sum: f64 = raw.iter().sum();
     if sum > 0.0 { raw.into_iter().map(|weight| weight / sum).collect() } else { weights.to_vec() }
 }

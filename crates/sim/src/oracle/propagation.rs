@@ -209,7 +209,8 @@ impl<'a> Propagation<'a> {
             let most = self.said[index].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             normal(shares.iter().zip(&self.said[index]).map(|(share, log)| share * libm::exp(log - most)).collect())
         };
-        let between = |pair: &[usize]| self.setting.ways[way].transition(self.nodes[pair[1]].at - self.nodes[pair[0]].at);
+        let between =
+            |pair: &[usize]| self.setting.ways[way].transition(self.nodes[pair[1]].at - self.nodes[pair[0]].at);
         let mut forward = vec![self.setting.ways[way].usual()];
         for pair in mine.windows(2) {
             let (move_on, was) = (between(pair), told(pair[0], &forward[forward.len() - 1]));
