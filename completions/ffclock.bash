@@ -613,7 +613,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim__subcmd__goals)
-            opts="-h --seeds --jobs --keep --no-oracle --page --control --json --help"
+            opts="-h --seeds --jobs --keep --oracles --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -628,6 +628,10 @@ _ffclock() {
                     return 0
                     ;;
                 --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oracles)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

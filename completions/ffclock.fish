@@ -125,9 +125,9 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l seeds -d 'The seeds, first and last, such as `1..20`' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l jobs -d 'How many runs at a time [default: as many as there are processors]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l keep -d 'Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l oracles -d 'Run the causal oracle, which takes most of the time, with the first N seeds only [default: with all]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l no-oracle -d 'Without the oracles, which take most of the time: for containment over many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "list" -d 'Name the built-in scenarios'

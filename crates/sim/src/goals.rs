@@ -157,6 +157,20 @@ impl Campaign {
         Some(self.median(scenario, ("learned", figure, ""))? / other?)
     }
 
+    /// Of the seeds that the oracle was run with, median over median.
+    fn over_oracle(&self, scenario: &str, (figure, window): (&str, &str)) -> Option<f64> {
+        let runs = self.0.get(scenario).into_iter().flatten();
+        let both = runs.filter_map(|run| {
+            let of = |name: &str| {
+                let clock = run.clocks.iter().find(|clock| clock.name == name)?;
+                clock.windows.iter().find(|result| result.name == window)?.figure(figure)
+            };
+            Some((of("learned")?, of("oracle")?))
+        });
+        let (ours, theirs): (Vec<f64>, Vec<f64>) = both.unzip();
+        Some(median(ours)? / median(theirs)?)
+    }
+
     fn medians_of(&self, scenario: &str) -> Medians {
         let learned = |figure| self.median(scenario, ("learned", figure, ""));
         let rival = |figure| self.best_rival(scenario, figure).map(|best| best.0);
@@ -171,7 +185,7 @@ impl Campaign {
             iqr_over_rivals: self.over(scenario, "iqr", rival("iqr")),
             net_p99_over_rivals: self.over(scenario, "net-p99", rival("net-p99")),
             best_rival: self.best_rival(scenario, "iqr").map(|best| best.1),
-            iqr_over_oracle: self.over(scenario, "iqr", self.median(scenario, ("oracle", "iqr", ""))),
+            iqr_over_oracle: self.over_oracle(scenario, ("iqr", "")),
             containment: contained("learned").chain(contained("classic")).reduce(f64::min),
             calibration: learned("calibration"),
             width: learned("width"),
@@ -231,11 +245,11 @@ impl Campaign {
             each.max_by(|one, other| one.0.total_cmp(&other.0))
         };
         let outage = "disconnection-2h";
-        let ratio = |one: Place, other: Place| {
-            Some((self.median(outage, one)? / self.median(outage, other)?, outage.to_owned()))
-        };
-        let end = ratio(("learned", "net-max", "end"), ("oracle", "net-max", "end"));
-        let recovered = ratio(("learned", "net-max", "recovered"), ("learned", "net-max", "before"));
+        let from_outage = |figure: Option<f64>| Some((figure?, outage.to_owned()));
+        let end = from_outage(self.over_oracle(outage, ("net-max", "end")));
+        let largest_in = |window| self.median(outage, ("learned", "net-max", window));
+        let recovered =
+            from_outage(largest_in("recovered").zip(largest_in("before")).map(|(after, before)| after / before));
         vec![
             at_most(
                 "start-up: largest error from the end of the burst on",

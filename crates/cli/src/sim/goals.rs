@@ -26,9 +26,9 @@ pub(super) struct Args {
     /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
-    /// Without the oracles, which take most of the time: for containment over many seeds
-    #[arg(long)]
-    no_oracle: bool,
+    /// Run the causal oracle, which takes most of the time, with the first N seeds only [default: with all]
+    #[arg(long, value_name = "N")]
+    oracles: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -61,11 +61,16 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 fn campaign(named: &[Named], args: &Args) -> Result<Campaign, Failure> {
     let kept = args.keep.as_deref().map(Kept::open).transpose()?;
     let (mut kept, done) = kept.map_or((None, Vec::new()), |(kept, done)| (Some(kept), done));
-    let clocks: Vec<&str> = JUDGED.into_iter().filter(|name| !(args.no_oracle && ORACLES.contains(name))).collect();
-    let serves = |run: &RunResult| run.clocks.len() >= clocks.len();
+    let seeds = args.seeds.0.clone();
+    let judges = |seed: u64| {
+        let with_oracle = args.oracles.is_none_or(|first| seed - seeds.start < first);
+        JUDGED.into_iter().filter(|name| with_oracle || !ORACLES.contains(name)).collect::<Vec<&str>>()
+    };
+    let is_wanted = |run: &RunResult| seeds.contains(&run.seed);
+    let serves = |run: &RunResult| is_wanted(run) && run.clocks.len() >= judges(run.seed).len();
     let made: BTreeMap<(String, u64), RunResult> =
         done.into_iter().filter(serves).map(|run| ((run.scenario.clone(), run.seed), run)).collect();
-    let all: Vec<Job> = args.seeds.0.clone().flat_map(|seed| named.iter().map(move |named| named.job(seed))).collect();
+    let all: Vec<Job> = seeds.clone().flat_map(|seed| named.iter().map(move |named| named.job(seed))).collect();
     let (there, missing): (Vec<Job>, Vec<Job>) =
         all.into_iter().partition(|job| made.contains_key(&(job.name.to_owned(), job.seed)));
     let mut campaign = Campaign::default();
@@ -73,7 +78,7 @@ fn campaign(named: &[Named], args: &Args) -> Result<Campaign, Failure> {
         made.get(&(job.name.to_owned(), job.seed)).cloned().into_iter().for_each(|run| campaign.admit(run));
     }
     let mut outcome = Ok(());
-    run_all(&missing, (jobs(args.jobs), &clocks), |run| {
+    run_all(&missing, (jobs(args.jobs), &judges), |run| {
         if let (Some(kept), Ok(())) = (&mut kept, &outcome) {
             outcome = kept.keep(&run);
         }

@@ -28,6 +28,9 @@ pub(super) fn jobs(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
+/// The clocks to run with a seed.
+pub(super) type Judges<'a> = dyn Fn(u64) -> Vec<&'static str> + Sync + 'a;
+
 /// One run to be made.
 pub(super) struct Job<'a> {
     pub(super) name: &'a str,
@@ -35,14 +38,15 @@ pub(super) struct Job<'a> {
     pub(super) seed: u64,
 }
 
-/// Makes all runs with these clocks. Hands each result to `take` as soon as it is there, in whichever order.
-pub(super) fn run_all(work: &[Job], (jobs, clocks): (usize, &[&str]), take: impl FnMut(RunResult) + Send) {
+/// Makes all runs, each with the clocks that `clocks` names for its seed. Hands each result to `take` as soon as it is there, in whichever order.
+pub(super) fn run_all(work: &[Job], (jobs, clocks): (usize, &Judges), take: impl FnMut(RunResult) + Send) {
     let next = AtomicUsize::new(0);
     let take = Mutex::new((take, 0_u64));
     let all = work.len() as u64;
     let one = || {
         while let Some(job) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result = Run { name: job.name, scenario: job.scenario, seed: job.seed }.execute_with(clocks, None);
+            let result =
+                Run { name: job.name, scenario: job.scenario, seed: job.seed }.execute_with(&clocks(job.seed), None);
             // A thread that panicked has ended the program's work anyhow; what the others have is still whole.
             let mut taking = take.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             (taking.0)(result);

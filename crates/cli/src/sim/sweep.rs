@@ -39,7 +39,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 fn sweep(named: &Named, seeds: Range<u64>, jobs: usize) -> Vec<RunResult> {
     let work: Vec<Job> = seeds.map(|seed| named.job(seed)).collect();
     let mut results = Vec::new();
-    run_all(&work, (jobs, &CLOCKS), |result| results.push(result));
+    run_all(&work, (jobs, &|_| CLOCKS.to_vec()), |result| results.push(result));
     results.sort_by_key(|result| result.seed);
     results
 }

@@ -10,8 +10,8 @@ use crate::random::Random;
 
 /// With so many exchanges the skew is known well enough for particles.
 const YOUNG: usize = 40;
-/// Particles. With four times as many the spread of the errors is the same to a per cent.
-const PARTICLES: usize = 1500;
+/// Particles. With 400 or 5000 the spread of the errors is the same to two per cent.
+const PARTICLES: usize = 800;
 
 /// From the first exchange after a break of the counter on.
 struct Young {
