@@ -4,7 +4,7 @@ use super::series::Series;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, Cast, Run, RunResult, Sample, SampleSink, Sinks};
+use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, RunResult, Sample, SampleSink, Sinks};
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -24,6 +24,9 @@ pub(super) struct Args {
     /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
+    /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long
+    #[arg(long)]
+    oracle: bool,
     #[command(flatten)]
     ablation: Ablation,
 }
@@ -32,7 +35,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let learned = args.ablation.learned()?;
-    let life = Life { run, cast: Cast { clocks: &CLOCKS, learned: &learned } };
+    let oracles = ORACLES.into_iter().filter(|_| args.oracle);
+    let clocks: Vec<&str> = CLOCKS.into_iter().chain(oracles).collect();
+    let life = Life { run, cast: Cast { clocks: &clocks, learned: &learned } };
     let trace = args.trace.as_deref();
     let mut series = args.series.as_deref().map(|path| Series::create(path, &life.run, trace)).transpose()?;
     let mut note = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
