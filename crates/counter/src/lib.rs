@@ -24,6 +24,7 @@ mod choice;
 mod clocks;
 mod continuity;
 mod cpu;
+pub mod ffcounter;
 mod kind;
 mod nominal;
 
