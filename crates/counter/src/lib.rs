@@ -24,6 +24,7 @@ mod choice;
 mod clocks;
 mod continuity;
 mod cpu;
+mod cpu_round;
 pub mod ffcounter;
 mod kind;
 mod nominal;
@@ -36,5 +37,6 @@ pub use clocks::{ClockReading, HostClock, raw_clock};
 pub use continuity::{Break, Continuity, HostReadings, Observation, Readings};
 #[cfg(target_arch = "x86_64")]
 pub use cpu::{has_rdtscp, hypervisor, read_rdtscp};
+pub use cpu_round::{CpuDisagreement, CpuRound};
 pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered};
 pub use nominal::{Nominal, NominalError, NominalSource, nominal};

@@ -123,7 +123,7 @@ pub fn run<S: Surroundings>(
             let passed = (mono_now() - begin).as_seconds();
             round(phase, passed)?;
             next = following(next, every);
-            if surroundings.wait(next.min(end), passed / total)?.is_break() {
+            if surroundings.wait(next.min(end), (passed / total).min(1.0))?.is_break() {
                 return Ok(());
             }
             if next >= end {
@@ -163,7 +163,7 @@ mod tests {
             Ok(())
         }
         fn wait(&mut self, deadline: Moment<Mono>, share: f64) -> Result<ControlFlow<()>, ()> {
-            assert!((0.0..=1.5).contains(&share));
+            assert!((0.0..=1.0).contains(&share));
             self.waits += 1;
             while mono_now() < deadline {
                 std::hint::spin_loop();

@@ -4,6 +4,7 @@ mod firmware;
 
 use crate::handover::{Handover, play_all};
 use crate::ways::devices;
+use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, Sample, layout};
 use ffclock_counter::{Choice, Chosen, CounterKind, Nominal, allowed_cpus, choose, current_clocksource, nominal};
 use serde::Serialize;
 use std::fs;
@@ -101,6 +102,8 @@ pub fn take() -> Inventory {
     let checked = choose(Choice::Fixed(CounterKind::Tsc));
     let mut counters = vec![cpu_counter(nominal(CounterKind::Tsc).ok(), &sources), raw_clock(&sources)];
     counters.extend(other_clocksources(&sources));
+    let module = Ffcounter::open();
+    counters.extend(module.iter().flat_map(Ffcounter::counters).map(|(counter, sample)| of_module(counter, &sample)));
     counters.extend(devices("ptp").iter().map(|path| device(path, "ptp", "clock_name")));
     counters.extend(devices("pps").iter().map(|path| device(path, "pps", "name")));
     let Chosen { kind, reason, .. } = chosen;
@@ -115,7 +118,7 @@ pub fn take() -> Inventory {
         handovers: allowed_cpus().and_then(|cpus| play_all(&cpus)).unwrap_or_default(),
         choice: kind.name().to_owned(),
         reason,
-        missing: missing(),
+        missing: missing(module.err().as_ref()),
         clocksource: sources.current,
         available: sources.available,
     }
@@ -183,7 +186,9 @@ fn known_clocksource(name: &str) -> (Option<u32>, Option<f64>, &'static str) {
         "hpet" => (Some(32), None, "in its registers, which the kernel alone can read"),
         "acpi_pm" => (Some(24), Some(3_579_545.0), "by definition (ACPI 6.5, 4.8.2.1)"),
         "kvm-clock" | "xen" | "kvm_ptp" => (Some(64), Some(1e9), "by definition: nanoseconds of the hypervisor"),
-        name if name.starts_with("hyperv_clocksource") => (Some(64), Some(1e7), "by definition: 100 ns of the hypervisor"),
+        name if name.starts_with("hyperv_clocksource") => {
+            (Some(64), Some(1e7), "by definition: 100 ns of the hypervisor")
+        }
         "jiffies" | "refined-jiffies" => (Some(32), None, "the rate of the timer interrupt"),
         _ => (None, None, "not known"),
     }
@@ -218,16 +223,40 @@ fn hypervisor() -> Option<String> {
     fs::read_to_string("/sys/hypervisor/type").ok().map(|text| text.trim().to_owned())
 }
 
-fn missing() -> Vec<Missing> {
+fn of_module(counter: ModuleCounter, sample: &Sample) -> Item {
+    let by = if sample.has(layout::PAGE) {
+        "page of /dev/ffcounter, or a system call"
+    } else {
+        "/dev/ffcounter, a system call"
+    };
+    let kernel = match (sample.has(layout::ACTIVE), sample.has(layout::UNTRUSTED)) {
+        (_, true) => "found unsteady",
+        (true, false) => "in use",
+        (false, false) => "not in use",
+    };
+    Item {
+        name: format!("module:{counter}"),
+        width: Some(sample.width.into()),
+        hertz: Some(sample.hertz()),
+        frequency_from: "the kernel".to_owned(),
+        access: by.to_owned(),
+        kernel: kernel.to_owned(),
+    }
+}
+
+fn missing(module: Option<&FfcounterError>) -> Vec<Missing> {
     let mut missing = Vec::new();
     let mut absent = |what: &str, remedy: &str| {
         missing.push(Missing { what: what.to_owned(), remedy: remedy.to_owned() });
     };
-    if !Path::new("/dev/ffcounter").exists() {
-        absent("/dev/ffcounter (HPET and ACPI from user space, figures from inside the kernel)", "build and load the module in kernel/");
+    if let Some(error) = module {
+        absent("HPET and ACPI timer from user space, and figures from inside the kernel", &error.to_string());
     }
     if devices("ptp").is_empty() {
-        absent("PTP hardware clock (/dev/ptp*)", "needs a network card that has one; in a guest of KVM: modprobe ptp_kvm");
+        absent(
+            "PTP hardware clock (/dev/ptp*)",
+            "needs a network card that has one; in a guest of KVM: modprobe ptp_kvm",
+        );
     }
     if devices("pps").is_empty() {
         absent("PPS input (/dev/pps*)", "needs a receiver; on a serial line: ldattach PPS DEVICE");
@@ -254,7 +283,10 @@ mod tests {
     #[test]
     fn a_counter_is_in_use_offered_or_neither() {
         let sources = Clocksources { current: Some("hpet".into()), available: vec!["hpet".into(), "acpi_pm".into()] };
-        assert_eq!((sources.role("hpet"), sources.role("acpi_pm"), sources.role("tsc")), ("in use", "offered", "not offered"));
+        assert_eq!(
+            (sources.role("hpet"), sources.role("acpi_pm"), sources.role("tsc")),
+            ("in use", "offered", "not offered")
+        );
         let listed = other_clocksources(&sources);
         assert_eq!(listed.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), ["acpi_pm", "hpet"]);
         assert_eq!((listed[0].width, listed[0].hertz), (Some(24), Some(3_579_545.0)));

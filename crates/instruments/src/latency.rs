@@ -21,10 +21,14 @@ use tally::Tally;
 #[derive(Debug, thiserror::Error)]
 pub enum LatencyError {
     /// The thread cannot be put on its CPU.
-    #[error("threads cannot be put on their CPUs: {0}; run it where the allowed CPUs do not change (see taskset, cpuset)")]
+    #[error(
+        "threads cannot be put on their CPUs: {0}; run it where the allowed CPUs do not change (see taskset, cpuset)"
+    )]
     Cpus(#[from] io::Error),
     /// A counter that was there is gone.
-    #[error("{way} cannot be read any more: its device was removed, or its module unloaded. Load it again, or leave it out with --only")]
+    #[error(
+        "{way} cannot be read any more: its device was removed, or its module unloaded. Load it again, or leave it out with --only"
+    )]
     Vanished {
         /// Which way of reading.
         way: String,

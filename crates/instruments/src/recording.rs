@@ -113,7 +113,8 @@ impl Recorded {
         let of_kind = self.records.iter().enumerate().filter(|(_, record)| record["record"] == kind);
         of_kind
             .map(|(number, record)| {
-                T::deserialize(record).map_err(|error| RecordingError::Damaged { line: number + 2, reason: error.to_string() })
+                T::deserialize(record)
+                    .map_err(|error| RecordingError::Damaged { line: number + 2, reason: error.to_string() })
             })
             .collect()
     }
@@ -123,7 +124,11 @@ impl Recorded {
     /// # Errors
     /// [`RecordingError::OtherInstrument`].
     pub fn of(self, wanted: &'static str) -> Result<Self, RecordingError> {
-        if self.instrument == wanted { Ok(self) } else { Err(RecordingError::OtherInstrument { found: self.instrument, wanted }) }
+        if self.instrument == wanted {
+            Ok(self)
+        } else {
+            Err(RecordingError::OtherInstrument { found: self.instrument, wanted })
+        }
     }
 }
 
@@ -132,7 +137,9 @@ impl Recorded {
 /// # Errors
 /// [`RecordingError`].
 pub fn read(mut input: impl BufRead) -> Result<Recorded, RecordingError> {
-    let Some(first) = next_line(&mut input, 1).map_err(|_| RecordingError::Foreign)? else { return Err(RecordingError::Foreign) };
+    let Some(first) = next_line(&mut input, 1).map_err(|_| RecordingError::Foreign)? else {
+        return Err(RecordingError::Foreign);
+    };
     let Line::Whole(head) = first else { return Err(RecordingError::Foreign) };
     if head["format"] != FORMAT {
         return Err(RecordingError::Foreign);
@@ -170,7 +177,9 @@ fn next_line(input: &mut impl BufRead, number: usize) -> Result<Option<Line>, Re
     let damaged = |reason: String| RecordingError::Damaged { line: number, reason };
     match bytes.last() {
         None => Ok(None),
-        Some(b'\n') => serde_json::from_slice(&bytes).map(|value| Some(Line::Whole(value))).map_err(|error| damaged(error.to_string())),
+        Some(b'\n') => serde_json::from_slice(&bytes)
+            .map(|value| Some(Line::Whole(value)))
+            .map_err(|error| damaged(error.to_string())),
         Some(_) if bytes.len() as u64 == LONGEST_LINE => Err(damaged("it is too long".to_owned())),
         Some(_) => Ok(Some(Line::Cut)),
     }

@@ -1,6 +1,7 @@
 //! The ways to read a counter or a clock.
 
 use crate::ffi;
+use ffclock_counter::ffcounter::{CounterPage, Ffcounter, ModuleCounter, Sample, layout};
 use ffclock_counter::{CounterKind, read_ordered, read_unordered};
 use std::fs::File;
 use std::io;
@@ -75,6 +76,27 @@ enum Reader {
     Vdso(PosixClock),
     SystemCall(PosixClock),
     Device(Arc<File>),
+    Module(Arc<Ffcounter>, ModuleCounter),
+    ModulePage(Arc<CounterPage>),
+    Kernel(Arc<Ffcounter>, ModuleCounter, Inside),
+}
+
+/// What of a reading inside the kernel is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inside {
+    /// The register of the counter alone.
+    Register,
+    /// The whole interface of the module: register, mask, sum.
+    Interface,
+}
+
+/// The cost of one reading, as the kernel measured it with the TSC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KernelTicks {
+    /// Of the measurement itself: two readings of the TSC with nothing between them.
+    pub(crate) own: u64,
+    /// Of what was measured, that cost included.
+    pub(crate) bracket: u64,
 }
 
 /// One way to read one counter or clock.
@@ -132,7 +154,25 @@ impl Way {
             Reader::Vdso(clock) => by_clock(*clock, work),
             Reader::SystemCall(clock) => work.run(|| ffi::read_clock_by_system_call(*clock)),
             Reader::Device(device) => work.run(|| ffi::read_device_clock(device)),
+            Reader::Module(module, counter) | Reader::Kernel(module, counter, _) => {
+                work.run(|| module.read(*counter).ok().map(|sample| sample.value))
+            }
+            Reader::ModulePage(page) => work.run(|| page.read().map(|reading| reading.counter.raw())),
         }
+    }
+
+    /// For a way inside the kernel: what one reading cost there, or `None` inside where it cannot be read.
+    pub(crate) fn kernel_ticks(&self) -> Option<Option<KernelTicks>> {
+        let Reader::Kernel(module, counter, inside) = &self.reader else { return None };
+        let measure = || {
+            let [first, second, third, fourth] = module.measure_latency(*counter).ok()?.tsc;
+            let bracket = match inside {
+                Inside::Register => third.checked_sub(second)?,
+                Inside::Interface => fourth.checked_sub(third)?,
+            };
+            Some(KernelTicks { own: second.checked_sub(first)?, bracket })
+        };
+        Some(measure())
     }
 
     /// Reads once; `None` where the counter cannot be read.
@@ -163,10 +203,7 @@ pub fn cpu_ways(hertz: f64) -> Vec<Way> {
     let way = |access, reader| Way { counter: CPU.0.to_owned(), access, hertz, reader };
     let ways = vec![way(CPU.1, Reader::Plain), way(CPU.2, Reader::Ordered)];
     #[cfg(target_arch = "x86_64")]
-    let ways = ways
-        .into_iter()
-        .chain(ffclock_counter::has_rdtscp().then(|| way("rdtscp", Reader::Rdtscp)))
-        .collect();
+    let ways = ways.into_iter().chain(ffclock_counter::has_rdtscp().then(|| way("rdtscp", Reader::Rdtscp))).collect();
     ways
 }
 
@@ -210,6 +247,24 @@ pub fn devices(prefix: &str) -> Vec<PathBuf> {
     found
 }
 
+/// A counter of the module through a system call, without one where that is possible, and inside the kernel.
+fn module_ways(module: &Arc<Ffcounter>, counter: ModuleCounter, sample: &Sample) -> Vec<Way> {
+    let way = |access, reader| Way { counter: format!("module:{counter}"), access, hertz: sample.hertz(), reader };
+    let page = sample.has(layout::PAGE).then(|| module.page(counter).ok()).flatten();
+    let page = page.map(|page| way("page", Reader::ModulePage(Arc::new(page))));
+    let kernel = |access, inside| way(access, Reader::Kernel(module.clone(), counter, inside));
+    let mut ways = vec![way("ioctl", Reader::Module(module.clone(), counter))];
+    ways.extend(page);
+    ways.extend([kernel("kernel register", Inside::Register), kernel("kernel interface", Inside::Interface)]);
+    ways
+}
+
+/// The counters of an open module, each with every way to read it.
+pub fn every_module_way(module: Ffcounter) -> Vec<Way> {
+    let module = Arc::new(module);
+    module.counters().iter().flat_map(|(counter, sample)| module_ways(&module, *counter, sample)).collect()
+}
+
 /// Every way that this host has; `hertz` of the CPU's counter.
 pub fn every_way(hertz: f64) -> Vec<Way> {
     let mut ways = cpu_ways(hertz);
@@ -217,6 +272,7 @@ pub fn every_way(hertz: f64) -> Vec<Way> {
     ways.extend(PosixClock::ALL.map(system_call));
     ways.push(empty_system_call());
     ways.extend(devices("ptp").iter().filter_map(|path| ptp_clock(path).ok()));
+    ways.extend(Ffcounter::open().map(every_module_way).unwrap_or_default());
     ways
 }
 

@@ -1,6 +1,6 @@
 //! Taking the time of readings, on one CPU and on all at once.
 
-use crate::ways::{Way, Work};
+use crate::ways::{KernelTicks, Way, Work};
 use core::fmt;
 use core::hint::black_box;
 use ffclock_counter::{CounterKind, pin_to, read_ordered};
@@ -23,6 +23,8 @@ pub enum Arrangement {
     BackToBack,
     /// Each by itself while all CPUs read.
     AllCpus,
+    /// Measured inside the kernel by the module ffcounter.
+    Kernel,
 }
 
 impl fmt::Display for Arrangement {
@@ -32,6 +34,7 @@ impl fmt::Display for Arrangement {
             Arrangement::Single => "single",
             Arrangement::BackToBack => "back-to-back",
             Arrangement::AllCpus => "all-cpus",
+            Arrangement::Kernel => "kernel",
         })
     }
 }
@@ -41,7 +44,7 @@ impl Arrangement {
     pub(super) const fn readings(self) -> usize {
         match self {
             Arrangement::BackToBack => BATCH,
-            Arrangement::First | Arrangement::Single | Arrangement::AllCpus => 1,
+            Arrangement::First | Arrangement::Single | Arrangement::AllCpus | Arrangement::Kernel => 1,
         }
     }
 }
@@ -101,12 +104,24 @@ pub(super) fn burst_on(cpu: usize, ways: &[Way], burst: usize) -> io::Result<Vec
     })
 }
 
-fn bursts_of(number: usize, way: &Way, cpu: usize, burst: usize) -> [Burst; 3] {
+fn bursts_of(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
+    if way.kernel_ticks().is_some() {
+        return bursts_in_kernel(number, way, cpu, burst);
+    }
     let made = |arrangement, ticks| Burst { way: number, cpu, arrangement, ticks };
     let first = way.with(Single(1));
     let single = way.with(Single(burst));
     let batches = way.with(Timed { brackets: burst.div_ceil(BATCH).max(2), readings: BATCH });
-    [made(Arrangement::First, first), made(Arrangement::Single, single), made(Arrangement::BackToBack, batches)]
+    vec![made(Arrangement::First, first), made(Arrangement::Single, single), made(Arrangement::BackToBack, batches)]
+}
+
+/// As the module measured it; its own cost counts for the way that reads nothing, which is the first one.
+fn bursts_in_kernel(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
+    let samples: Option<Vec<KernelTicks>> = (0..burst).map(|_| way.kernel_ticks().flatten()).collect();
+    let made = |way, ticks| Burst { way, cpu, arrangement: Arrangement::Kernel, ticks };
+    let of = |part: fn(&KernelTicks) -> u64| samples.as_ref().map(|samples| samples.iter().map(part).collect());
+    // A counter that is gone is told under its own name only.
+    vec![made(0, of(|sample| sample.own).or_else(|| Some(Vec::new()))), made(number, of(|sample| sample.bracket))]
 }
 
 /// Every way on all CPUs at once, all at the same way at the same time.
@@ -120,7 +135,8 @@ pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> i
                 scope.spawn(move || {
                     // Whoever cannot be pinned still meets the others, who would wait for ever.
                     let pinned = pin_to(cpu);
-                    let bursts: Vec<Burst> = ways.iter().enumerate().map(|way| together(barrier, way, cpu, burst)).collect();
+                    let outside = ways.iter().enumerate().filter(|(_, way)| way.kernel_ticks().is_none());
+                    let bursts: Vec<Burst> = outside.map(|way| together(barrier, way, cpu, burst)).collect();
                     pinned.map(|()| bursts)
                 })
             })
