@@ -1,0 +1,404 @@
+//! What runs inside the virtual machine: each check of the module `ffcounter` prints `PASS name` or `FAIL name: why`, and figures as
+//! `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
+//!
+//!     guest counters CLOCKSOURCE SECONDS TOLERANCE_PPM
+//!     guest concurrent | switch | unload MODULE | access | pairs | stamps | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
+
+use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
+use ffclock_counter::{CounterKind, read_ordered};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[path = "clock.rs"]
+mod clock;
+#[path = "network.rs"]
+mod network;
+
+pub(crate) type Outcome = Result<(), String>;
+
+const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["counters", clocksource, seconds, ppm] => counters(clocksource, number(seconds), number(ppm)),
+        ["concurrent"] => concurrent(),
+        ["switch"] => switch(),
+        ["unload", module] => unload(module),
+        ["access"] => access(),
+        ["probe"] => return if Ffcounter::open().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) },
+        ["pairs"] => pairs(),
+        ["stamps"] => network::stamps(),
+        ["suspend"] => suspend(),
+        ["latency"] => latency(),
+        ["clock", port] => clock::tell_time(port),
+        ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
+        _ => Err("unknown words".to_owned()),
+    };
+    let name = words.join(" ");
+    match outcome {
+        Ok(()) => println!("PASS {name}"),
+        Err(why) => {
+            println!("FAIL {name}: {why}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
+pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Outcome {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+pub(crate) fn figure(name: &str, value: f64) {
+    println!("FIGURE {name} {value:.3}");
+}
+
+pub(crate) fn open() -> Result<Ffcounter, String> {
+    Ffcounter::open().map_err(|error| error.to_string())
+}
+
+pub(crate) fn read(device: &Ffcounter, counter: ModuleCounter) -> Result<Sample, String> {
+    device.read(counter).map_err(|error| error.to_string())
+}
+
+fn choose_clocksource(name: &str) -> Outcome {
+    fs::write(CLOCKSOURCE, name).map_err(|error| format!("{name}: {error}"))?;
+    let now = fs::read_to_string(CLOCKSOURCE).map_err(|error| error.to_string())?;
+    ensure(now.trim() == name, || format!("the kernel keeps {} and not {name}", now.trim()))
+}
+
+/// The hardware counter of a clocksource.
+fn underlying(clocksource: &str) -> ModuleCounter {
+    match clocksource {
+        "tsc" => ModuleCounter::Tsc,
+        "hpet" => ModuleCounter::Hpet,
+        _ => ModuleCounter::AcpiPm,
+    }
+}
+
+/// One counter followed for a while.
+struct Followed {
+    counter: ModuleCounter,
+    first: Sample,
+    last: Sample,
+    tsc: u64,
+}
+
+/// With one clocksource active, every counter goes on, never backwards, at its rate, in one epoch. The truth is the TSC, which the
+/// emulator makes of the same virtual time as the other counters, and which never wraps.
+fn counters(clocksource: &str, seconds: f64, ppm: f64) -> Outcome {
+    let device = open()?;
+    let before = device.read(ModuleCounter::Active).ok();
+    choose_clocksource(clocksource)?;
+    let active = read(&device, ModuleCounter::Active)?;
+    let expected = u32::from(underlying(clocksource).code());
+    ensure(active.underlying == expected, || format!("the active counter is {} and not {expected}", active.underlying))?;
+    if let Some(before) = before.filter(|before| before.underlying != expected) {
+        ensure(before.epoch != active.epoch, || "another clocksource and the same epoch".to_owned())?;
+    }
+    let mut followed = Vec::new();
+    for (counter, _) in device.counters() {
+        let tsc = tsc();
+        let first = read(&device, counter)?;
+        followed.push(Followed { counter, first, last: first, tsc });
+    }
+    ensure(followed.len() >= 5, || format!("only {} counters were found", followed.len()))?;
+    let hertz = read(&device, ModuleCounter::Tsc)?.hertz();
+    let end = tsc() + (seconds * hertz) as u64;
+    while tsc() < end {
+        // Longer than half a turn of the ACPI timer, and nothing to do in between: the machine is idle and without ticks.
+        thread::sleep(Duration::from_millis(3100));
+        for one in &mut followed {
+            follow(&device, one)?;
+        }
+    }
+    followed.iter().try_for_each(|one| judge_rate(&device, one, hertz, ppm))
+}
+
+fn follow(device: &Ffcounter, one: &mut Followed) -> Outcome {
+    for _ in 0..20 {
+        let now = read(device, one.counter)?;
+        ensure(now.epoch == one.first.epoch, || format!("{}: the epoch ended", one.counter))?;
+        ensure(now.value >= one.last.value, || format!("{}: backwards from {} to {}", one.counter, one.last.value, now.value))?;
+        one.last = now;
+    }
+    Ok(())
+}
+
+fn judge_rate(device: &Ffcounter, one: &Followed, tsc_hertz: f64, ppm: f64) -> Outcome {
+    let before = tsc();
+    let now = read(device, one.counter)?;
+    let after = tsc();
+    let elapsed = ((before - one.tsc) as f64 + (after - before) as f64 / 2.0) / tsc_hertz;
+    let counted = (now.value - one.first.value) as f64 / now.hertz();
+    let off = (counted / elapsed - 1.0) * 1e6;
+    let turns = (now.value - one.first.value) as f64 / 2f64.powi(i32::from(now.width));
+    println!("FIGURE {}.rate_error_ppm {off:.3} over {elapsed:.1} s, {turns:.2} turns of {} bits", one.counter, now.width);
+    // Reading brackets of 100 us are usual under emulation.
+    ensure(off.abs() < ppm + 200.0 / elapsed, || format!("{}: {off:.1} ppm off over {elapsed:.1} s", one.counter))?;
+    let is_narrow = now.width == 24;
+    ensure(!is_narrow || turns >= elapsed / 4.8, || format!("{}: {turns:.2} turns in {elapsed:.1} s", one.counter))
+}
+
+pub(crate) fn tsc() -> u64 {
+    read_ordered(CounterKind::Tsc).raw()
+}
+
+/// Readers on every CPU hand each other the largest value seen: nobody may read less afterwards.
+fn concurrent() -> Outcome {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    ensure(cpus >= 2, || format!("{cpus} CPU is not enough"))?;
+    let counters: Vec<ModuleCounter> = open()?.counters().into_iter().map(|(counter, _)| counter).collect();
+    for counter in counters {
+        let seen = AtomicU64::new(0);
+        let epochs = AtomicU64::new(u64::MAX);
+        let outcomes: Vec<Outcome> = thread::scope(|scope| {
+            let readers: Vec<_> = (0..cpus).map(|_| scope.spawn(|| hand_over(counter, &seen, &epochs))).collect();
+            readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".to_owned()))).collect()
+        });
+        outcomes.into_iter().collect::<Outcome>()?;
+    }
+    Ok(())
+}
+
+fn hand_over(counter: ModuleCounter, seen: &AtomicU64, epochs: &AtomicU64) -> Outcome {
+    let device = open()?;
+    let page = device.page(counter).ok();
+    for round in 0..20_000 {
+        let before = seen.load(Ordering::Acquire);
+        let by_page = page.as_ref().filter(|_| round % 2 == 0).and_then(|page| page.read());
+        let (value, epoch) = match by_page {
+            Some(reading) => (reading.counter.raw(), reading.epoch),
+            None => read(&device, counter).map(|sample| (sample.value, sample.epoch))?,
+        };
+        let known = epochs.compare_exchange(u64::MAX, epoch.into(), Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|known| known);
+        ensure(known == u64::MAX || known == u64::from(epoch), || format!("{counter}: the epoch ended"))?;
+        ensure(value >= before, || format!("{counter}: {value} after {before} on another CPU"))?;
+        seen.fetch_max(value, Ordering::AcqRel);
+    }
+    Ok(())
+}
+
+/// The clocksource is switched while two threads read the active counter: each change is a new epoch, and within one epoch the values
+/// lie on the line of its counter.
+fn switch() -> Outcome {
+    let is_over = AtomicBool::new(false);
+    let outcomes: Vec<Outcome> = thread::scope(|scope| {
+        let readers: Vec<_> = (0..2).map(|_| scope.spawn(|| follow_switches(&is_over))).collect();
+        let mut switched = Ok(());
+        for round in 0..45 {
+            switched = switched.and_then(|()| choose_clocksource(["hpet", "acpi_pm", "tsc"][round % 3]));
+            thread::sleep(Duration::from_millis(70));
+        }
+        is_over.store(true, Ordering::Release);
+        let readers = readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".to_owned())));
+        readers.chain([switched]).collect()
+    });
+    outcomes.into_iter().collect()
+}
+
+/// Where an epoch was seen first.
+struct Beginning {
+    sample: Sample,
+    tsc: u64,
+}
+
+fn follow_switches(is_over: &AtomicBool) -> Outcome {
+    let device = open()?;
+    let tsc_hertz = read(&device, ModuleCounter::Tsc)?.hertz();
+    let mut epochs: BTreeMap<u32, Beginning> = BTreeMap::new();
+    let (mut last_epoch, mut readings) = (0, 0_u64);
+    while !is_over.load(Ordering::Acquire) {
+        let before = tsc();
+        let sample = read(&device, ModuleCounter::Active)?;
+        let after = tsc();
+        ensure(sample.epoch >= last_epoch, || format!("from epoch {last_epoch} back to {}", sample.epoch))?;
+        last_epoch = sample.epoch;
+        readings += 1;
+        let first = epochs.entry(sample.epoch).or_insert(Beginning { sample, tsc: before });
+        ensure(first.sample.underlying == sample.underlying, || "another counter in the same epoch".to_owned())?;
+        let counted = sample.value.wrapping_sub(first.sample.value) as i64 as f64 / sample.hertz();
+        let (least, most) = ((before - first.tsc) as f64 / tsc_hertz, (after - first.tsc) as f64 / tsc_hertz);
+        // The first reading lay up to its own bracket later than its TSC; a stalled emulator makes brackets of milliseconds.
+        let slack = 0.02 + most * 1e-3;
+        ensure(counted >= least - slack && counted <= most + slack, || {
+            format!("epoch {}: {counted} s counted, {least} to {most} s passed", sample.epoch)
+        })?;
+    }
+    println!("FIGURE switch.epochs_seen {} in {readings} readings", epochs.len());
+    ensure(epochs.len() > 20, || format!("only {} epochs for 45 switches", epochs.len()))
+}
+
+/// Whoever has the device open keeps the module in place, also through its page alone.
+fn unload(module: &str) -> Outcome {
+    let remove = || Command::new("rmmod").arg("ffcounter").output().is_ok_and(|output| output.status.success());
+    let device = open()?;
+    let page = device.page(ModuleCounter::Tsc).map_err(|error| error.to_string())?;
+    ensure(!remove(), || "removed while open".to_owned())?;
+    drop(device);
+    ensure(!remove(), || "removed while mapped".to_owned())?;
+    let reading = page.read().ok_or("the page of the TSC is closed")?;
+    drop(page);
+    ensure(remove(), || "not removed although nobody uses it".to_owned())?;
+    let missing = matches!(Ffcounter::open(), Err(FfcounterError::Missing(_)));
+    ensure(missing, || "the device outlives the module".to_owned())?;
+    thread::sleep(Duration::from_millis(1100));
+    let inserted = Command::new("insmod").arg(module).status().is_ok_and(|status| status.success());
+    ensure(inserted, || "not inserted again".to_owned())?;
+    let again = read(&open()?, ModuleCounter::Tsc)?;
+    ensure(again.epoch > reading.epoch, || format!("loaded again, and epoch {} after {}", again.epoch, reading.epoch))
+}
+
+/// Ordinary users read if they are in the group of the device.
+fn access() -> Outcome {
+    const NOBODY: u32 = 65534;
+    let probe = || {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        Command::new(own).arg("probe").uid(NOBODY).gid(NOBODY).status().map_err(|error| error.to_string())
+    };
+    ensure(probe()?.code() == Some(3), || "anybody may open the device".to_owned())?;
+    std::os::unix::fs::chown("/dev/ffcounter", None, Some(NOBODY)).map_err(|error| error.to_string())?;
+    ensure(probe()?.success(), || "the group may not open the device".to_owned())?;
+    Ok(())
+}
+
+/// A pair's clocks lie between readings of the same clocks around it, and successive pairs agree on the rate.
+fn pairs() -> Outcome {
+    let device = open()?;
+    let raw = || read_ordered(CounterKind::MonotonicRaw).raw() as i64;
+    for (counter, _) in device.counters() {
+        let (mut widest, mut first) = (0.0_f64, None);
+        for _ in 0..200 {
+            let before = raw();
+            let pair = device.read_paired(counter).map_err(|error| error.to_string())?;
+            let after = raw();
+            ensure((before..=after).contains(&pair.monotonic_raw_ns), || {
+                format!("{counter}: {} is not within {before}..{after}", pair.monotonic_raw_ns)
+            })?;
+            ensure(pair.value_after >= pair.sample.value, || format!("{counter}: a pair runs backwards"))?;
+            widest = widest.max((pair.value_after - pair.sample.value) as f64 / pair.sample.hertz());
+            first.get_or_insert(pair);
+            thread::sleep(Duration::from_millis(2));
+        }
+        let (Some(first), last) = (first, device.read_paired(counter).map_err(|error| error.to_string())?) else { continue };
+        let counted = (last.sample.value - first.sample.value) as f64 / last.sample.hertz();
+        let passed = (last.monotonic_raw_ns - first.monotonic_raw_ns) as f64 * 1e-9;
+        ensure((counted - passed).abs() < 2.0 * widest + passed * 1e-3, || format!("{counter}: {counted} s against {passed} s"))?;
+        figure(&format!("{counter}.pair_width_max_us"), widest * 1e6);
+    }
+    Ok(())
+}
+
+/// Into suspend to idle and out again, woken by the alarm of the real-time clock: every counter has a new epoch, and a thread that
+/// reads all the time sees errors or values of one epoch in order, nothing else.
+fn suspend() -> Outcome {
+    let device = open()?;
+    let before = device.counters();
+    let is_over = AtomicBool::new(false);
+    let (slept, watched) = thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch_suspend(&is_over));
+        thread::sleep(Duration::from_millis(100));
+        let slept = sleep_and_wake();
+        thread::sleep(Duration::from_millis(100));
+        is_over.store(true, Ordering::Release);
+        (slept, watcher.join().unwrap_or_else(|_| Err("the reader panicked".to_owned())))
+    });
+    slept?;
+    watched?;
+    for (counter, before) in before {
+        let after = read(&device, counter)?;
+        ensure(after.epoch > before.epoch, || format!("{counter}: still epoch {} after a suspend", before.epoch))?;
+    }
+    let page = device.page(ModuleCounter::Tsc).map_err(|error| error.to_string())?;
+    let reading = page.read().ok_or("the page stays closed")?;
+    ensure(reading.epoch == read(&device, ModuleCounter::Tsc)?.epoch, || "the page is of another epoch".to_owned())
+}
+
+fn sleep_and_wake() -> Outcome {
+    let alarm = "/sys/class/rtc/rtc0/wakealarm";
+    fs::write(alarm, "0").and_then(|()| fs::write(alarm, "+3")).map_err(|error| format!("{alarm}: {error}"))?;
+    let begin = Instant::now();
+    fs::write("/sys/power/state", "freeze").map_err(|error| format!("suspend: {error}"))?;
+    println!("FIGURE suspend.monotonic_s {:.3} (the kernel's clock stands still meanwhile)", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn watch_suspend(is_over: &AtomicBool) -> Outcome {
+    let device = open()?;
+    let mut last = read(&device, ModuleCounter::AcpiPm)?;
+    let mut refused = 0;
+    while !is_over.load(Ordering::Acquire) {
+        match device.read(ModuleCounter::AcpiPm) {
+            Err(FfcounterError::Asleep(_)) => refused += 1,
+            Err(error) => return Err(error.to_string()),
+            Ok(now) => {
+                let is_in_order = now.epoch > last.epoch || (now.epoch == last.epoch && now.value >= last.value);
+                ensure(is_in_order, || format!("{now:?} after {last:?}"))?;
+                last = now;
+            }
+        }
+    }
+    println!("FIGURE suspend.readings_refused {refused}");
+    Ok(())
+}
+
+/// The least of several means of `rounds` calls [ns].
+fn cost(rounds: u32, mut call: impl FnMut()) -> f64 {
+    let mean = |call: &mut dyn FnMut()| {
+        let begin = Instant::now();
+        for _ in 0..rounds {
+            call();
+        }
+        begin.elapsed().as_nanos() as f64 / f64::from(rounds)
+    };
+    (0..15).map(|_| mean(&mut call)).fold(f64::INFINITY, f64::min)
+}
+
+/// What readings cost, beside the same machine's empty system call and vDSO. Figures alone: nothing is judged by speed.
+fn latency() -> Outcome {
+    let device = open()?;
+    let tsc_hertz = read(&device, ModuleCounter::Tsc)?.hertz();
+    let empty = cost(20_000, || _ = std::os::unix::process::parent_id());
+    let vdso = cost(20_000, || _ = std::hint::black_box(read_ordered(CounterKind::MonotonicRaw)));
+    figure("empty_system_call_ns", empty);
+    figure("vdso_monotonic_raw_ns", vdso);
+    for (counter, sample) in device.counters() {
+        let own = (0..2000).filter_map(|_| device.measure_latency(counter).ok()).map(|seen| {
+            let between = |from: usize| (seen.tsc[from + 1].wrapping_sub(seen.tsc[from])) as f64 / tsc_hertz * 1e9;
+            (between(1) - between(0), between(2) - between(1))
+        });
+        let (mut hardware, mut interface): (Vec<f64>, Vec<f64>) = own.unzip();
+        let (hardware, interface) = (median(&mut hardware), median(&mut interface));
+        let ioctl = cost(20_000, || _ = std::hint::black_box(device.read(counter)));
+        println!(
+            "FIGURE {counter}.ioctl_ns {ioctl:.1} register {hardware:.1} interface {interface:.1} ratio {:.3}",
+            ioctl / (1.2 * empty + hardware)
+        );
+        if sample.has(layout::PAGE) && let Ok(page) = device.page(counter) {
+            let by_page = cost(20_000, || _ = std::hint::black_box(page.read()));
+            println!("FIGURE {counter}.page_ns {by_page:.1} ratio_to_vdso {:.3}", by_page / vdso);
+        }
+    }
+    Ok(())
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Room for as many stamps as a ring holds, and a few more.
+pub(crate) fn room() -> Vec<PacketStamp> {
+    vec![PacketStamp::EMPTY; 300]
+}
