@@ -55,6 +55,9 @@ _ffclock() {
             ffclock,watch)
                 cmd="ffclock__subcmd__watch"
                 ;;
+            ffclock__subcmd__counters,clock)
+                cmd="ffclock__subcmd__counters__subcmd__clock"
+                ;;
             ffclock__subcmd__counters,help)
                 cmd="ffclock__subcmd__counters__subcmd__help"
                 ;;
@@ -69,6 +72,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__counters,watch)
                 cmd="ffclock__subcmd__counters__subcmd__watch"
+                ;;
+            ffclock__subcmd__counters__subcmd__help,clock)
+                cmd="ffclock__subcmd__counters__subcmd__help__subcmd__clock"
                 ;;
             ffclock__subcmd__counters__subcmd__help,help)
                 cmd="ffclock__subcmd__counters__subcmd__help__subcmd__help"
@@ -123,6 +129,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help,watch)
                 cmd="ffclock__subcmd__help__subcmd__watch"
+                ;;
+            ffclock__subcmd__help__subcmd__counters,clock)
+                cmd="ffclock__subcmd__help__subcmd__counters__subcmd__clock"
                 ;;
             ffclock__subcmd__help__subcmd__counters,latency)
                 cmd="ffclock__subcmd__help__subcmd__counters__subcmd__latency"
@@ -198,7 +207,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__counters)
-            opts="-h --page --control --json --help latency stability watch show help"
+            opts="-h --page --control --json --help latency stability clock watch show help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -219,9 +228,81 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ffclock__subcmd__counters__subcmd__help)
-            opts="latency stability watch show help"
+        ffclock__subcmd__counters__subcmd__clock)
+            opts="-h --for --stress --phase --only --record --poll --warm-up --skew --wander --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stress)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --poll)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --warm-up)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --skew)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wander)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__counters__subcmd__help)
+            opts="latency stability clock watch show help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__counters__subcmd__help__subcmd__clock)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -558,8 +639,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__counters)
-            opts="latency stability watch show"
+            opts="latency stability clock watch show"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__counters__subcmd__clock)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -85,15 +85,16 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l page -d 'The 
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -f -a "show" -d 'Show a recording again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability watch show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "show" -d 'Show a recording again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l for -d 'How long to measure without stress' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
@@ -116,6 +117,19 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l for -d 'How long to measure without stress' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l poll -d 'Time between two requests' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l warm-up -d 'Leave out of the figures what the clocks show before' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l skew -d 'The server\'s rate against the nominal rate of the CPU\'s counter' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l wander -d 'The largest deviation of the server\'s rate from its mean, in a swing of one minute' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l for -d 'How long to watch [default: until interrupted]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l every -d 'How often to look' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
@@ -128,6 +142,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a recording again'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -200,6 +215,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay sim demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "show" -d 'Show a recording again'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'

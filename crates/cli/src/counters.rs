@@ -1,6 +1,7 @@
 //! `ffclock counters`: what counters there are, how long reading them takes, how steady they run, what clock comes of each.
 
 mod campaign;
+mod clock;
 mod conditions;
 mod latency;
 mod list;
@@ -35,6 +36,8 @@ enum Part {
     Latency(latency::Args),
     /// Measure how steadily the counters run, against one another and a reference
     Stability(stability::Args),
+    /// Compare the clocks that come of each counter and kind of packet stamps, on the same packets
+    Clock(clock::Args),
     /// Watch for counters that jump, stall, run backwards or lose the kernel's trust
     Watch(watch::Args),
     /// Show a recording again
@@ -47,6 +50,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         None => list::run(global),
         Some(Part::Latency(args)) => latency::run(global, args),
         Some(Part::Stability(args)) => stability::run(global, args),
+        Some(Part::Clock(args)) => clock::run(global, args),
         Some(Part::Watch(args)) => watch::run(global, args),
         Some(Part::Show(args)) => show::run(global, args),
     }

@@ -103,7 +103,8 @@ pub trait Surroundings {
     fn wait(&mut self, deadline: Moment<Mono>, share: f64) -> Result<ControlFlow<()>, Self::Error>;
 }
 
-/// Works through `phases`, with a round every `every`. `round` gets the phase and the seconds since the beginning.
+/// Works through `phases`, with a round every `every`. `round` gets the phase and the seconds since the beginning. Returns the phases as
+/// they really were: one begins when its conditions are there, and the last one may have been cut short.
 ///
 /// # Errors
 /// Those of the surroundings and of the rounds.
@@ -112,26 +113,33 @@ pub fn run<S: Surroundings>(
     every: Span,
     surroundings: &mut S,
     mut round: impl FnMut(&Phase, f64) -> Result<(), S::Error>,
-) -> Result<(), S::Error> {
+) -> Result<Vec<Phase>, S::Error> {
     let begin = mono_now();
+    let passed = || (mono_now() - begin).as_seconds();
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
-    let mut next = begin;
+    let mut done: Vec<Phase> = Vec::new();
     for phase in phases {
         surroundings.enter(phase)?;
-        let end = begin + Span::from_seconds(phase.begin_s + phase.length_s);
-        loop {
-            let passed = (mono_now() - begin).as_seconds();
-            round(phase, passed)?;
+        let mut phase = Phase { begin_s: passed(), ..*phase };
+        let mut next = mono_now();
+        let end = next + Span::from_seconds(phase.length_s);
+        let before: f64 = done.iter().map(|phase| phase.length_s).sum();
+        let is_cut = loop {
+            round(&phase, passed())?;
             next = following(next, every);
-            if surroundings.wait(next.min(end), (passed / total).min(1.0))?.is_break() {
-                return Ok(());
+            let share = ((before + passed() - phase.begin_s) / total).clamp(0.0, 1.0);
+            let is_cut = surroundings.wait(next.min(end), share)?.is_break();
+            if is_cut || next >= end {
+                break is_cut;
             }
-            if next >= end {
-                break;
-            }
+        };
+        phase.length_s = passed() - phase.begin_s;
+        done.push(phase);
+        if is_cut {
+            break;
         }
     }
-    Ok(())
+    Ok(done)
 }
 
 /// The next round on the grid that still lies ahead: one that took too long costs those that it covered.
@@ -177,11 +185,12 @@ mod tests {
         let phases = schedule(&[Load::Cpu, Load::Network], Span::from_millis(4));
         let mut told = Told::default();
         let mut rounds = Vec::new();
-        run(&phases, Span::from_millis(1), &mut told, |phase, at| {
+        let done = run(&phases, Span::from_millis(1), &mut told, |phase, at| {
             rounds.push((phase.number, at));
             Ok(())
         })
         .unwrap();
+        assert!(done.is_sorted_by_key(|phase| phase.begin_s) && done.iter().all(|phase| phase.length_s >= 0.004));
         assert_eq!(told.entered, ["quiet", "cpu", "quiet", "network", "quiet"]);
         assert!(rounds.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1));
         assert!((0..5).all(|number| rounds.iter().any(|round| round.0 == number)), "{rounds:?}");
@@ -192,12 +201,13 @@ mod tests {
         let mut told = Told { stop_after: 3, ..Told::default() };
         let phases = schedule(&[], Span::from_secs(60));
         let mut rounds = 0;
-        run(&phases, Span::from_millis(1), &mut told, |_, _| {
+        let done = run(&phases, Span::from_millis(1), &mut told, |_, _| {
             rounds += 1;
             Ok(())
         })
         .unwrap();
-        assert_eq!((rounds, phases.len()), (3, 1));
+        assert_eq!((rounds, done.len()), (3, 1));
+        assert!(done[0].length_s < 60.0);
     }
 
     #[test]

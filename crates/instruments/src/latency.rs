@@ -8,7 +8,7 @@ mod sampling;
 mod tally;
 
 pub use sampling::{Arrangement, BATCH};
-pub use tally::{Figures, Outlier, Overhead, Round};
+pub use tally::{Bins, Figures, Outlier, Overhead, Round};
 
 use crate::ways::Way;
 use ffclock_counter::{CounterKind, read_ordered};
@@ -112,6 +112,11 @@ impl Latency {
     /// The distributions so far, by phase, way and arrangement.
     pub fn figures(&self) -> Vec<Figures> {
         self.tally.figures()
+    }
+
+    /// The whole distributions, likewise.
+    pub fn bins(&self) -> Vec<Bins> {
+        self.tally.bins()
     }
 
     /// What the instrument itself costs, by phase and arrangement.

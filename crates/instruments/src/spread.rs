@@ -114,6 +114,11 @@ impl Histogram {
         })
     }
 
+    /// Each size that was counted (above 2048 the middle of those that share a count), with its count; ascending.
+    pub fn bins(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, count)| (middle_of(index), *count))
+    }
+
     /// The size at which `share` of all is reached.
     fn percentile(&self, share: f64) -> f64 {
         let rank = (share * self.count.saturating_sub(1) as f64) as u64;
@@ -157,6 +162,10 @@ mod tests {
         (0..1000).for_each(|size| histogram.add(size));
         let spread = histogram.spread().unwrap();
         assert_eq!((spread.min, spread.p25, spread.median, spread.p75), (0.0, 249.0, 499.0, 749.0));
+        assert_eq!(
+            histogram.bins().map(|(size, count)| (size as u64, count)).collect::<Vec<_>>()[..2],
+            [(0, 1), (1, 1)]
+        );
         assert_eq!((spread.p95, spread.p99, spread.p999, spread.max), (949.0, 989.0, 998.0, 999.0));
         let few = Spread::of(&[3.0, 1.0, 5.0, 2.0, 4.0]).unwrap();
         assert_eq!((few.min, few.p25, few.median, few.p75, few.max), (1.0, 2.0, 3.0, 4.0, 5.0));

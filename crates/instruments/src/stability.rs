@@ -136,6 +136,11 @@ impl Stability {
     }
 }
 
+/// A reading of `way` between two of the base, the narrowest of some; `None` where it cannot be read.
+pub fn read_beside_base(way: &Way) -> Option<Point> {
+    narrowest(|| way.read().map(i128::from))
+}
+
 /// A reading between two of the base, the narrowest of [`TRIES`]; `None` where it cannot be read.
 fn narrowest(mut read: impl FnMut() -> Option<i128>) -> Option<Point> {
     (0..TRIES).map(|_| bracket(&mut read)).min_by_key(|point| point.map_or(0, |point| point.width))?

@@ -3,6 +3,7 @@
 use crate::ffi;
 use ffclock_counter::ffcounter::{CounterPage, Ffcounter, ModuleCounter, Sample, layout};
 use ffclock_counter::{CounterKind, read_ordered, read_unordered};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -137,6 +138,11 @@ impl Way {
         format!("{} {}", self.counter, self.access)
     }
 
+    /// Whether this is the CPU's counter, by which everything is timed.
+    pub fn is_base(&self) -> bool {
+        self.counter == CPU.0
+    }
+
     /// Nominal ticks per second.
     pub fn hertz(&self) -> f64 {
         self.hertz
@@ -265,6 +271,14 @@ pub fn every_module_way(module: Ffcounter) -> Vec<Way> {
     module.counters().iter().flat_map(|(counter, sample)| module_ways(&module, *counter, sample)).collect()
 }
 
+/// One way for each counter of `ways`, the first, which is the cheapest; not what shows the last tick only or no counter at all.
+pub fn one_for_each_counter(ways: Vec<Way>) -> Vec<Way> {
+    let mut seen = BTreeSet::new();
+    let counts =
+        |way: &Way| !way.counter().ends_with("coarse") && way.counter() != "none" && way.kernel_ticks().is_none();
+    ways.into_iter().filter(|way| counts(way) && seen.insert(way.counter().to_owned())).collect()
+}
+
 /// Every way that this host has; `hertz` of the CPU's counter.
 pub fn every_way(hertz: f64) -> Vec<Way> {
     let mut ways = cpu_ways(hertz);
@@ -287,6 +301,15 @@ mod tests {
             assert!(first <= second, "{}: {first} then {second}", way.name());
         }
         assert_eq!(Way::nothing().read(), Some(0));
+    }
+
+    #[test]
+    fn each_counter_is_taken_once() {
+        let names: Vec<String> =
+            one_for_each_counter(every_way(1e9)).iter().map(|way| way.counter().to_owned()).collect();
+        let once: BTreeSet<&String> = names.iter().collect();
+        assert_eq!(once.len(), names.len(), "{names:?}");
+        assert!(names.contains(&"monotonic-raw".to_owned()) && !names.contains(&"none".to_owned()), "{names:?}");
     }
 
     #[test]

@@ -45,12 +45,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let mut latency = Latency::new(Plan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
     let about = latency.about();
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
-    record.extend("phase", &phases)?;
-    campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let phases = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let rounds = latency.round(phase.number, t).map_err(|error| Failure::from(error.to_string()))?;
         record.extend("round", &rounds)
     })?;
     drop(conditions);
+    record.extend("phase", &phases)?;
     let result = Measured {
         phases,
         about,
@@ -60,6 +60,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         handovers: play_all(&cpus)?,
     };
     result.record(&mut record)?;
+    record.extend("histogram", &latency.bins())?;
     record.finish()?;
     if global.json { Ok(()) } else { output::write(&result.page()) }
 }

@@ -1,6 +1,6 @@
 //! `ffclock counters show`: the tables of a recording.
 
-use super::{latency, record, stability};
+use super::{clock, latency, record, stability};
 use crate::failure::Failure;
 use crate::{Global, output};
 use std::path::PathBuf;
@@ -28,6 +28,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let failed = |error| Failure::from(format!("{} {error}", args.recording.display()));
     let page = match recorded.instrument.as_str() {
         "latency" => latency::Measured::of(&recorded).map_err(failed)?.page(),
+        "clock" => clock::Measured::of(&recorded).map_err(failed)?.page(),
         "stability" => stability::Measured::of(&recorded).map_err(failed)?.page(),
         other => {
             return Err(format!("{}: nothing is known of the instrument {other:?}", args.recording.display()).into());

@@ -11,9 +11,8 @@ use ffclock_instruments::recording::{Recorded, RecordingError};
 use ffclock_instruments::stability::{
     About, Reference, Sample, Stability, Steadiness, analyse, points_of_file, with_reference,
 };
-use ffclock_instruments::ways::Way;
+use ffclock_instruments::ways::one_for_each_counter;
 use ffclock_units::Span;
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -69,7 +68,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Some(Against::Device(path)) => Some(Reference::device(path).map_err(|error| failed(&error))?),
         _ => None,
     };
-    let ways = comparable(args.campaign.ways(period)?);
+    let ways = one_for_each_counter(args.campaign.ways(period)?);
     let mut stability = Stability::new(ways, reference, period).map_err(|error| failed(&error))?;
     let mut conditions = Conditions::prepare(&phases)?;
     let mut about = stability.about(args.every.as_seconds());
@@ -77,15 +76,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         about.reference = Some(path.display().to_string());
     }
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
-    record.extend("phase", &phases)?;
     let mut samples = Vec::new();
-    campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let phases = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let sample = stability.sample(phase.number, t).map_err(|error| failed(&error))?;
         record.append("sample", &sample)?;
         samples.push(sample);
         Ok(())
     })?;
     drop(conditions);
+    record.extend("phase", &phases)?;
     if let Some(Against::File(path)) = &args.against {
         let joined = joined(&about, &samples, path)?;
         record.extend("sample", &joined[samples.len()..])?;
@@ -95,14 +94,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     record.extend("steadiness", &result.found)?;
     record.finish()?;
     if global.json { Ok(()) } else { output::write(&result.page()) }
-}
-
-/// One way for each counter, the cheapest; not what shows the last tick only, counts nothing, or is the base itself.
-fn comparable(ways: Vec<Way>) -> Vec<Way> {
-    let mut seen = BTreeSet::new();
-    let counts =
-        |way: &Way| !way.counter().ends_with("coarse") && way.counter() != "none" && !way.access().contains("kernel");
-    ways.into_iter().filter(|way| counts(way) && seen.insert(way.counter().to_owned())).collect()
 }
 
 fn joined(about: &About, samples: &[Sample], path: &Path) -> Result<Vec<Sample>, Failure> {
@@ -195,15 +186,6 @@ fn deviation_rows(found: &Steadiness) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_instruments::ways::every_way;
-
-    #[test]
-    fn each_counter_is_compared_once() {
-        let names: Vec<String> = comparable(every_way(1e9)).iter().map(|way| way.counter().to_owned()).collect();
-        let once: BTreeSet<&String> = names.iter().collect();
-        assert_eq!(once.len(), names.len(), "{names:?}");
-        assert!(names.contains(&"monotonic-raw".to_owned()) && !names.contains(&"none".to_owned()), "{names:?}");
-    }
 
     #[test]
     fn references_are_told_by_their_form() {

@@ -29,6 +29,21 @@ pub struct Figures {
     pub ns: Spread,
 }
 
+/// How often each latency was seen: what [`Figures`] summarise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bins {
+    /// Number of the phase.
+    pub phase: usize,
+    /// What was read.
+    pub counter: String,
+    /// How.
+    pub access: String,
+    /// In which arrangement.
+    pub arrangement: Arrangement,
+    /// Ticks per reading, and how often.
+    pub bins: Vec<(f64, u64)>,
+}
+
 /// What the instrument itself costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
@@ -192,6 +207,20 @@ impl Tally {
             .collect()
     }
 
+    pub(super) fn bins(&self) -> Vec<Bins> {
+        let counters = self.brackets.iter().filter(|((_, way, _), _)| self.is_counter(*way));
+        counters
+            .filter_map(|(&(phase, way, arrangement), histogram)| {
+                let own = self.brackets.get(&(phase, 0, arrangement))?.spread()?.median;
+                let net = |ticks: f64| (ticks - own).max(0.0) / arrangement.readings() as f64;
+                let bins = histogram.bins().map(|(ticks, count)| (net(ticks), count)).collect();
+                let way = &self.ways[way];
+                let (counter, access) = (way.counter().to_owned(), way.access().to_owned());
+                Some(Bins { phase, counter, access, arrangement, bins })
+            })
+            .collect()
+    }
+
     pub(super) fn overheads(&self) -> Vec<Overhead> {
         let last = self.ways.len() - 1;
         let own = self.brackets.iter().filter(|((_, way, _), _)| *way == 0);
@@ -236,6 +265,7 @@ mod tests {
         assert_eq!((figures.len(), figures[0].ticks.median), (1, 100.0));
         assert!((figures[0].ns.median - 50.0).abs() < 1e-9);
         assert_eq!(figures[0].ticks.max, 5100.0);
+        assert_eq!(tally.bins()[0].bins[0], (100.0, 2));
         let overhead = tally.overheads();
         assert!((overhead[0].subtracted_ns - 25.0).abs() < 1e-9 && (overhead[0].left_ns - 2.0).abs() < 1e-9);
         let slowest = tally.outliers();
