@@ -1,6 +1,6 @@
 //! The clock of the guest, asked for its time from outside.
 
-use super::{Outcome, ensure, figure, median, tsc};
+use super::{Found, Outcome, figure, median, tsc};
 use ffclock_client::{Clock, Status};
 use std::net::UdpSocket;
 use std::thread;
@@ -67,14 +67,14 @@ pub(crate) fn ask(server: &str, guest: &str, seconds: f64) -> Outcome {
         halves.push(half);
         bounds.push(bound);
     }
-    ensure(errors.len() >= 5, || format!("only {} answers came from a synchronised clock", errors.len()))?;
+    Found(errors.len() >= 5).or_fail(|| format!("only {} answers came from a synchronised clock", errors.len()))?;
     let count = errors.len();
     figure("clock.error_median_us", median(&mut errors) * 1e-3);
     figure("clock.error_largest_us", errors.last().copied().unwrap_or(f64::NAN) * 1e-3);
     figure("clock.seen_to_within_median_us", median(&mut halves) * 1e-3);
     figure("clock.bound_median_us", median(&mut bounds) * 1e-3);
     println!("FIGURE clock.outside_bound {outside} of {count}");
-    ensure(outside == 0, || format!("{outside} of {count} errors lie outside the bound that the clock claims"))
+    Found(outside == 0).or_fail(|| format!("{outside} of {count} errors lie outside the bound that the clock claims"))
 }
 
 fn connect(address: &str) -> Result<UdpSocket, String> {
@@ -119,6 +119,6 @@ fn ask_guest(guest: &UdpSocket) -> Result<(Told, f64), String> {
     let mut words = said.split(' ');
     let nanos = words.next().and_then(|word| word.parse().ok()).ok_or(said)?;
     let bound = words.next().and_then(|word| word.parse().ok()).ok_or(said)?;
-    ensure(words.next() == Some(Status::Synchronised.name()), || said.to_owned())?;
+    Found(words.next() == Some(Status::Synchronised.name())).or_fail(|| said.to_owned())?;
     Ok((Told { before, nanos, after }, bound))
 }

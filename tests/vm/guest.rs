@@ -8,6 +8,7 @@ use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, Packe
 use ffclock_counter::{CounterKind, read_ordered};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,8 +57,14 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Outcome {
-    if holds { Ok(()) } else { Err(why()) }
+/// What was found, to be judged.
+pub(crate) struct Found(pub(crate) bool);
+
+impl Found {
+    /// The check goes on where it is true.
+    pub(crate) fn or_fail(self, why: impl FnOnce() -> String) -> Outcome {
+        if self.0 { Ok(()) } else { Err(why()) }
+    }
 }
 
 pub(crate) fn figure(name: &str, value: f64) {
@@ -75,7 +82,7 @@ pub(crate) fn read(device: &Ffcounter, counter: ModuleCounter) -> Result<Sample,
 fn choose_clocksource(name: &str) -> Outcome {
     fs::write(CLOCKSOURCE, name).map_err(|error| format!("{name}: {error}"))?;
     let now = fs::read_to_string(CLOCKSOURCE).map_err(|error| error.to_string())?;
-    ensure(now.trim() == name, || format!("the kernel keeps {} and not {name}", now.trim()))
+    Found(now.trim() == name).or_fail(|| format!("the kernel keeps {} and not {name}", now.trim()))
 }
 
 /// The hardware counter of a clocksource.
@@ -103,9 +110,10 @@ fn counters(clocksource: &str, seconds: f64, ppm: f64) -> Outcome {
     choose_clocksource(clocksource)?;
     let active = read(&device, ModuleCounter::Active)?;
     let expected = u32::from(underlying(clocksource).code());
-    ensure(active.underlying == expected, || format!("the active counter is {} and not {expected}", active.underlying))?;
+    Found(active.underlying == expected)
+        .or_fail(|| format!("the active counter is {} and not {expected}", active.underlying))?;
     if let Some(before) = before.filter(|before| before.underlying != expected) {
-        ensure(before.epoch != active.epoch, || "another clocksource and the same epoch".to_owned())?;
+        Found(before.epoch != active.epoch).or_fail(|| "another clocksource and the same epoch".to_owned())?;
     }
     let mut followed = Vec::new();
     for (counter, _) in device.counters() {
@@ -113,7 +121,7 @@ fn counters(clocksource: &str, seconds: f64, ppm: f64) -> Outcome {
         let first = read(&device, counter)?;
         followed.push(Followed { counter, first, last: first, tsc });
     }
-    ensure(followed.len() >= 5, || format!("only {} counters were found", followed.len()))?;
+    Found(followed.len() >= 5).or_fail(|| format!("only {} counters were found", followed.len()))?;
     let hertz = read(&device, ModuleCounter::Tsc)?.hertz();
     let end = tsc() + (seconds * hertz) as u64;
     while tsc() < end {
@@ -129,8 +137,9 @@ fn counters(clocksource: &str, seconds: f64, ppm: f64) -> Outcome {
 fn follow(device: &Ffcounter, one: &mut Followed) -> Outcome {
     for _ in 0..20 {
         let now = read(device, one.counter)?;
-        ensure(now.epoch == one.first.epoch, || format!("{}: the epoch ended", one.counter))?;
-        ensure(now.value >= one.last.value, || format!("{}: backwards from {} to {}", one.counter, one.last.value, now.value))?;
+        Found(now.epoch == one.first.epoch).or_fail(|| format!("{}: the epoch ended", one.counter))?;
+        Found(now.value >= one.last.value)
+            .or_fail(|| format!("{}: backwards from {} to {}", one.counter, one.last.value, now.value))?;
         one.last = now;
     }
     Ok(())
@@ -144,11 +153,16 @@ fn judge_rate(device: &Ffcounter, one: &Followed, tsc_hertz: f64, ppm: f64) -> O
     let counted = (now.value - one.first.value) as f64 / now.hertz();
     let off = (counted / elapsed - 1.0) * 1e6;
     let turns = (now.value - one.first.value) as f64 / 2f64.powi(i32::from(now.width));
-    println!("FIGURE {}.rate_error_ppm {off:.3} over {elapsed:.1} s, {turns:.2} turns of {} bits", one.counter, now.width);
+    println!(
+        "FIGURE {}.rate_error_ppm {off:.3} over {elapsed:.1} s, {turns:.2} turns of {} bits",
+        one.counter, now.width
+    );
     // Reading brackets of 100 us are usual under emulation.
-    ensure(off.abs() < ppm + 200.0 / elapsed, || format!("{}: {off:.1} ppm off over {elapsed:.1} s", one.counter))?;
+    Found(off.abs() < ppm + 200.0 / elapsed)
+        .or_fail(|| format!("{}: {off:.1} ppm off over {elapsed:.1} s", one.counter))?;
     let is_narrow = now.width == 24;
-    ensure(!is_narrow || turns >= elapsed / 4.8, || format!("{}: {turns:.2} turns in {elapsed:.1} s", one.counter))
+    Found(!is_narrow || turns >= elapsed / 4.8)
+        .or_fail(|| format!("{}: {turns:.2} turns in {elapsed:.1} s", one.counter))
 }
 
 pub(crate) fn tsc() -> u64 {
@@ -158,14 +172,17 @@ pub(crate) fn tsc() -> u64 {
 /// Readers on every CPU hand each other the largest value seen: nobody may read less afterwards.
 fn concurrent() -> Outcome {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    ensure(cpus >= 2, || format!("{cpus} CPU is not enough"))?;
+    Found(cpus >= 2).or_fail(|| format!("{cpus} CPU is not enough"))?;
     let counters: Vec<ModuleCounter> = open()?.counters().into_iter().map(|(counter, _)| counter).collect();
     for counter in counters {
         let seen = AtomicU64::new(0);
         let epochs = AtomicU64::new(u64::MAX);
         let outcomes: Vec<Outcome> = thread::scope(|scope| {
             let readers: Vec<_> = (0..cpus).map(|_| scope.spawn(|| hand_over(counter, &seen, &epochs))).collect();
-            readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".to_owned()))).collect()
+            readers
+                .into_iter()
+                .map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".to_owned())))
+                .collect()
         });
         outcomes.into_iter().collect::<Outcome>()?;
     }
@@ -182,9 +199,11 @@ fn hand_over(counter: ModuleCounter, seen: &AtomicU64, epochs: &AtomicU64) -> Ou
             Some(reading) => (reading.counter.raw(), reading.epoch),
             None => read(&device, counter).map(|sample| (sample.value, sample.epoch))?,
         };
-        let known = epochs.compare_exchange(u64::MAX, epoch.into(), Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|known| known);
-        ensure(known == u64::MAX || known == u64::from(epoch), || format!("{counter}: the epoch ended"))?;
-        ensure(value >= before, || format!("{counter}: {value} after {before} on another CPU"))?;
+        let known = epochs
+            .compare_exchange(u64::MAX, epoch.into(), Ordering::AcqRel, Ordering::Acquire)
+            .unwrap_or_else(|known| known);
+        Found(known == u64::MAX || known == u64::from(epoch)).or_fail(|| format!("{counter}: the epoch ended"))?;
+        Found(value >= before).or_fail(|| format!("{counter}: {value} after {before} on another CPU"))?;
         seen.fetch_max(value, Ordering::AcqRel);
     }
     Ok(())
@@ -202,7 +221,8 @@ fn switch() -> Outcome {
             thread::sleep(Duration::from_millis(70));
         }
         is_over.store(true, Ordering::Release);
-        let readers = readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".to_owned())));
+        let readers =
+            readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".to_owned())));
         readers.chain([switched]).collect()
     });
     outcomes.into_iter().collect()
@@ -211,7 +231,8 @@ fn switch() -> Outcome {
 /// Where an epoch was seen first.
 struct Beginning {
     sample: Sample,
-    tsc: u64,
+    before: u64,
+    after: u64,
 }
 
 fn follow_switches(is_over: &AtomicBool) -> Outcome {
@@ -223,21 +244,22 @@ fn follow_switches(is_over: &AtomicBool) -> Outcome {
         let before = tsc();
         let sample = read(&device, ModuleCounter::Active)?;
         let after = tsc();
-        ensure(sample.epoch >= last_epoch, || format!("from epoch {last_epoch} back to {}", sample.epoch))?;
+        Found(sample.epoch >= last_epoch).or_fail(|| format!("from epoch {last_epoch} back to {}", sample.epoch))?;
         last_epoch = sample.epoch;
         readings += 1;
-        let first = epochs.entry(sample.epoch).or_insert(Beginning { sample, tsc: before });
-        ensure(first.sample.underlying == sample.underlying, || "another counter in the same epoch".to_owned())?;
+        let first = epochs.entry(sample.epoch).or_insert(Beginning { sample, before, after });
+        Found(first.sample.underlying == sample.underlying)
+            .or_fail(|| "another counter in the same epoch".to_owned())?;
         let counted = sample.value.wrapping_sub(first.sample.value) as i64 as f64 / sample.hertz();
-        let (least, most) = ((before - first.tsc) as f64 / tsc_hertz, (after - first.tsc) as f64 / tsc_hertz);
-        // The first reading lay up to its own bracket later than its TSC; a stalled emulator makes brackets of milliseconds.
-        let slack = 0.02 + most * 1e-3;
-        ensure(counted >= least - slack && counted <= most + slack, || {
-            format!("epoch {}: {counted} s counted, {least} to {most} s passed", sample.epoch)
-        })?;
+        let seconds = |from: u64, to: u64| to.wrapping_sub(from) as i64 as f64 / tsc_hertz;
+        let (least, most) = (seconds(first.after, before), seconds(first.before, after));
+        // The kernel measures the TSC's frequency to some 100 ppm under emulation.
+        let slack = 1e-6 + most * 1e-3;
+        Found(counted >= least - slack && counted <= most + slack)
+            .or_fail(|| format!("epoch {}: {counted} s counted, {least} to {most} s passed", sample.epoch))?;
     }
     println!("FIGURE switch.epochs_seen {} in {readings} readings", epochs.len());
-    ensure(epochs.len() > 20, || format!("only {} epochs for 45 switches", epochs.len()))
+    Found(epochs.len() > 20).or_fail(|| format!("only {} epochs for 45 switches", epochs.len()))
 }
 
 /// Whoever has the device open keeps the module in place, also through its page alone.
@@ -245,19 +267,20 @@ fn unload(module: &str) -> Outcome {
     let remove = || Command::new("rmmod").arg("ffcounter").output().is_ok_and(|output| output.status.success());
     let device = open()?;
     let page = device.page(ModuleCounter::Tsc).map_err(|error| error.to_string())?;
-    ensure(!remove(), || "removed while open".to_owned())?;
+    Found(!remove()).or_fail(|| "removed while open".to_owned())?;
     drop(device);
-    ensure(!remove(), || "removed while mapped".to_owned())?;
+    Found(!remove()).or_fail(|| "removed while mapped".to_owned())?;
     let reading = page.read().ok_or("the page of the TSC is closed")?;
     drop(page);
-    ensure(remove(), || "not removed although nobody uses it".to_owned())?;
+    Found(remove()).or_fail(|| "not removed although nobody uses it".to_owned())?;
     let missing = matches!(Ffcounter::open(), Err(FfcounterError::Missing(_)));
-    ensure(missing, || "the device outlives the module".to_owned())?;
+    Found(missing).or_fail(|| "the device outlives the module".to_owned())?;
     thread::sleep(Duration::from_millis(1100));
     let inserted = Command::new("insmod").arg(module).status().is_ok_and(|status| status.success());
-    ensure(inserted, || "not inserted again".to_owned())?;
+    Found(inserted).or_fail(|| "not inserted again".to_owned())?;
     let again = read(&open()?, ModuleCounter::Tsc)?;
-    ensure(again.epoch > reading.epoch, || format!("loaded again, and epoch {} after {}", again.epoch, reading.epoch))
+    Found(again.epoch > reading.epoch)
+        .or_fail(|| format!("loaded again, and epoch {} after {}", again.epoch, reading.epoch))
 }
 
 /// Ordinary users read if they are in the group of the device.
@@ -267,9 +290,9 @@ fn access() -> Outcome {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         Command::new(own).arg("probe").uid(NOBODY).gid(NOBODY).status().map_err(|error| error.to_string())
     };
-    ensure(probe()?.code() == Some(3), || "anybody may open the device".to_owned())?;
+    Found(probe()?.code() == Some(3)).or_fail(|| "anybody may open the device".to_owned())?;
     std::os::unix::fs::chown("/dev/ffcounter", None, Some(NOBODY)).map_err(|error| error.to_string())?;
-    ensure(probe()?.success(), || "the group may not open the device".to_owned())?;
+    Found(probe()?.success()).or_fail(|| "the group may not open the device".to_owned())?;
     Ok(())
 }
 
@@ -283,24 +306,26 @@ fn pairs() -> Outcome {
             let before = raw();
             let pair = device.read_paired(counter).map_err(|error| error.to_string())?;
             let after = raw();
-            ensure((before..=after).contains(&pair.monotonic_raw_ns), || {
-                format!("{counter}: {} is not within {before}..{after}", pair.monotonic_raw_ns)
-            })?;
-            ensure(pair.value_after >= pair.sample.value, || format!("{counter}: a pair runs backwards"))?;
+            Found((before..=after).contains(&pair.monotonic_raw_ns))
+                .or_fail(|| format!("{counter}: {} is not within {before}..{after}", pair.monotonic_raw_ns))?;
+            Found(pair.value_after >= pair.sample.value).or_fail(|| format!("{counter}: a pair runs backwards"))?;
             widest = widest.max((pair.value_after - pair.sample.value) as f64 / pair.sample.hertz());
             first.get_or_insert(pair);
             thread::sleep(Duration::from_millis(2));
         }
-        let (Some(first), last) = (first, device.read_paired(counter).map_err(|error| error.to_string())?) else { continue };
+        let (Some(first), last) = (first, device.read_paired(counter).map_err(|error| error.to_string())?) else {
+            continue;
+        };
         let counted = (last.sample.value - first.sample.value) as f64 / last.sample.hertz();
         let passed = (last.monotonic_raw_ns - first.monotonic_raw_ns) as f64 * 1e-9;
-        ensure((counted - passed).abs() < 2.0 * widest + passed * 1e-3, || format!("{counter}: {counted} s against {passed} s"))?;
+        Found((counted - passed).abs() < 2.0 * widest + passed * 1e-3)
+            .or_fail(|| format!("{counter}: {counted} s against {passed} s"))?;
         figure(&format!("{counter}.pair_width_max_us"), widest * 1e6);
     }
     Ok(())
 }
 
-/// Into suspend to idle and out again, woken by the alarm of the real-time clock: every counter has a new epoch, and a thread that
+/// Into suspend to memory and out again, woken by the alarm of the real-time clock: every counter has a new epoch, and a thread that
 /// reads all the time sees errors or values of one epoch in order, nothing else.
 fn suspend() -> Outcome {
     let device = open()?;
@@ -318,19 +343,24 @@ fn suspend() -> Outcome {
     watched?;
     for (counter, before) in before {
         let after = read(&device, counter)?;
-        ensure(after.epoch > before.epoch, || format!("{counter}: still epoch {} after a suspend", before.epoch))?;
+        Found(after.epoch > before.epoch)
+            .or_fail(|| format!("{counter}: still epoch {} after a suspend", before.epoch))?;
     }
     let page = device.page(ModuleCounter::Tsc).map_err(|error| error.to_string())?;
     let reading = page.read().ok_or("the page stays closed")?;
-    ensure(reading.epoch == read(&device, ModuleCounter::Tsc)?.epoch, || "the page is of another epoch".to_owned())
+    Found(reading.epoch == read(&device, ModuleCounter::Tsc)?.epoch)
+        .or_fail(|| "the page is of another epoch".to_owned())
 }
 
 fn sleep_and_wake() -> Outcome {
     let alarm = "/sys/class/rtc/rtc0/wakealarm";
     fs::write(alarm, "0").and_then(|()| fs::write(alarm, "+3")).map_err(|error| format!("{alarm}: {error}"))?;
     let begin = Instant::now();
-    fs::write("/sys/power/state", "freeze").map_err(|error| format!("suspend: {error}"))?;
-    println!("FIGURE suspend.monotonic_s {:.3} (the kernel's clock stands still meanwhile)", begin.elapsed().as_secs_f64());
+    fs::write("/sys/power/state", "mem").map_err(|error| format!("suspend: {error}"))?;
+    println!(
+        "FIGURE suspend.monotonic_s {:.3} (the kernel's clock stands still meanwhile)",
+        begin.elapsed().as_secs_f64()
+    );
     Ok(())
 }
 
@@ -344,7 +374,7 @@ fn watch_suspend(is_over: &AtomicBool) -> Outcome {
             Err(error) => return Err(error.to_string()),
             Ok(now) => {
                 let is_in_order = now.epoch > last.epoch || (now.epoch == last.epoch && now.value >= last.value);
-                ensure(is_in_order, || format!("{now:?} after {last:?}"))?;
+                Found(is_in_order).or_fail(|| format!("{now:?} after {last:?}"))?;
                 last = now;
             }
         }
@@ -353,44 +383,69 @@ fn watch_suspend(is_over: &AtomicBool) -> Outcome {
     Ok(())
 }
 
-/// The least of several means of `rounds` calls [ns].
-fn cost(rounds: u32, mut call: impl FnMut()) -> f64 {
-    let mean = |call: &mut dyn FnMut()| {
-        let begin = Instant::now();
-        for _ in 0..rounds {
-            call();
+/// What calls cost [ns]: of each the least mean over a few calls, one call in turn with the others so that a busy machine is equally
+/// unkind to all.
+fn costs<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
+    const CALLS: u32 = 300;
+    let mut least = [f64::INFINITY; N];
+    for _ in 0..400 {
+        for (call, least) in calls.iter_mut().zip(&mut least) {
+            let begin = Instant::now();
+            for _ in 0..CALLS {
+                call();
+            }
+            *least = least.min(begin.elapsed().as_nanos() as f64 / f64::from(CALLS));
         }
-        begin.elapsed().as_nanos() as f64 / f64::from(rounds)
-    };
-    (0..15).map(|_| mean(&mut call)).fold(f64::INFINITY, f64::min)
+    }
+    least
 }
 
 /// What readings cost, beside the same machine's empty system call and vDSO. Figures alone: nothing is judged by speed.
 fn latency() -> Outcome {
+    choose_clocksource("tsc")?;
     let device = open()?;
-    let tsc_hertz = read(&device, ModuleCounter::Tsc)?.hertz();
-    let empty = cost(20_000, || _ = std::os::unix::process::parent_id());
-    let vdso = cost(20_000, || _ = std::hint::black_box(read_ordered(CounterKind::MonotonicRaw)));
-    figure("empty_system_call_ns", empty);
-    figure("vdso_monotonic_raw_ns", vdso);
+    let null = fs::File::open("/dev/null").map_err(|error| error.to_string())?;
+    // Whether it is a terminal is asked by an ioctl, which the driver of /dev/null refuses at once.
+    let mut refused = || _ = std::hint::black_box(null.is_terminal());
+    let mut empty = || _ = std::os::unix::process::parent_id();
+    let [empty_only, refused] = costs([&mut empty, &mut refused]);
+    println!(
+        "FIGURE ioctl_that_does_nothing_ns {refused:.1}: empty system call {empty_only:.1}, ratio {:.3}",
+        refused / empty_only
+    );
     for (counter, sample) in device.counters() {
-        let own = (0..2000).filter_map(|_| device.measure_latency(counter).ok()).map(|seen| {
-            let between = |from: usize| (seen.tsc[from + 1].wrapping_sub(seen.tsc[from])) as f64 / tsc_hertz * 1e9;
-            (between(1) - between(0), between(2) - between(1))
-        });
-        let (mut hardware, mut interface): (Vec<f64>, Vec<f64>) = own.unzip();
-        let (hardware, interface) = (median(&mut hardware), median(&mut interface));
-        let ioctl = cost(20_000, || _ = std::hint::black_box(device.read(counter)));
+        let mut empty = || _ = std::os::unix::process::parent_id();
+        let mut ioctl = || _ = std::hint::black_box(device.read(counter));
+        let [empty, ioctl] = costs([&mut empty, &mut ioctl]);
+        let (hardware, interface) = within_kernel(&device, counter)?;
         println!(
-            "FIGURE {counter}.ioctl_ns {ioctl:.1} register {hardware:.1} interface {interface:.1} ratio {:.3}",
+            "FIGURE {counter}.ioctl_ns {ioctl:.1}: empty system call {empty:.1}, register {hardware:.1}, interface {interface:.1}, \
+             ratio {:.3}",
             ioctl / (1.2 * empty + hardware)
         );
-        if sample.has(layout::PAGE) && let Ok(page) = device.page(counter) {
-            let by_page = cost(20_000, || _ = std::hint::black_box(page.read()));
-            println!("FIGURE {counter}.page_ns {by_page:.1} ratio_to_vdso {:.3}", by_page / vdso);
+        if sample.has(layout::PAGE)
+            && let Ok(page) = device.page(counter)
+        {
+            let mut by_page = || _ = std::hint::black_box(page.read());
+            let mut vdso = || _ = std::hint::black_box(read_ordered(CounterKind::MonotonicRaw));
+            let [by_page, vdso] = costs([&mut by_page, &mut vdso]);
+            println!("FIGURE {counter}.page_ns {by_page:.1}: vDSO {vdso:.1}, ratio {:.3}", by_page / vdso);
         }
     }
     Ok(())
+}
+
+/// The register alone, and what the interface adds to it, medians [ns].
+fn within_kernel(device: &Ffcounter, counter: ModuleCounter) -> Result<(f64, f64), String> {
+    let nanos = 1e9 / read(device, ModuleCounter::Tsc)?.hertz();
+    let seen = (0..2000).filter_map(|_| device.measure_latency(counter).ok());
+    let (mut hardware, mut interface): (Vec<f64>, Vec<f64>) = seen
+        .map(|latency| {
+            let between = |from: usize| latency.tsc[from + 1].wrapping_sub(latency.tsc[from]) as f64 * nanos;
+            (between(1) - between(0), between(2) - between(1))
+        })
+        .unzip();
+    Ok((median(&mut hardware), median(&mut interface)))
 }
 
 fn median(values: &mut [f64]) -> f64 {

@@ -1,6 +1,6 @@
 //! The checks that need packets.
 
-use super::{Outcome, ensure, open, read, room};
+use super::{Found, Outcome, open, read, room};
 use ffclock_counter::ffcounter::{ModuleCounter, PacketStamp, layout};
 use std::net::UdpSocket;
 use std::thread;
@@ -31,15 +31,15 @@ pub(crate) fn stamps() -> Outcome {
         brackets.push((before, read(&device, ModuleCounter::Tsc)?.value));
         all.extend_from_slice(device.read_stamps(&mut room()).map_err(text)?);
     }
-    ensure(all.len() == 200, || format!("{} stamps of 100 packets on two sides", all.len()))?;
+    Found(all.len() == 200).or_fail(|| format!("{} stamps of 100 packets on two sides", all.len()))?;
     for (two, (before, after)) in all.chunks(2).zip(&brackets) {
-        ensure(word(&two[0]) == word(&two[1]), || "the halves of a packet are mixed up".to_owned())?;
-        ensure(two[0].direction == layout::SENT && two[1].direction == layout::RECEIVED, || "wrong order".to_owned())?;
+        Found(word(&two[0]) == word(&two[1])).or_fail(|| "the halves of a packet are mixed up".to_owned())?;
+        Found(two[0].direction == layout::SENT && two[1].direction == layout::RECEIVED)
+            .or_fail(|| "wrong order".to_owned())?;
         let in_order = *before <= two[0].value && two[0].value <= two[1].value && two[1].value <= *after;
-        ensure(in_order, || format!("{before} {} {} {after}", two[0].value, two[1].value))?;
-        ensure(two.iter().all(|stamp| stamp.source_port == port.to_be() && stamp.length == 48 && stamp.lost == 0), || {
-            format!("{:?}", two[0])
-        })?;
+        Found(in_order).or_fail(|| format!("{before} {} {} {after}", two[0].value, two[1].value))?;
+        Found(two.iter().all(|stamp| stamp.source_port == port.to_be() && stamp.length == 48 && stamp.lost == 0))
+            .or_fail(|| format!("{:?}", two[0]))?;
     }
     for _ in 0..300 {
         one.send_to(&[7; 48], other.local_addr().map_err(text)?).map_err(text)?;
@@ -48,13 +48,14 @@ pub(crate) fn stamps() -> Outcome {
     let kept = device.read_stamps(&mut more).map_err(text)?.len();
     one.send_to(&[7; 48], other.local_addr().map_err(text)?).map_err(text)?;
     let told = device.read_stamps(&mut more).map_err(text)?.first().map_or(0, |stamp| stamp.lost);
-    ensure(kept == 256 && told == 600 - 256, || format!("a full ring kept {kept} of 600 and told of {told} lost"))?;
+    Found(kept == 256 && told == 600 - 256)
+        .or_fail(|| format!("a full ring kept {kept} of 600 and told of {told} lost"))?;
     device.stamp_ports(ModuleCounter::Tsc, &[]).map_err(text)?;
     one.send_to(&[9; 48], other.local_addr().map_err(text)?).map_err(text)?;
     thread::sleep(Duration::from_millis(20));
     let after_end = device.read_stamps(&mut more).map_err(text)?.len();
     // One packet's receiving half may have come between the two readings above.
-    ensure(after_end <= 1, || format!("{after_end} stamps although nobody wants them"))
+    Found(after_end <= 1).or_fail(|| format!("{after_end} stamps although nobody wants them"))
 }
 
 fn bind() -> Result<UdpSocket, String> {

@@ -6,6 +6,7 @@
 
 mod device;
 pub mod layout;
+pub(crate) mod shared;
 
 pub use layout::{KernelLatency, PacketStamp, PairedSample, Sample};
 

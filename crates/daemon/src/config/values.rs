@@ -24,7 +24,8 @@ impl fmt::Display for CounterChoice {
 }
 
 impl OptionValue for CounterChoice {
-    const KIND: &'static str = "\"auto\", \"tsc\" or \"monotonic-raw\"";
+    const KIND: &'static str = "\"auto\", \"tsc\", \"monotonic-raw\" or a counter of the kernel module: \"module:tsc\", \"module:hpet\", \
+         \"module:acpi_pm\", \"module:acpi_pm_safe\", \"module:kvm-clock\"";
 }
 
 /// Where packets are stamped.
