@@ -17,7 +17,7 @@ pub struct Finding {
     pub t: f64,
     /// Which counter.
     pub counter: String,
-    /// What happened: `suspended`, `jumped`, `stalled`, `clocksource-changed`, `disagrees-between-cpus`, `trust-lost`, `trust-gained`.
+    /// What happened: `suspended`, `jumped`, `stalled`, `clocksource-changed`, `vanished`, `epoch-ended`, `disagrees-between-cpus`, `trust-lost`, `trust-gained`.
     pub kind: &'static str,
     /// The evidence.
     pub evidence: String,
@@ -93,6 +93,8 @@ fn of_break(t: f64, counter: CounterKind, broken: &Break) -> Finding {
         Break::CounterJumped { .. } => "jumped",
         Break::CounterStalled { .. } => "stalled",
         Break::ClocksourceChanged { .. } => "clocksource-changed",
+        Break::CounterVanished { .. } => "vanished",
+        Break::EpochEnded { .. } => "epoch-ended",
     };
     Finding { t, counter: counter.name().to_owned(), kind, evidence: broken.to_string() }
 }
