@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test lint loom fuzz-smoke bench demo demo-chrony figures-counters clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony figures-counters clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,10 @@ lint: ## format, rules of the house, licences, clippy
 
 loom: ## prove the page's lock on every order of memory accesses
 	@tools/test loom
+
+test-vm: ## build the kernel module and check it in virtual machines, both kernels, every counter (up to 20 minutes)
+	@tools/setup rust vm
+	@tests/vm/run
 
 fuzz-smoke: ## run each fuzz target for 10 s
 	@tools/fuzz-smoke
