@@ -7,6 +7,7 @@
 mod ablation;
 mod control;
 mod csv_file;
+mod counters;
 mod demo;
 mod elapsed;
 mod failure;
@@ -99,6 +100,8 @@ pub(crate) enum Public {
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),
+    /// List and characterise the counters of this machine
+    Counters(counters::Args),
     /// Run the estimator over a recorded trace
     Replay(replay::Args),
     /// Draw a page that shows how well a clock did
@@ -145,6 +148,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Watch(args) => watch::run(global, args),
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
+            Public::Counters(args) => counters::run(global, args),
             Public::Replay(args) => replay::run(global, args),
             Public::Report(args) => report::run(global, args),
             Public::Sim(args) => sim::run(global, args),
