@@ -136,6 +136,35 @@ pub(crate) fn fill_random(buffer: &mut [u8; 8]) -> io::Result<()> {
     checked_size(unsafe { libc::getrandom(buffer.as_mut_ptr().cast(), buffer.len(), 0) }).map(drop)
 }
 
+/// Mounts a file system of the kernel's own without giving it a place in the file tree; gone when the descriptor is
+/// closed.
+pub(crate) fn mount_privately(kind: &core::ffi::CStr) -> io::Result<OwnedFd> {
+    /// `FSCONFIG_CMD_CREATE` of linux/mount.h.
+    const CREATE: libc::c_uint = 6;
+    const CLOSE_ON_EXEC: libc::c_uint = 1;
+    let nothing = core::ptr::null::<libc::c_char>();
+    // SAFETY: the name is a C string that outlives the call.
+    let context = checked_descriptor(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOSE_ON_EXEC) })?;
+    // SAFETY: this command takes neither a key nor a value, and no pointers but null.
+    let created = unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, nothing, nothing, 0) };
+    if created < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call takes no pointers.
+    checked_descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOSE_ON_EXEC, 0) })
+}
+
+/// A new descriptor from a call that libc has no function for.
+fn checked_descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    RawFd::try_from(result).ok().filter(|fd| *fd >= 0).map(owned).ok_or_else(io::Error::last_os_error)
+}
+
+/// The calling thread, as the kernel's tracing names it.
+pub(crate) fn own_thread() -> u32 {
+    // SAFETY: the call takes no pointers and always succeeds.
+    unsafe { libc::gettid() }.unsigned_abs()
+}
+
 /// Takes the exclusive lock of a file without waiting.
 pub(crate) fn lock(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the call takes no pointers.

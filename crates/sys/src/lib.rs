@@ -27,6 +27,7 @@ mod signals;
 mod socket;
 mod time;
 mod timer;
+mod tracing;
 
 pub use credentials::is_own_or_root;
 pub use ledger::SendId;
@@ -39,3 +40,7 @@ pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
+pub use tracing::{
+    BufferPage, Direction, EventFormat, Field, FormatError, Lost, PacketTracer, TraceEvent, TraceInstance,
+    TraceUnavailable,
+};
