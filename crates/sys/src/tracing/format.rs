@@ -92,7 +92,7 @@ impl Field {
     }
 }
 
-/// A line such as `field:unsigned int len;	offset:16;	size:4;	signed:0;`.
+/// A line such as `field:unsigned int len; offset:16; size:4; signed:0;`, with tabs between its parts.
 fn field(line: &str) -> Result<Field, FormatError> {
     let value = |key: &str| line.split(';').find_map(|part| part.trim().strip_prefix(key));
     let number = |key| value(key).and_then(|text| text.parse::<u16>().ok()).map(usize::from);
