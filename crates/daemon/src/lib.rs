@@ -16,6 +16,7 @@ mod peer;
 mod resolve;
 mod selection;
 mod timepiece;
+mod tracer;
 mod wording;
 
 pub use keeper::StartError;

@@ -159,12 +159,6 @@ fn checked_descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     RawFd::try_from(result).ok().filter(|fd| *fd >= 0).map(owned).ok_or_else(io::Error::last_os_error)
 }
 
-/// The calling thread, as the kernel's tracing names it.
-pub(crate) fn own_thread() -> u32 {
-    // SAFETY: the call takes no pointers and always succeeds.
-    unsafe { libc::gettid() }.unsigned_abs()
-}
-
 /// Takes the exclusive lock of a file without waiting.
 pub(crate) fn lock(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the call takes no pointers.

@@ -6,7 +6,6 @@
 
 use super::format::{EventFormat, Field};
 use super::instance::{TraceEvent, TraceInstance, TraceUnavailable};
-use crate::ffi;
 use ffclock_counter::CounterKind;
 use ffclock_units::{Counter, Stamp, StampLocation, Ticks};
 use std::collections::VecDeque;
@@ -14,10 +13,10 @@ use std::io;
 
 const OUTGOING: &str = "net/net_dev_start_xmit";
 const INCOMING: &str = "net/netif_receive_skb";
-/// For each CPU. Events of ours are few, and drained with every packet.
+/// For each CPU. Packets of these lengths are few, and drained with every one of ours.
 const BUFFER_KILOBYTES: u32 = 64;
 /// Events that wait for their packets, at most.
-const REMEMBERED: usize = 512;
+const REMEMBERED: usize = 2048;
 const UDP_HEADER: u32 = 8;
 /// Of IPv4 and IPv6 without options.
 const IP_HEADERS: [u32; 2] = [20, 40];
@@ -41,7 +40,7 @@ struct PacketEvent {
     length: u32,
 }
 
-/// Traces the UDP packets of this thread with payloads of certain lengths.
+/// Traces the UDP packets of this host with payloads of certain lengths.
 #[derive(Debug)]
 pub struct PacketTracer {
     instance: TraceInstance,
@@ -75,8 +74,7 @@ impl PacketTracer {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
         let shortest = payloads.iter().copied().min().unwrap_or(0) + IP_HEADERS[0] + UDP_HEADER;
         let longest = payloads.iter().copied().max().unwrap_or(0) + IP_HEADERS[1] + UDP_HEADER + LONGEST_LINK_HEADER;
-        let thread = ffi::own_thread();
-        let sent = format!("common_pid == {thread} && len >= {shortest} && len <= {longest}");
+        let sent = format!("len >= {shortest} && len <= {longest}");
         let outgoing = OutgoingFields::of(&instance.enable(OUTGOING, &sent)?)?;
         let lengths = payloads.iter().flat_map(|payload| IP_HEADERS.map(|header| payload + header + UDP_HEADER));
         let came: Vec<String> = lengths.map(|length| format!("len == {length}")).collect();
