@@ -112,7 +112,7 @@ const CLOCKSOURCE: &str = "tsc";
 const CLOCKSOURCE: &str = "arch_sys_counter";
 
 /// The clocksource that the kernel runs on now; `None` where it does not say (no sysfs).
-pub(crate) fn current_clocksource() -> Option<String> {
+pub fn current_clocksource() -> Option<String> {
     Some(fs::read_to_string(CURRENT).ok()?.trim().to_owned())
 }
 
