@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod control;
+mod counters;
 mod demo;
 mod elapsed;
 mod failure;
@@ -96,6 +97,8 @@ pub(crate) enum Public {
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),
+    /// List and characterise the counters of this machine
+    Counters(counters::Args),
     /// Run the estimator over a recorded trace
     Replay(replay::Args),
     /// Run clocks in simulated worlds, with the truth known
@@ -140,6 +143,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Watch(args) => watch::run(global, args),
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
+            Public::Counters(args) => counters::run(global, args),
             Public::Replay(args) => replay::run(global, args),
             Public::Sim(args) => sim::run(global, args),
             Public::Demo(args) => demo::run(global, args),

@@ -185,7 +185,7 @@ fn known_clocksource(name: &str) -> (Option<u32>, Option<f64>, &'static str) {
     match name {
         "hpet" => (Some(32), None, "in its registers, which the kernel alone can read"),
         "acpi_pm" => (Some(24), Some(3_579_545.0), "by definition (ACPI 6.5, 4.8.2.1)"),
-        "kvm-clock" | "xen" | "kvm_ptp" => (Some(64), Some(1e9), "by definition: nanoseconds of the hypervisor"),
+        "kvm-clock" | "xen" => (Some(64), Some(1e9), "by definition: nanoseconds of the hypervisor"),
         name if name.starts_with("hyperv_clocksource") => {
             (Some(64), Some(1e7), "by definition: 100 ns of the hypervisor")
         }

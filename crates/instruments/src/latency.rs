@@ -11,6 +11,7 @@ pub use sampling::{Arrangement, BATCH};
 pub use tally::{Figures, Outlier, Overhead, Round};
 
 use crate::ways::Way;
+use ffclock_counter::{CounterKind, read_ordered};
 use ffclock_units::Period;
 use sampling::{Burst, burst_on, bursts_everywhere};
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,8 @@ pub struct About {
     pub batch: usize,
     /// Nominal ticks per second of the CPU's counter.
     pub hertz: f64,
+    /// The smallest step in which it was seen to count, ticks: what is shorter cannot be seen in a single reading.
+    pub step: u64,
 }
 
 /// A measurement under way.
@@ -81,7 +84,7 @@ impl Latency {
     /// What is to be measured and how.
     pub fn about(&self) -> About {
         let Plan { cpus, burst, period, .. } = &self.plan;
-        About { cpus: cpus.clone(), burst: *burst, batch: BATCH, hertz: period.as_hertz() }
+        About { cpus: cpus.clone(), burst: *burst, batch: BATCH, hertz: period.as_hertz(), step: step_of_base() }
     }
 
     /// Measures every way once: on the CPU whose turn it is, then on all CPUs at once. `phase` and `at_s` are noted.
@@ -122,11 +125,26 @@ impl Latency {
     }
 }
 
+/// The greatest common divisor of many differences: some CPUs count in steps of many ticks.
+fn step_of_base() -> u64 {
+    let readings: Vec<u64> = (0..1000).map(|_| read_ordered(CounterKind::Tsc).raw()).collect();
+    let steps = readings.windows(2).map(|two| two[1].wrapping_sub(two[0]));
+    steps.fold(0, common_divisor)
+}
+
+fn common_divisor(first: u64, second: u64) -> u64 {
+    let (mut a, mut b) = (first, second);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ways::{PosixClock, every_way, system_call, vdso};
-    use ffclock_counter::{CounterKind, allowed_cpus, nominal};
+    use ffclock_counter::{allowed_cpus, nominal};
 
     fn plan(ways: Vec<Way>) -> Plan {
         let period = nominal(CounterKind::Tsc).unwrap().period;
@@ -148,6 +166,12 @@ mod tests {
         }
         assert!(rounds.iter().all(|round| round.min <= round.median && round.median <= round.max));
         assert!(!latency.outliers().is_empty());
+    }
+
+    #[test]
+    fn the_step_of_the_counter_divides_every_difference() {
+        assert_eq!([52, 78, 26, 0].into_iter().fold(0, common_divisor), 26);
+        assert!(step_of_base() >= 1);
     }
 
     #[test]

@@ -78,14 +78,20 @@ impl<W: Write> Recorder<W> {
         self.put(&object)
     }
 
-    /// Ends the recording in good order.
+    /// What was written to.
+    pub fn output_mut(&mut self) -> &mut W {
+        &mut self.output
+    }
+
+    /// Ends the recording in good order; returns what was written to.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<W> {
         let lines = self.lines;
         self.put(&json!({ "record": "end", "records": lines }))?;
-        self.output.flush()
+        self.output.flush()?;
+        Ok(self.output)
     }
 
     fn put(&mut self, value: &Value) -> io::Result<()> {
@@ -117,6 +123,14 @@ impl Recorded {
                     .map_err(|error| RecordingError::Damaged { line: number + 2, reason: error.to_string() })
             })
             .collect()
+    }
+
+    /// What it says about the run, as what it stands for.
+    ///
+    /// # Errors
+    /// [`RecordingError::Damaged`] where the first line has not the fields of its instrument.
+    pub fn about_as<T: serde::de::DeserializeOwned>(&self) -> Result<T, RecordingError> {
+        T::deserialize(&self.about).map_err(|error| RecordingError::Damaged { line: 1, reason: error.to_string() })
     }
 
     /// Itself, if it is of this instrument.

@@ -6,7 +6,8 @@ use crate::failure::Failure;
 /// The server's address on the link.
 pub(crate) const SERVER_ADDRESS: &str = "10.77.0.1";
 const CLIENT_ADDRESS: &str = "10.77.0.2";
-const SERVER_END: &str = "ff-server";
+/// The name of the server's end.
+pub(crate) const SERVER_END: &str = "ff-server";
 const CLIENT_END: &str = "ff-client";
 
 /// Joins two workers that each have a network of their own.

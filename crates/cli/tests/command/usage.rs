@@ -4,8 +4,8 @@ use crate::common::Place;
 use ffclock_units::Status;
 use std::process::Stdio;
 
-const SUBCOMMANDS: [&str; 10] =
-    ["now", "stamp", "elapsed", "status", "sources", "watch", "wait", "reload", "replay", "demo"];
+const SUBCOMMANDS: [&str; 11] =
+    ["counters", "now", "stamp", "elapsed", "status", "sources", "watch", "wait", "reload", "replay", "demo"];
 
 #[test]
 fn every_help_has_an_example() {

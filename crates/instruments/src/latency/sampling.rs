@@ -41,7 +41,7 @@ impl fmt::Display for Arrangement {
 
 impl Arrangement {
     /// Readings between two looks at the CPU's counter.
-    pub(super) const fn readings(self) -> usize {
+    pub const fn readings(self) -> usize {
         match self {
             Arrangement::BackToBack => BATCH,
             Arrangement::First | Arrangement::Single | Arrangement::AllCpus | Arrangement::Kernel => 1,

@@ -123,7 +123,10 @@ impl Tally {
     }
 
     fn note_slowest(&mut self, phase: usize, at_s: f64, burst: &Burst) {
-        let Some(&ticks) = burst.ticks.iter().flatten().max() else { return };
+        // A bracket of many readings says nothing about a single slow one.
+        let Some(&ticks) = burst.ticks.iter().flatten().max().filter(|_| burst.arrangement.readings() == 1) else {
+            return;
+        };
         let floor = if self.slowest.len() < OUTLIERS { 0 } else { self.slowest.last().map_or(0, |last| last.0) };
         if ticks <= floor {
             return;
