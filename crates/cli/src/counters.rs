@@ -1,13 +1,13 @@
 //! `ffclock counters`: what counters there are, how long reading them takes, how steady they run, what clock comes of each.
 
 mod campaign;
-mod conditions;
+pub(crate) mod conditions;
 mod latency;
 mod list;
 mod record;
 mod show;
 mod stability;
-mod stress;
+pub(crate) mod stress;
 mod watch;
 
 use crate::Global;

@@ -14,6 +14,7 @@ mod lab;
 mod now;
 mod output;
 mod page;
+mod probe;
 mod reload;
 mod replay;
 mod sim;
@@ -103,6 +104,8 @@ pub(crate) enum Public {
     Replay(replay::Args),
     /// Run clocks in simulated worlds, with the truth known
     Sim(sim::Args),
+    /// Measure where packets wait in this host, and what that does to a clock
+    Probe(probe::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
     Demo(demo::Args),
 }
@@ -144,6 +147,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
             Public::Counters(args) => counters::run(global, args),
+            Public::Probe(args) => probe::run(global, args),
             Public::Replay(args) => replay::run(global, args),
             Public::Sim(args) => sim::run(global, args),
             Public::Demo(args) => demo::run(global, args),

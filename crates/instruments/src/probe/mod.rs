@@ -14,3 +14,11 @@ mod ring;
 pub mod run;
 pub mod site;
 pub mod tap;
+
+/// Moves the calling thread, and threads that it starts later, into a network namespace of their own; it ends with them.
+///
+/// # Errors
+/// The right to (`CAP_SYS_ADMIN`) is missing.
+pub fn enter_own_network() -> std::io::Result<()> {
+    crate::ffi::leave_network()
+}
