@@ -87,7 +87,11 @@ const FASTEST: f64 = 50_000.0;
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if rate.is_finite() && (0.01..=FASTEST).contains(&rate) { Ok(rate) } else { Err(format!("must lie between 0.01 and {FASTEST}")) }
+    if rate.is_finite() && (0.01..=FASTEST).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err(format!("must lie between 0.01 and {FASTEST}"))
+    }
 }
 
 /// What is told about a run.
@@ -158,7 +162,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     output::write(&table::page(&way.description, &measured))
 }
 
-fn one_phase(plan: &Plan, conditions: &mut Conditions, (phase, phases): (&Phase, &[Phase])) -> Result<Outcome, Failure> {
+fn one_phase(
+    plan: &Plan,
+    conditions: &mut Conditions,
+    (phase, phases): (&Phase, &[Phase]),
+) -> Result<Outcome, Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
     let outcome = ffclock_instruments::probe::run::run(plan, &mut |sent| {
@@ -232,7 +240,8 @@ fn write_packets(record: &mut PacketRecorder, phase: &Phase, outcome: &Outcome) 
     record.append("phase", phase)?;
     for sequence in 0..outcome.passages.len() {
         let stamps = Site::ALL.map(|site| outcome.passages.at(sequence, site).map(|ticks| ticks.raw()));
-        record.append("packet", &serde_json::json!({ "phase": phase.number, "sequence": sequence, "ticks": stamps }))?;
+        record
+            .append("packet", &serde_json::json!({ "phase": phase.number, "sequence": sequence, "ticks": stamps }))?;
     }
     record.append("counts", &outcome.counts)?;
     Ok(())

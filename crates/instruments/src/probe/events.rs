@@ -153,7 +153,9 @@ impl Events {
 
     /// How many kinds of events are traced.
     pub fn kinds(&self) -> usize {
-        1 + usize::from(self.decoder.queued.is_some()) + usize::from(self.decoder.done.is_some()) + self.decoder.received.len()
+        1 + usize::from(self.decoder.queued.is_some())
+            + usize::from(self.decoder.done.is_some())
+            + self.decoder.received.len()
     }
 }
 

@@ -135,7 +135,10 @@ impl Findings {
             reference,
             delays: Site::ALL.into_iter().filter_map(|site| view.delay(site)).collect(),
             round_trips: Location::ALL.into_iter().filter_map(|location| view.round_trip(location)).collect(),
-            asymmetries: Location::ALL.into_iter().filter_map(|location| view.asymmetry(location, &causality)).collect(),
+            asymmetries: Location::ALL
+                .into_iter()
+                .filter_map(|location| view.asymmetry(location, &causality))
+                .collect(),
             causality,
         }
     }
@@ -186,7 +189,8 @@ impl View<'_> {
         let (out, back) = location.sites();
         let whole: Vec<(usize, Ticks)> = self.passages.between(out, back).collect();
         let inner = |sequence: usize| {
-            let (out, back) = (self.passages.at(sequence, self.reference.0)?, self.passages.at(sequence, self.reference.1)?);
+            let (out, back) =
+                (self.passages.at(sequence, self.reference.0)?, self.passages.at(sequence, self.reference.1)?);
             Some(back - out)
         };
         let partial = whole.iter().filter_map(|(sequence, ticks)| Some(self.ns(*ticks - inner(*sequence)?)));
@@ -347,7 +351,8 @@ mod tests {
 
     #[test]
     fn a_run_without_packets_says_nothing() {
-        let findings = Findings::of(&Passages::new(Counter::from_raw(0)), Period::from_hertz(1e9).expect("a frequency"));
+        let findings =
+            Findings::of(&Passages::new(Counter::from_raw(0)), Period::from_hertz(1e9).expect("a frequency"));
         assert!(findings.delays.is_empty() && findings.asymmetries.is_empty() && findings.causality.is_empty());
     }
 }

@@ -126,10 +126,8 @@ fn attach(socket: &OwnedFd, filter: &[Instruction]) -> io::Result<()> {
     let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let place = (&raw const program).cast();
     // SAFETY: an Instruction has the layout of a sock_filter; the kernel copies the program during the call and checks it.
-    checked(unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, place, size)
-    })
-    .map(drop)
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, place, size) })
+        .map(drop)
 }
 
 fn map(socket: &OwnedFd) -> io::Result<NonNull<u8>> {

@@ -14,7 +14,9 @@ use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_sys::{Mapper, PairReader, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs, Transmitted, mono_now};
+use ffclock_sys::{
+    Mapper, PairReader, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs, Transmitted, mono_now,
+};
 use ffclock_units::{Moment, Mono, Period, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -122,8 +122,10 @@ mod tests {
     fn sites_stand_in_the_order_of_the_way() {
         assert!(Site::ALL.is_sorted());
         assert!(Site::ALL.iter().enumerate().all(|(index, site)| site.index() == index));
-        assert!(Location::ALL.iter().map(|location| location.sites()).all(|(out, back)| {
-            out.direction() == Direction::Outgoing && back.direction() == Direction::Incoming
-        }));
+        assert!(
+            Location::ALL.iter().map(|location| location.sites()).all(|(out, back)| {
+                out.direction() == Direction::Outgoing && back.direction() == Direction::Incoming
+            })
+        );
     }
 }

@@ -208,7 +208,7 @@ mod tests {
         block[12..16].copy_from_slice(&(packets.len() as u32).to_ne_bytes());
         block[16..20].copy_from_slice(&48_u32.to_ne_bytes());
         for (number, bytes) in packets.iter().enumerate() {
-            let mut entry = vec![0; 80];
+            let mut entry = [0; 80];
             let next = if number + 1 == packets.len() { 0 } else { 80 + bytes.len() as u32 };
             for (at, value) in [(0, next), (4, 100), (8, 5), (12, bytes.len() as u32)] {
                 entry[at..at + 4].copy_from_slice(&value.to_ne_bytes());
