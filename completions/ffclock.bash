@@ -142,6 +142,9 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__counters,watch)
                 cmd="ffclock__subcmd__help__subcmd__counters__subcmd__watch"
                 ;;
+            ffclock__subcmd__help__subcmd__probe,calibrate)
+                cmd="ffclock__subcmd__help__subcmd__probe__subcmd__calibrate"
+                ;;
             ffclock__subcmd__help__subcmd__probe,echo)
                 cmd="ffclock__subcmd__help__subcmd__probe__subcmd__echo"
                 ;;
@@ -157,6 +160,9 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__sweep"
                 ;;
+            ffclock__subcmd__probe,calibrate)
+                cmd="ffclock__subcmd__probe__subcmd__calibrate"
+                ;;
             ffclock__subcmd__probe,echo)
                 cmd="ffclock__subcmd__probe__subcmd__echo"
                 ;;
@@ -165,6 +171,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__probe,run)
                 cmd="ffclock__subcmd__probe__subcmd__run"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,calibrate)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__calibrate"
                 ;;
             ffclock__subcmd__probe__subcmd__help,echo)
                 cmd="ffclock__subcmd__probe__subcmd__help__subcmd__echo"
@@ -714,8 +723,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__probe)
-            opts="run echo"
+            opts="run calibrate echo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe__subcmd__calibrate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -948,12 +971,70 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe)
-            opts="-h --page --control --json --help run echo help"
+            opts="-h --page --control --json --help run calibrate echo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__calibrate)
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --file --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --packets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stress)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
+                    COMPREPLY=($(compgen -W "tap tracing" -- "${cur}"))
+                    return 0
+                    ;;
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -996,8 +1077,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__help)
-            opts="run echo help"
+            opts="run calibrate echo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__calibrate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -172,13 +172,14 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run echo help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run echo help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run echo help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run echo help" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run echo help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run echo help" -f -a "echo" -d 'Send test packets back'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l device -d 'The device on the way to the host, where it cannot be found out' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l packets -d 'How many packets, in all phases together' -r
@@ -194,12 +195,28 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l listen -d 'Where to listen' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "echo" -d 'Send test packets back'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
@@ -238,4 +255,5 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_su
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'

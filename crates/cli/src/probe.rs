@@ -1,5 +1,6 @@
 //! `ffclock probe`: where packets wait in this host.
 
+mod calibrate;
 mod echo;
 mod network;
 mod run;
@@ -26,6 +27,8 @@ pub(crate) struct Args {
 enum Part {
     /// Send test packets to an echo server and stamp them at every location of this host
     Run(run::Args),
+    /// Measure this host's own delays, for ffclockd to take them off its stamps
+    Calibrate(calibrate::Args),
     /// Send test packets back
     Echo(echo::Args),
 }
@@ -34,6 +37,7 @@ enum Part {
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.part {
         Part::Run(args) => run::run(global, args),
+        Part::Calibrate(args) => calibrate::run(global, args),
         Part::Echo(args) => echo::run(global, args),
     }
 }

@@ -91,6 +91,37 @@ pub(crate) fn user_of_peer(fd: BorrowedFd<'_>) -> io::Result<libc::uid_t> {
     Ok(peer.uid)
 }
 
+/// Every address of this host's network devices, as (name of the device, address without its port).
+pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
+    let mut first: *mut libc::ifaddrs = core::ptr::null_mut();
+    // SAFETY: the call writes one pointer.
+    checked(unsafe { libc::getifaddrs(&raw mut first) })?;
+    let mut found = Vec::new();
+    let mut next = first;
+    // SAFETY: the list is what getifaddrs made, ends with a null pointer and stays until it is given back.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        next = entry.ifa_next;
+        if entry.ifa_addr.is_null() || entry.ifa_name.is_null() {
+            continue;
+        }
+        // SAFETY: the name is a C string of that list, and the address is at least a family, which says how long it is.
+        let (name, family) = unsafe { (core::ffi::CStr::from_ptr(entry.ifa_name), (*entry.ifa_addr).sa_family) };
+        let length = match libc::c_int::from(family) {
+            libc::AF_INET => size_of::<libc::sockaddr_in>(),
+            libc::AF_INET6 => size_of::<libc::sockaddr_in6>(),
+            _ => continue,
+        };
+        let mut address = RawAddress::empty();
+        // SAFETY: an address of this family has this length, which a RawAddress has room for.
+        unsafe { core::ptr::copy_nonoverlapping(entry.ifa_addr.cast(), address.as_mut_ptr(), length) };
+        address.set_length(length);
+        found.push((name.to_string_lossy().into_owned(), address));
+    }
+    // SAFETY: the list is what getifaddrs made, and nothing refers to it any more.
+    unsafe { libc::freeifaddrs(first) };
+    Ok(found)
+}
+
 /// The effective user of this process.
 pub(crate) fn own_user() -> libc::uid_t {
     // SAFETY: the call takes no pointers and always succeeds.

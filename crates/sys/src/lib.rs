@@ -15,6 +15,7 @@
 mod address;
 mod cmsg;
 mod credentials;
+mod devices;
 mod ffi;
 mod ledger;
 mod mapper;
@@ -30,6 +31,7 @@ mod timer;
 mod tracing;
 
 pub use credentials::is_own_or_root;
+pub use devices::device_with;
 pub use ledger::SendId;
 pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};

@@ -79,13 +79,6 @@ fn device_towards(address: IpAddr) -> Result<String, Failure> {
     })
 }
 
-/// A driver's name, where the device has one; `virtual` otherwise.
-pub(super) fn driver_of(device: &str) -> String {
-    let link = std::fs::read_link(format!("/sys/class/net/{device}/device/driver")).ok();
-    let name = link.and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
-    name.unwrap_or_else(|| "virtual".to_owned())
-}
-
 /// Brings up the loopback of our own namespace, for loads that need one.
 pub(super) fn raise_loopback() -> Result<(), Failure> {
     run("ip", &["link", "set", "lo", "up"])

@@ -7,6 +7,7 @@ use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{Global, output, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
+use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
 use ffclock_instruments::probe::findings::Findings;
 use ffclock_instruments::probe::payload::Lengths;
@@ -35,6 +36,16 @@ the way in. Kernel stamps need root (tracing: CAP_SYS_ADMIN, tap: CAP_NET_RAW); 
 and socket remain, and what is missing is named.")]
 pub(super) struct Args {
     #[command(flatten)]
+    course: Course,
+    /// Record every stamp into a file (docs/probe.md)
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// What every measurement with test packets can be told.
+#[derive(clap::Args)]
+pub(super) struct Course {
+    #[command(flatten)]
     target: Target,
     /// How many packets, in all phases together
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PACKETS))]
@@ -54,9 +65,6 @@ pub(super) struct Args {
     /// Leave a way to stamp out: tap, tracing
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
-    /// Record every stamp into a file (docs/probe.md)
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -116,30 +124,46 @@ pub(super) struct Measured {
     pub(super) findings: Findings,
 }
 
-/// Measures.
+/// Everything that a run brings.
+pub(super) struct Whole {
+    pub(super) way: Way,
+    pub(super) phases: Vec<Measured>,
+    about: serde_json::Value,
+}
+
+/// Measures, and prints the tables.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let whole = measure(&args.course, args.record.as_deref())?;
+    if global.json {
+        return output::json(&serde_json::json!({ "about": whole.about, "phases": whole.phases }));
+    }
+    output::write(&table::page(&whole.way.description, &whole.phases))
+}
+
+/// Measures.
+pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
-    let way = args.target.way()?;
-    let phases = args.phases();
-    if phases.iter().any(|phase| phase.load == Some(Load::Ip)) && args.target.netns {
+    let way = course.target.way()?;
+    let phases = course.phases();
+    if phases.iter().any(|phase| phase.load == Some(Load::Ip)) && course.target.netns {
         super::network::raise_loopback()?;
     }
     let mut conditions = Conditions::prepare(&phases)?;
     let about = About {
         way: &way.description,
         device: &way.device,
-        driver: super::network::driver_of(&way.device),
+        driver: Subject::here(&way.device).driver,
         counter: counter.name(),
         counter_hz: nominal.period.as_hertz(),
-        rate: args.rate,
-        size: args.size,
+        rate: course.rate,
+        size: course.size,
     };
-    let mut record = args.record.as_deref().map(|path| begin_record(path, &about)).transpose()?;
+    let mut record = record.map(|path| begin_record(path, &about)).transpose()?;
     let mut measured = Vec::new();
     for phase in &phases {
         conditions.enter(phase)?;
-        let plan = args.plan(&way, (counter, nominal.period), phase);
+        let plan = course.plan(&way, (counter, nominal.period), phase);
         let outcome = one_phase(&plan, &mut conditions, (phase, &phases))?;
         if let Some(record) = &mut record {
             write_packets(record, phase, &outcome)?;
@@ -156,10 +180,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if let Some(record) = record {
         record.finish()?;
     }
-    if global.json {
-        return output::json(&serde_json::json!({ "about": about, "phases": measured }));
-    }
-    output::write(&table::page(&way.description, &measured))
+    let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
+    Ok(Whole { way, phases: measured, about })
 }
 
 fn one_phase(
@@ -206,7 +228,7 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
     found.ok_or_else(|| format!("{host}: the name has no address").into())
 }
 
-impl Args {
+impl Course {
     fn phases(&self) -> Vec<Phase> {
         let phases = schedule(&self.stress, Span::from_secs(1)).len();
         let each = Span::from_seconds(self.packets as f64 / self.rate / phases as f64);

@@ -5,7 +5,9 @@
 
 mod values;
 
-pub use values::{CounterChoice, FilePath, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised};
+pub use values::{
+    CounterChoice, FilePath, HostAsymmetry, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised,
+};
 
 use ffclock_estimator::ClassicConfig;
 use ffclock_source::SourceConfig;
@@ -22,6 +24,10 @@ ffclock_units::options! {
         /// Where packets are stamped. `kernel`: the kernel's software stamps, mapped to the counter; `trace`: the kernel's tracing, with the raw
         /// counter itself (needs the right to trace); `user`: around the system calls.
         stamps: StampChoice = StampChoice::Kernel;
+        /// What is known of this host's own delays: with `calibrated`, those that `ffclock probe calibrate` measured are taken off the stamps.
+        asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
+        /// The file in which `ffclock probe calibrate` keeps what it measured.
+        calibration: FilePath = FilePath::fixed("/var/lib/ffclock/calibration.json");
         /// The page of shared memory that readers map.
         page: FilePath = FilePath::fixed("/run/ffclock/page");
         /// The control socket.

@@ -71,6 +71,39 @@ impl OptionValue for StampChoice {
     const KIND: &'static str = "\"kernel\", \"trace\" or \"user\"";
 }
 
+/// What is known of the host's own asymmetry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostAsymmetry {
+    /// Nothing.
+    Unknown,
+    /// What `ffclock probe calibrate` measured.
+    Calibrated,
+}
+
+impl FromStr for HostAsymmetry {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        match text {
+            "unknown" => Ok(HostAsymmetry::Unknown),
+            "calibrated" => Ok(HostAsymmetry::Calibrated),
+            _ => Err(Unrecognised),
+        }
+    }
+}
+
+impl fmt::Display for HostAsymmetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HostAsymmetry::Unknown => "unknown",
+            HostAsymmetry::Calibrated => "calibrated",
+        })
+    }
+}
+
+impl OptionValue for HostAsymmetry {
+    const KIND: &'static str = "\"unknown\" or \"calibrated\"";
+}
+
 /// A value that may be switched off with the word `off`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Switchable<T> {
@@ -232,6 +265,9 @@ mod tests {
         assert_eq!("monotonic-raw".parse::<CounterChoice>().unwrap().to_string(), "monotonic-raw");
         for name in ["kernel", "trace", "user"] {
             assert_eq!(name.parse::<StampChoice>().unwrap().to_string(), name);
+        }
+        for name in ["unknown", "calibrated"] {
+            assert_eq!(name.parse::<HostAsymmetry>().unwrap().to_string(), name);
         }
         assert_eq!("off".parse::<Switchable<FilePath>>().unwrap(), Switchable::Off);
         assert_eq!("127.0.0.1:1".parse::<Switchable<LoopbackAddress>>().unwrap().to_string(), "127.0.0.1:1");

@@ -6,6 +6,7 @@ mod reporting;
 #[cfg(test)]
 mod tests;
 
+use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
 use crate::journal::{Journal, Weight};
 use crate::leaps::{self, Vote};
@@ -102,7 +103,13 @@ impl<'a> Keeper<'a> {
             last_break: None,
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
-            context: Context { mapper, tracer: Tracer::off(), journal: Journal::new(now), now },
+            context: Context {
+                mapper,
+                tracer: Tracer::off(),
+                calibrator: Calibrator::new(&config.daemon, timepiece.nominal.period),
+                journal: Journal::new(now),
+                now,
+            },
             config: config.daemon,
             timepiece,
             boot,
@@ -204,6 +211,7 @@ impl<'a> Keeper<'a> {
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
         self.context.mapper = Mapper::system(self.timepiece.kind(), self.timepiece.nominal.period);
+        self.context.calibrator = Calibrator::new(&self.config, self.timepiece.nominal.period);
         self.trace_packets();
         let beginning = Beginning { ground: self.ground(), past, pace: self.pace() };
         for peer in &mut self.peers {

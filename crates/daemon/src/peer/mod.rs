@@ -6,6 +6,7 @@
 mod link;
 mod report;
 
+use crate::calibrator::Calibrator;
 use crate::config::{ServerConfig, StampChoice};
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
@@ -31,6 +32,8 @@ pub(crate) struct Context {
     pub(crate) mapper: Mapper,
     /// Gives them better ones, where that is wanted.
     pub(crate) tracer: Tracer,
+    /// Knows the host's own delays, where they were measured.
+    pub(crate) calibrator: Calibrator,
     /// Where to tell what happened.
     pub(crate) journal: crate::journal::Journal,
     /// When it happens.
@@ -312,6 +315,7 @@ impl Peer {
         // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket serves on.
         if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.ground.stamps)) {
             self.link = Some(link);
+            self.calibrate(context);
         }
     }
 
@@ -353,9 +357,19 @@ impl Peer {
             self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
+        self.calibrate(context);
         if before != Some(address) {
             self.tell(context, Weight::Notice, "asking", &address.to_string());
             self.source.retarget(context.now);
+        }
+    }
+
+    /// A new link may leave by another device.
+    fn calibrate(&mut self, context: &mut Context) {
+        let Some(link) = &mut self.link else { return };
+        match context.calibrator.shifts(link.local_address()) {
+            Ok(shifts) => link.calibrate(shifts),
+            Err(reason) => self.tell(context, Weight::Warning, "the host's delays are not known", &reason),
         }
     }
 
