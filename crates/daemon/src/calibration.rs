@@ -196,8 +196,8 @@ impl Move {
         for (delay, its_uncertainty) in delays {
             (low, high, uncertainty) = (low.min(delay), high.max(delay), uncertainty.max(its_uncertainty));
         }
-        // Whatever else the file says, a stamp never moves away from the wire.
-        let by_ns = if low > 0.0 { low } else { 0.0 };
+        // A delay that may as well be none is none, and a stamp never moves away from the wire.
+        let by_ns = if low > uncertainty { low } else { 0.0 };
         Move { by_ns, doubt_ns: if by_ns > 0.0 { uncertainty.abs() + (high - low).max(by_ns / 16.0) } else { 0.0 } }
     }
 
