@@ -31,6 +31,9 @@ _ffclock() {
             ffclock,now)
                 cmd="ffclock__subcmd__now"
                 ;;
+            ffclock,probe)
+                cmd="ffclock__subcmd__probe"
+                ;;
             ffclock,reload)
                 cmd="ffclock__subcmd__reload"
                 ;;
@@ -109,6 +112,9 @@ _ffclock() {
             ffclock__subcmd__help,now)
                 cmd="ffclock__subcmd__help__subcmd__now"
                 ;;
+            ffclock__subcmd__help,probe)
+                cmd="ffclock__subcmd__help__subcmd__probe"
+                ;;
             ffclock__subcmd__help,reload)
                 cmd="ffclock__subcmd__help__subcmd__reload"
                 ;;
@@ -151,6 +157,15 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__counters,watch)
                 cmd="ffclock__subcmd__help__subcmd__counters__subcmd__watch"
                 ;;
+            ffclock__subcmd__help__subcmd__probe,calibrate)
+                cmd="ffclock__subcmd__help__subcmd__probe__subcmd__calibrate"
+                ;;
+            ffclock__subcmd__help__subcmd__probe,echo)
+                cmd="ffclock__subcmd__help__subcmd__probe__subcmd__echo"
+                ;;
+            ffclock__subcmd__help__subcmd__probe,run)
+                cmd="ffclock__subcmd__help__subcmd__probe__subcmd__run"
+                ;;
             ffclock__subcmd__help__subcmd__sim,goals)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__goals"
                 ;;
@@ -162,6 +177,30 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__subcmd__probe,calibrate)
+                cmd="ffclock__subcmd__probe__subcmd__calibrate"
+                ;;
+            ffclock__subcmd__probe,echo)
+                cmd="ffclock__subcmd__probe__subcmd__echo"
+                ;;
+            ffclock__subcmd__probe,help)
+                cmd="ffclock__subcmd__probe__subcmd__help"
+                ;;
+            ffclock__subcmd__probe,run)
+                cmd="ffclock__subcmd__probe__subcmd__run"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,calibrate)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__calibrate"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,echo)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__echo"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,help)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__help"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,run)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__run"
                 ;;
             ffclock__subcmd__sim,goals)
                 cmd="ffclock__subcmd__sim__subcmd__goals"
@@ -200,7 +239,7 @@ _ffclock() {
 
     case "${cmd}" in
         ffclock)
-            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload counters replay report sim demo help"
+            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload counters replay report sim probe demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -640,7 +679,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help)
-            opts="now stamp elapsed status sources watch wait reload counters replay report sim demo help"
+            opts="now stamp elapsed status sources watch wait reload counters replay report sim probe demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -782,6 +821,62 @@ _ffclock() {
         ffclock__subcmd__help__subcmd__now)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe)
+            opts="run calibrate echo"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe__subcmd__calibrate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe__subcmd__echo)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -995,6 +1090,240 @@ _ffclock() {
                     return 0
                     ;;
                 --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe)
+            opts="-h --page --control --json --help run calibrate echo help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__calibrate)
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --file --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --packets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stress)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
+                    COMPREPLY=($(compgen -W "tap tracing" -- "${cur}"))
+                    return 0
+                    ;;
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__echo)
+            opts="-h --listen --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help)
+            opts="run calibrate echo help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__calibrate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__echo)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__run)
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --record --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --packets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stress)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
+                    COMPREPLY=($(compgen -W "tap tracing" -- "${cur}"))
+                    return 0
+                    ;;
+                --record)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

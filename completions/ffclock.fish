@@ -41,6 +41,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "counters" -d 'List 
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "replay" -d 'Run the estimator over a recorded trace'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "report" -d 'Draw a page that shows how well a clock did'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
@@ -211,6 +212,53 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l rate -d 'Packets per second' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave a way to stamp out: tap, tracing' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file (docs/probe.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l listen -d 'Where to listen' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
@@ -225,20 +273,21 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l page -d 'The pa
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "now" -d 'Tell the time with its bound'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "sources" -d 'Show the servers and how each is doing'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
@@ -248,3 +297,6 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_su
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'

@@ -2,13 +2,13 @@
 
 mod campaign;
 mod clock;
-mod conditions;
+pub(crate) mod conditions;
 mod latency;
 mod list;
 mod record;
 mod show;
 mod stability;
-mod stress;
+pub(crate) mod stress;
 mod watch;
 
 use crate::Global;

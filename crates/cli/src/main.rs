@@ -16,6 +16,7 @@ mod lab;
 mod now;
 mod output;
 mod page;
+mod probe;
 mod reload;
 mod replay;
 mod report;
@@ -108,6 +109,8 @@ pub(crate) enum Public {
     Report(report::Args),
     /// Run clocks in simulated worlds, with the truth known
     Sim(sim::Args),
+    /// Measure where packets wait in this host, and what that does to a clock
+    Probe(probe::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
     Demo(demo::Args),
 }
@@ -149,6 +152,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
             Public::Counters(args) => counters::run(global, args),
+            Public::Probe(args) => probe::run(global, args),
             Public::Replay(args) => replay::run(global, args),
             Public::Report(args) => report::run(global, args),
             Public::Sim(args) => sim::run(global, args),

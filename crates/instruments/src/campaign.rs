@@ -19,18 +19,33 @@ pub enum Load {
     Memory,
     /// Files are written and read.
     Io,
+    /// Programs enter and leave the kernel all the time (the latencies paper's SC).
+    Syscall,
+    /// UDP packets over loopback (the latencies paper's IP).
+    Ip,
+    /// Timers interrupt the CPUs.
+    Interrupt,
     /// Every CPU computes and rests in turn, so that the machine warms and cools.
     TemperatureCycle,
 }
 
 /// A text names no load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a load is cpu, network, memory, io or temperature-cycle")]
+#[error("a load is cpu, network, memory, io, syscall, ip, interrupt or temperature-cycle")]
 pub struct UnknownLoad;
 
 impl Load {
     /// Every one.
-    pub const ALL: [Load; 5] = [Load::Cpu, Load::Network, Load::Memory, Load::Io, Load::TemperatureCycle];
+    pub const ALL: [Load; 8] = [
+        Load::Cpu,
+        Load::Network,
+        Load::Memory,
+        Load::Io,
+        Load::Syscall,
+        Load::Ip,
+        Load::Interrupt,
+        Load::TemperatureCycle,
+    ];
 
     /// The name on the command line and in recordings.
     pub const fn name(self) -> &'static str {
@@ -39,6 +54,9 @@ impl Load {
             Load::Network => "network",
             Load::Memory => "memory",
             Load::Io => "io",
+            Load::Syscall => "syscall",
+            Load::Ip => "ip",
+            Load::Interrupt => "interrupt",
             Load::TemperatureCycle => "temperature-cycle",
         }
     }

@@ -4,9 +4,10 @@
 //! force one.
 
 use crate::ways::PosixClock;
+use ffclock_units::Span;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -54,6 +55,26 @@ pub(crate) fn empty_system_call() -> Option<u64> {
 pub(crate) fn read_device_clock(device: &File) -> Option<u64> {
     // FD_TO_CLOCKID of the kernel's documentation (Documentation/driver-api/ptp.rst): the inverted descriptor, and 3.
     read_clock_id((!device.as_raw_fd() << 3) | 3)
+}
+
+/// Waits until the socket has something (an entry in its error queue counts) or `longest` has passed; poll(2) counts milliseconds, this
+/// one nanoseconds.
+pub(crate) fn wait_readable(fd: BorrowedFd<'_>, longest: Span) -> io::Result<()> {
+    let nanos = longest.as_nanos().clamp(0, 1_000_000_000_000);
+    let timeout = libc::timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 };
+    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry and one timespec, which both outlive the call; no mask of signals.
+    let ready = unsafe { libc::ppoll(&raw mut entry, 1, &raw const timeout, core::ptr::null()) };
+    match checked(ready) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Moves the calling thread, and threads that it starts later, into a new network namespace that has only an idle loopback.
+pub(crate) fn leave_network() -> io::Result<()> {
+    // SAFETY: the call takes no pointers.
+    checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
 /// `struct pps_ktime` of <linux/pps.h>.

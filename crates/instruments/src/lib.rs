@@ -13,6 +13,7 @@ mod ffi;
 pub mod handover;
 pub mod inventory;
 pub mod latency;
+pub mod probe;
 pub mod recording;
 pub mod spread;
 pub mod stability;

@@ -15,7 +15,7 @@ const SLICE: Span = Span::from_millis(500);
 const PATIENCE: Span = Span::from_secs(2);
 
 /// Makes the conditions.
-pub(super) struct Conditions {
+pub(crate) struct Conditions {
     stress: Stress,
     signals: Signals,
     begun: Moment<Mono>,
@@ -26,7 +26,7 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// Checks that every load of `phases` can be had.
-    pub(super) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
+    pub(crate) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
         let stress = Stress::prepare(phases)?;
         let signals = Signals::install()?;
         Ok(Conditions { stress, signals, begun: mono_now(), phase: String::new(), phases: phases.len(), shown: false })

@@ -138,6 +138,9 @@ fn arguments(load: Load) -> &'static [&'static str] {
         Load::Cpu | Load::TemperatureCycle => &["--cpu", "0"],
         Load::Memory => &["--stream", "0", "--vm", "1", "--vm-bytes", "10%"],
         Load::Io => &["--hdd", "1", "--hdd-bytes", "64M", "--iomix", "1", "--iomix-bytes", "16M"],
+        Load::Syscall => &["--syscall", "1", "--get", "1"],
+        Load::Ip => &["--udp", "1"],
+        Load::Interrupt => &["--timer", "1", "--timer-freq", "10000"],
         Load::Network => &[],
     }
 }

@@ -7,7 +7,9 @@ mod estimator;
 mod values;
 
 pub use estimator::{EstimatorConfig, Which};
-pub use values::{CounterChoice, FilePath, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised};
+pub use values::{
+    CounterChoice, FilePath, HostAsymmetry, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised,
+};
 
 use ffclock_source::SourceConfig;
 use ffclock_units::{OptionDoc, OptionError, Span};
@@ -20,8 +22,13 @@ ffclock_units::options! {
     pub struct DaemonConfig {
         /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the kernel's raw clock.
         counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
-        /// Where packets are stamped.
+        /// Where packets are stamped. `kernel`: the kernel's software stamps, mapped to the counter; `trace`: the kernel's tracing, with the raw
+        /// counter itself (needs the right to trace); `user`: around the system calls.
         stamps: StampChoice = StampChoice::Kernel;
+        /// What is known of this host's own delays: with `calibrated`, those that `ffclock probe calibrate` measured are taken off the stamps.
+        asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
+        /// The file in which `ffclock probe calibrate` keeps what it measured.
+        calibration: FilePath = FilePath::fixed("/var/lib/ffclock/calibration.json");
         /// The page of shared memory that readers map.
         page: FilePath = FilePath::fixed("/run/ffclock/page");
         /// The control socket.
@@ -372,7 +379,7 @@ mod tests {
         let found = problems("pagee = \"/x\"\nstamps = \"moon\"\n[[server]]\naddress = \"a b\"\npoll = 16\n");
         assert_eq!(found[0], (1, "unknown key `pagee`".to_owned()));
         assert_eq!(found[1].0, 2);
-        assert!(found[1].1.contains("\"kernel\" or \"user\""), "{found:?}");
+        assert!(found[1].1.contains("\"kernel\", \"trace\" or \"user\""), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 4 && text.contains("host name")), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 5 && text.contains("span with its unit")), "{found:?}");
     }

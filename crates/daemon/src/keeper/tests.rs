@@ -305,7 +305,7 @@ fn a_trace_is_about_one_counter() {
 
 #[test]
 fn packets_on_both_sides_of_a_break_make_no_exchange() {
-    for kind in ["kernel", "user"] {
+    for kind in ["kernel", "trace", "user"] {
         let (mut case, _) = one_server(&format!("straddle-{kind}"), &format!("counter = \"tsc\"\nstamps = \"{kind}\""));
         // The first request leaves, its reply comes, and the counter jumps before the daemon looks at it.
         case.keeper.wake(ffclock_sys::mono_now());
