@@ -8,5 +8,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod algorithm;
+pub mod check;
 pub mod log;
 pub mod record;

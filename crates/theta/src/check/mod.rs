@@ -1,0 +1,22 @@
+//! Checking the algorithm against every fault: exploration of all behaviours to a depth, and random adversaries beyond it.
+//!
+//! Both execute [`Process`](crate::algorithm::Process), the machine that runs live and in simulation. There is no time here: any message may take any
+//! time, and a Byzantine process may send anything to anybody at any moment, which includes everything that the faults of docs/theta-run.md do.
+//!
+//! Two explorations. [`explore_deliveries`] makes each delivery a step of its own and leaves out nothing but the names of correct processes.
+//! [`explore_switches`] makes each switch a step: the messages that a process needs for its next switch come together, right before it, and all
+//! others later. docs/theta-run.md proves that this reaches the same rounds and the same sent messages; a test compares the two.
+
+mod campaign;
+mod deliveries;
+mod report;
+mod switches;
+#[cfg(test)]
+mod tests;
+mod world;
+
+pub use campaign::{Campaign, CampaignOutcome};
+pub use deliveries::explore_deliveries;
+pub use report::{Delivery, Exploration, Verdict, Violation, Witness, WitnessStep};
+pub use switches::explore_switches;
+pub use world::{Bounds, BoundsError, World};
