@@ -12,3 +12,4 @@ pub mod algorithm;
 pub mod check;
 pub mod log;
 pub mod record;
+pub mod simulate;

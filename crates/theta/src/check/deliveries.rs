@@ -1,5 +1,6 @@
 //! Exploration with one step for each delivery: nothing is left out but the names of correct processes.
 
+use super::Effort;
 use super::report::{Delivery, Exploration, Verdict, Violation, Witness, WitnessStep};
 use super::world::{Bounds, BoundsError, World};
 use crate::algorithm::{Form, Switch};
@@ -107,22 +108,22 @@ struct Explorer {
     steps: u64,
 }
 
-/// Sees every reachable state, depth first; `states_max` bounds the memory (about 40 bytes a state).
+/// Sees every reachable state, depth first. A state takes about 40 bytes.
 ///
 /// # Errors
 /// When the bounds make no sense or a state does not fit into 128 bits.
-pub fn explore_deliveries(bounds: Bounds, states_max: usize) -> Result<Exploration, BoundsError> {
+pub fn explore_deliveries(bounds: Bounds, effort: &mut Effort<'_>) -> Result<Exploration, BoundsError> {
     let packing = Packing::new(bounds)?;
     let world = World::start(bounds)?;
     let known = HashSet::from([packing.key(&world)]);
     let mut explorer = Explorer { packing, known, stack: vec![Frame::new(world, None)], steps: 0 };
-    let verdict = explorer.run(states_max);
+    let verdict = explorer.run(effort);
     Ok(explorer.finished(verdict, bounds.last_round))
 }
 
 impl Explorer {
     /// Leaves the way to what was found on the stack.
-    fn run(&mut self, states_max: usize) -> Verdict {
+    fn run(&mut self, effort: &mut Effort<'_>) -> Verdict {
         while let Some(frame) = self.stack.last_mut() {
             let Some(delivery) = frame.untried.pop() else {
                 self.stack.pop();
@@ -133,7 +134,7 @@ impl Explorer {
             if let Some(verdict) = self.visit(world, delivery, outcome) {
                 return verdict;
             }
-            if self.known.len() > states_max {
+            if effort.is_exhausted(self.known.len()) {
                 return Verdict::Unfinished;
             }
         }

@@ -20,3 +20,23 @@ pub use deliveries::explore_deliveries;
 pub use report::{Delivery, Exploration, Verdict, Violation, Witness, WitnessStep};
 pub use switches::explore_switches;
 pub use world::{Bounds, BoundsError, World};
+
+/// How much an exploration may do.
+pub struct Effort<'a> {
+    /// It ends unfinished beyond so many states: this bounds its memory.
+    pub states_max: usize,
+    /// Is told from time to time how many states were seen.
+    pub watch: &'a mut dyn FnMut(usize),
+}
+
+impl Effort<'_> {
+    /// Every so many states the watcher is told.
+    const STRIDE: usize = 1 << 12;
+
+    fn is_exhausted(&mut self, states: usize) -> bool {
+        if states.is_multiple_of(Self::STRIDE) {
+            (self.watch)(states);
+        }
+        states > self.states_max
+    }
+}

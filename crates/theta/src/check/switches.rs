@@ -1,5 +1,6 @@
 //! Exploration with one step for each switch.
 
+use super::Effort;
 use super::report::{Delivery, Exploration, Verdict, Violation, Witness, WitnessStep};
 use super::world::{Bounds, BoundsError, World};
 use crate::algorithm::Switch;
@@ -67,19 +68,19 @@ struct Explorer {
 }
 
 /// Sees every reachable combination of rounds and sent messages, breadth first, so that a witness is as short as can be.
-/// `states_max` bounds the memory.
+/// A state takes some kilobytes.
 ///
 /// # Errors
 /// When the bounds make no sense.
-pub fn explore_switches(bounds: Bounds, states_max: usize) -> Result<Exploration, BoundsError> {
+pub fn explore_switches(bounds: Bounds, effort: &mut Effort<'_>) -> Result<Exploration, BoundsError> {
     let world = World::start(bounds)?;
     let known = BTreeSet::from([key(&world)]);
     let nodes = vec![Node { world, came_by: None }];
-    Ok(Explorer { nodes, known, steps: 0, last_round: bounds.last_round }.run(states_max))
+    Ok(Explorer { nodes, known, steps: 0, last_round: bounds.last_round }.run(effort))
 }
 
 impl Explorer {
-    fn run(mut self, states_max: usize) -> Exploration {
+    fn run(mut self, effort: &mut Effort<'_>) -> Exploration {
         let mut next = 0;
         while next < self.nodes.len() {
             if self.nodes[next].world.has_stopped() {
@@ -88,7 +89,7 @@ impl Explorer {
             if let Err((violation, last)) = self.expand(next) {
                 return self.finished(Verdict::Violated(violation), Some(last));
             }
-            if self.nodes.len() > states_max {
+            if effort.is_exhausted(self.nodes.len()) {
                 return self.finished(Verdict::Unfinished, None);
             }
             next += 1;

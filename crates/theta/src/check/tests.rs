@@ -5,10 +5,18 @@ fn bounds(n: u32, f: u32, form: Form, last_round: u64) -> Bounds {
     Bounds { quorum: Quorum::new(n, f).unwrap(), form, last_round }
 }
 
+fn switches(bounds: Bounds, states_max: usize) -> Result<Exploration, BoundsError> {
+    explore_switches(bounds, &mut Effort { states_max, watch: &mut |_| () })
+}
+
+fn deliveries(bounds: Bounds, states_max: usize) -> Result<Exploration, BoundsError> {
+    explore_deliveries(bounds, &mut Effort { states_max, watch: &mut |_| () })
+}
+
 /// The fault of the printed form: it was found by hand at n = 7, f = 2.
 #[test]
 fn the_printed_form_is_found_to_stop() {
-    let found = explore_switches(bounds(7, 2, Form::Printed, 4), 1_000_000).unwrap();
+    let found = switches(bounds(7, 2, Form::Printed, 4), 1_000_000).unwrap();
     assert_eq!(found.verdict, Verdict::Stops);
     let witness = found.witness.unwrap();
     println!("{witness}");
@@ -18,7 +26,7 @@ fn the_printed_form_is_found_to_stop() {
 /// The same deliveries cannot stop the repaired form.
 #[test]
 fn the_witness_does_not_stop_the_repaired_form() {
-    let found = explore_switches(bounds(7, 2, Form::Printed, 4), 1_000_000).unwrap();
+    let found = switches(bounds(7, 2, Form::Printed, 4), 1_000_000).unwrap();
     replay(&found.witness.unwrap(), Form::Repaired, false);
 }
 
@@ -35,7 +43,7 @@ fn replay(witness: &Witness, form: Form, stops: bool) {
 #[test]
 fn with_one_faulty_process_neither_form_stops() {
     for form in [Form::Repaired, Form::Printed] {
-        let seen = explore_switches(bounds(4, 1, form, 6), 1_000_000).unwrap();
+        let seen = switches(bounds(4, 1, form, 6), 1_000_000).unwrap();
         assert_eq!(seen.verdict, Verdict::Holds, "{form:?}");
         assert!(seen.states > 100, "{seen:?}");
     }
@@ -43,13 +51,13 @@ fn with_one_faulty_process_neither_form_stops() {
 
 #[test]
 fn the_repaired_form_does_not_stop_at_seven() {
-    let seen = explore_switches(bounds(7, 2, Form::Repaired, 4), 1_000_000).unwrap();
+    let seen = switches(bounds(7, 2, Form::Repaired, 4), 1_000_000).unwrap();
     assert_eq!(seen.verdict, Verdict::Holds);
 }
 
 #[test]
 fn every_order_of_deliveries_to_round_two() {
-    let seen = explore_deliveries(bounds(4, 1, Form::Repaired, 2), 10_000_000).unwrap();
+    let seen = deliveries(bounds(4, 1, Form::Repaired, 2), 10_000_000).unwrap();
     assert_eq!(seen.verdict, Verdict::Holds);
     assert!(seen.states > 1_000, "{seen:?}");
 }
@@ -60,23 +68,23 @@ fn both_explorations_reach_the_same() {
     for (n, f, last_round) in [(4, 1, 2), (1, 0, 3), (2, 0, 3), (3, 0, 2)] {
         for form in [Form::Repaired, Form::Printed] {
             let bounds = bounds(n, f, form, last_round);
-            assert_eq!(deliveries::reachable(bounds), switches::reachable(bounds), "{bounds:?}");
+            assert_eq!(super::deliveries::reachable(bounds), super::switches::reachable(bounds), "{bounds:?}");
         }
     }
 }
 
 #[test]
 fn a_limit_of_states_is_told() {
-    let seen = explore_switches(bounds(4, 1, Form::Repaired, 10), 50).unwrap();
+    let seen = switches(bounds(4, 1, Form::Repaired, 10), 50).unwrap();
     assert_eq!(seen.verdict, Verdict::Unfinished);
-    assert_eq!(explore_deliveries(bounds(4, 1, Form::Repaired, 3), 50).unwrap().verdict, Verdict::Unfinished);
+    assert_eq!(deliveries(bounds(4, 1, Form::Repaired, 3), 50).unwrap().verdict, Verdict::Unfinished);
 }
 
 #[test]
 fn impossible_depths_are_errors() {
     let error = |n, f, last_round| {
         let bounds = bounds(n, f, Form::Repaired, last_round);
-        (explore_switches(bounds, 10).err(), explore_deliveries(bounds, 10).err())
+        (switches(bounds, 10).err(), deliveries(bounds, 10).err())
     };
     assert_eq!(error(4, 1, 1), (Some(BoundsError::NoRound), Some(BoundsError::NoRound)));
     assert!(matches!(error(4, 1, 63), (Some(BoundsError::TooLarge { .. }), Some(BoundsError::TooLarge { .. }))));
