@@ -8,5 +8,6 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod analysis;
 pub mod log;
 pub mod record;
