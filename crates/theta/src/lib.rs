@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod algorithm;
+pub mod analysis;
 pub mod check;
 pub mod log;
 pub mod record;

@@ -1,4 +1,8 @@
-//! What the tests of this crate share.
+//! What the tests of this crate share. Each test program uses a part.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+pub mod brute;
+pub mod generator;
 
 use std::fs;
 use std::path::{Path, PathBuf};
