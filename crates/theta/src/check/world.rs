@@ -81,6 +81,21 @@ impl World {
         self.processes[process as usize].round()
     }
 
+    /// What is explored.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// The rounds that a correct process has sent: bit k for (init, k).
+    pub fn sent(&self, process: u32) -> u64 {
+        self.sent[process as usize]
+    }
+
+    /// Whether a correct process has counted (init, `round`) of `from`; false for rounds that it has passed.
+    pub fn has_counted(&self, process: u32, from: u32, round: u64) -> bool {
+        self.processes[process as usize].has_from(from, round)
+    }
+
     /// Whether a correct process has sent (init, `round`).
     pub fn has_sent(&self, process: u32, round: u64) -> bool {
         self.sent[process as usize] >> round & 1 == 1

@@ -237,3 +237,28 @@ pub struct FaultSpec {
     /// How fast a clock drifts.
     pub rate: Option<Fraction>,
 }
+
+impl FaultSpec {
+    /// A fault of this kind with no key given.
+    fn plain(kind: FaultKind) -> Self {
+        FaultSpec {
+            kind,
+            process: None,
+            receiver: None,
+            host: None,
+            group: None,
+            from: None,
+            until: None,
+            probability: None,
+            hold: None,
+            factor: None,
+            step: None,
+            rate: None,
+        }
+    }
+
+    /// A process that is two-faced from the start to the end.
+    pub fn two_faced(process: u32) -> Self {
+        FaultSpec { process: Some(process), ..Self::plain(FaultKind::TwoFaced) }
+    }
+}

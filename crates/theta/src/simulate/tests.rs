@@ -247,3 +247,15 @@ fn recorded_delays_are_drawn_again() {
     let message = Simulation::new(&spec, &place.0, 1).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(message.contains("line 2"), "{message}");
 }
+
+/// Delays of a log are drawn again: here all are 30 us, but for the ticks of two counters.
+#[test]
+fn a_recorded_run_is_drawn_from() {
+    let place = Place::new("replay");
+    let text = "rounds = 50\n[link]\nlaw = { kind = \"constant\", value = \"30 us\" }";
+    simulation(text, 1).run_to_log(&place.0.join("run"), &mut |_| ()).unwrap();
+    let delays = recorded::delays(&place.0.join("run")).unwrap();
+    assert_eq!(delays.len(), 4 * 3 * 50);
+    assert!(delays.iter().all(|&delay| delay.abs_diff(30_000_000) < 1_000), "{delays:?}");
+    assert!(recorded::delays(&place.0).unwrap_err().contains("run.json"));
+}
