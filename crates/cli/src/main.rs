@@ -20,6 +20,7 @@ mod sources;
 mod stamp;
 mod status;
 mod text;
+mod theta;
 mod wait;
 mod watch;
 
@@ -100,6 +101,8 @@ pub(crate) enum Public {
     Replay(replay::Args),
     /// Run clocks in simulated worlds, with the truth known
     Sim(sim::Args),
+    /// Measure how message delays between hosts hang together: the Theta-Model
+    Theta(theta::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
     Demo(demo::Args),
 }
@@ -142,6 +145,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Reload(args) => reload::run(global, args),
             Public::Replay(args) => replay::run(global, args),
             Public::Sim(args) => sim::run(global, args),
+            Public::Theta(args) => theta::run(global, args),
             Public::Demo(args) => demo::run(global, args),
         },
         Everything::Hidden(Hidden::Generate(args)) => generate::run(global, args),

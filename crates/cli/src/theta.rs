@@ -1,0 +1,34 @@
+//! `ffclock theta`: message delay correlation between hosts.
+//!
+//! The work is done in `ffclock_theta`; here are the ways in and out, one file each.
+
+mod analyse;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::{Failure, Global};
+
+/// Options of `ffclock theta`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock theta analyse run-1
+  Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
+
+docs/theta.md tells what is measured, docs/theta-log.md the format of a log.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Say how the delays in a log hang together: Omega, Theta and what they are made of
+    Analyse(analyse::Args),
+}
+
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::Analyse(args) => analyse::run(global, args),
+    }
+}
