@@ -9,5 +9,6 @@
 #![deny(missing_docs)]
 
 pub mod analysis;
+pub mod certified;
 pub mod log;
 pub mod record;
