@@ -46,6 +46,9 @@ _ffclock() {
             ffclock,status)
                 cmd="ffclock__subcmd__status"
                 ;;
+            ffclock,theta)
+                cmd="ffclock__subcmd__theta"
+                ;;
             ffclock,wait)
                 cmd="ffclock__subcmd__wait"
                 ;;
@@ -82,6 +85,9 @@ _ffclock() {
             ffclock__subcmd__help,status)
                 cmd="ffclock__subcmd__help__subcmd__status"
                 ;;
+            ffclock__subcmd__help,theta)
+                cmd="ffclock__subcmd__help__subcmd__theta"
+                ;;
             ffclock__subcmd__help,wait)
                 cmd="ffclock__subcmd__help__subcmd__wait"
                 ;;
@@ -96,6 +102,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__subcmd__help__subcmd__theta,analyse)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__analyse"
                 ;;
             ffclock__subcmd__sim,help)
                 cmd="ffclock__subcmd__sim__subcmd__help"
@@ -121,6 +130,18 @@ _ffclock() {
             ffclock__subcmd__sim__subcmd__help,sweep)
                 cmd="ffclock__subcmd__sim__subcmd__help__subcmd__sweep"
                 ;;
+            ffclock__subcmd__theta,analyse)
+                cmd="ffclock__subcmd__theta__subcmd__analyse"
+                ;;
+            ffclock__subcmd__theta,help)
+                cmd="ffclock__subcmd__theta__subcmd__help"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,analyse)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__analyse"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,help)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__help"
+                ;;
             *)
                 ;;
         esac
@@ -128,7 +149,7 @@ _ffclock() {
 
     case "${cmd}" in
         ffclock)
-            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload replay sim demo help"
+            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload replay sim theta demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -238,7 +259,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help)
-            opts="now stamp elapsed status sources watch wait reload replay sim demo help"
+            opts="now stamp elapsed status sources watch wait reload replay sim theta demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -422,6 +443,34 @@ _ffclock() {
         ffclock__subcmd__help__subcmd__status)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta)
+            opts="analyse"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__analyse)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -800,6 +849,112 @@ _ffclock() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta)
+            opts="-h --page --control --json --help analyse help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__analyse)
+            opts="-h --stamp --trim --theta --histograms --bin --block-messages --window-rounds --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --stamp)
+                    COMPREPLY=($(compgen -W "before after" -- "${cur}"))
+                    return 0
+                    ;;
+                --trim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --block-messages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --window-rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help)
+            opts="analyse help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__analyse)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

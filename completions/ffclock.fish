@@ -39,6 +39,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "wait" -d 'Wait unti
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have the daemon read its configuration again'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "replay" -d 'Run the estimator over a recorded trace'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
@@ -124,6 +125,26 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Where a switch is put in time, against the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
+after\t'They are, as the theorem needs'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out so much at the start and at the end' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l bin -d 'Width of the bins of delays' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l block-messages -d 'About how many messages make a block, of which the largest Omega is taken' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l window-rounds -d 'How many rounds are held at most while messages of older ones are outstanding' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Work out the histograms too, and put them into the JSON; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
@@ -138,18 +159,20 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l page -d 'The pa
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "now" -d 'Tell the time with its bound'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "sources" -d 'Show the servers and how each is doing'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay sim theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'

@@ -7,7 +7,7 @@
 
 mod distribution;
 mod frequency;
-mod progress;
+pub(crate) mod progress;
 mod report;
 mod rows;
 mod selection;

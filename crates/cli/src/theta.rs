@@ -1,8 +1,14 @@
-//! `ffclock theta`: message delay correlation between hosts, measured, simulated and checked.
+//! `ffclock theta`: message delay correlation between hosts.
+//!
+//! The work is done in `ffclock_theta`; here are the ways in and out, one file each.
 
+mod analyse;
 mod check;
 mod progress;
 mod simulate;
+mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::{Failure, Global};
 
@@ -10,11 +16,11 @@ use crate::{Failure, Global};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
-  $ ffclock theta check --n 4 --f 1
+  $ ffclock theta analyse run-1
+  Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
   $ ffclock theta check --printed --n 7 --f 2
 
-How the delays of messages that are in transit together relate to one another (the Theta-Model), for a clock synchronisation that
-tolerates f Byzantine processes among n >= 3f + 1. docs/theta-run.md describes runs and checks.")]
+docs/theta.md tells what is measured, docs/theta-run.md how to run, simulate and check, docs/theta-log.md the format of a log.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -22,6 +28,8 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    /// Say how the delays in a log hang together: Omega, Theta and what they are made of
+    Analyse(analyse::Args),
     /// Explore what the algorithm does under every fault
     Check(check::Args),
     /// Run the algorithm in virtual time, with the truth known
@@ -30,6 +38,7 @@ enum Command {
 
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.command {
+        Command::Analyse(args) => analyse::run(global, args),
         Command::Check(args) => check::run(global, args),
         Command::Simulate(args) => simulate::run(global, args),
     }

@@ -10,6 +10,7 @@
 
 pub mod algorithm;
 pub mod analysis;
+pub mod certified;
 pub mod check;
 pub mod log;
 pub mod record;

@@ -16,7 +16,8 @@ impl State {
     fn key(&self) -> impl Hash + PartialEq {
         let world = &self.0;
         let quorum = world.bounds().quorum;
-        let senders = move |process, round| (0..quorum.processes()).map(move |from| world.has_counted(process, from, round));
+        let senders =
+            move |process, round| (0..quorum.processes()).map(move |from| world.has_counted(process, from, round));
         let rounds = 1..=world.bounds().last_round;
         let rows = move |process| rounds.clone().flat_map(move |round| senders(process, round)).collect::<Vec<bool>>();
         let standing = |process| (world.round(process), world.sent(process), rows(process));

@@ -125,6 +125,12 @@ impl Clocks {
     pub fn time_ps(&mut self, process: usize, counter: Counter) -> i64 {
         self.hosts[self.host_of[process]].time_ps(counter)
     }
+
+    /// The same from a row of a log; `None` for a process that the run does not have.
+    pub(super) fn known_time_ps(&mut self, process: i32, at: i64) -> Option<i64> {
+        let &host = self.host_of.get(usize::try_from(process).ok()?)?;
+        Some(self.hosts[host].time_ps(Counter::from_raw(at as u64)))
+    }
 }
 
 #[cfg(test)]

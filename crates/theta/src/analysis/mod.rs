@@ -6,18 +6,24 @@
 //! brute-force oracle in `tests/oracle.rs` holds the pass to them.
 
 mod clock;
+mod driver;
 mod histogram;
 mod pass;
 mod pending;
 mod ratio;
+mod report;
+mod statistics;
 mod tally;
 mod transit;
 mod window;
 
 pub use clock::{Clocks, HostClock};
+pub use driver::{Watcher, analyse, trimmed};
 pub use histogram::Histogram;
 pub use pass::{Options, Pass, Range, Stamping, Wanted};
 pub use ratio::Ratio;
+pub use report::{ConformanceReport, Histograms, Omega, Report};
+pub use statistics::{Interval, TailFit, bootstrap, fit_tail};
 pub use tally::{Conformance, Counts, DelayHistograms, Peak, SwitchTally, Tally};
 pub use transit::{Longest, Shortest};
 

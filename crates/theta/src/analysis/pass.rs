@@ -129,6 +129,8 @@ pub struct Pass {
     advance_threshold: usize,
     catch_up_threshold: usize,
     disorder_ps: i64,
+    /// D.
+    wait_ps: i64,
     /// How far each stream has been read.
     streams_ps: Vec<i64>,
     positions: Vec<Position>,
@@ -165,6 +167,7 @@ impl Pass {
             advance_threshold: run.advance_threshold() as usize,
             catch_up_threshold: run.catch_up_threshold() as usize,
             disorder_ps: i64::try_from(run.disorder_ps).unwrap_or(i64::MAX),
+            wait_ps: i64::try_from(run.delay_ps).unwrap_or(i64::MAX),
             streams_ps: vec![i64::MIN; streams.max(1)],
             positions: vec![Position::default(); processes],
             window: Window::new(processes, rounds),

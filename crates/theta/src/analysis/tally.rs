@@ -58,6 +58,8 @@ pub struct SwitchTally {
     pub at_most_one: u64,
     /// The largest ratio tau+(e) / tau_r-(e) and where: Omega.
     pub omega: Option<Peak>,
+    /// The largest tau+(e) / (tau_r-(e) + D): what the theorem on the precision needs when there is a delay D.
+    pub omega_with_delay: Option<Ratio>,
     /// The smallest tau_r-(e), in picoseconds.
     pub relevant_min_ps: Option<i64>,
     /// The largest tau_r-(e), in picoseconds.
@@ -82,6 +84,8 @@ pub(super) struct Judged {
     pub(super) longest_ps: Option<i64>,
     /// tau_r- in picoseconds; positive.
     pub(super) relevant_ps: i64,
+    /// D in picoseconds.
+    pub(super) wait_ps: i64,
 }
 
 impl Judged {
@@ -99,6 +103,7 @@ impl SwitchTally {
             idle: 0,
             at_most_one: 0,
             omega: None,
+            omega_with_delay: None,
             relevant_min_ps: None,
             relevant_max_ps: None,
             ratios: Histogram::new(1),
@@ -112,6 +117,9 @@ impl SwitchTally {
         let ratio = judged.ratio();
         self.times += 1;
         self.idle += u64::from(judged.longest_ps.is_none());
+        let slowed = judged.relevant_ps.saturating_add(judged.wait_ps);
+        self.omega_with_delay =
+            self.omega_with_delay.max(judged.longest_ps.and_then(|longest| Ratio::of(longest, slowed)));
         self.relevant_min_ps = smaller(self.relevant_min_ps, Some(judged.relevant_ps));
         self.relevant_max_ps = self.relevant_max_ps.max(Some(judged.relevant_ps));
         self.longest.count(judged.longest_ps.unwrap_or(0) as u64);
@@ -141,6 +149,7 @@ impl SwitchTally {
         if let Some(peak) = later.omega {
             keep_larger(&mut self.omega, peak);
         }
+        self.omega_with_delay = self.omega_with_delay.max(later.omega_with_delay);
         self.relevant_min_ps = smaller(self.relevant_min_ps, later.relevant_min_ps);
         self.relevant_max_ps = self.relevant_max_ps.max(later.relevant_max_ps);
         self.ratios.merge(&later.ratios);

@@ -119,6 +119,11 @@ impl EventReader {
         u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
+    /// Goes on with the last row group. Rows are no longer counted from the start of the file then.
+    pub fn skip_to_last_group(&mut self) {
+        self.next_group = self.file.num_row_groups().saturating_sub(1);
+    }
+
     /// How many rows came before the batch that was read last.
     pub fn rows_before_batch(&self, batch: &EventColumns) -> u64 {
         self.rows_before - batch.len() as u64

@@ -35,6 +35,7 @@ impl Pass {
                 round: Round(turn.to),
                 longest_ps: longest,
                 relevant_ps,
+                wait_ps: self.wait_ps,
             };
             let block = |turn: &Turn| turn.to / self.tally.block_rounds;
             let (block_of_any, block_of_leader) = (block(&any), leader.as_ref().map(block));
