@@ -44,7 +44,7 @@ impl Model for Deliveries {
     type Action = Delivery;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State(World::start(self.0).unwrap())]
+        vec![State(World::start(self.0).expect("bounds that make sense"))]
     }
 
     fn actions(&self, State(world): &State, actions: &mut Vec<Delivery>) {

@@ -166,7 +166,7 @@ mod tests {
     fn wrong_usage_says_why() {
         for (words, part) in [
             (&["--n", "6", "--f", "2"][..], "at least 3f + 1 = 7"),
-            (&["--delay", "-1 s"], "between 0 s and 1000 s"),
+            (&["--delay=-1 s"], "between 0 s and 1000 s"),
             (&["--two-faced", "9"], "there is no process 9"),
             (&["--scenario", "no-such-file.toml"], "no-such-file.toml"),
         ] {
