@@ -55,6 +55,9 @@ _ffclock() {
             ffclock,status)
                 cmd="ffclock__subcmd__status"
                 ;;
+            ffclock,theta)
+                cmd="ffclock__subcmd__theta"
+                ;;
             ffclock,wait)
                 cmd="ffclock__subcmd__wait"
                 ;;
@@ -136,6 +139,9 @@ _ffclock() {
             ffclock__subcmd__help,status)
                 cmd="ffclock__subcmd__help__subcmd__status"
                 ;;
+            ffclock__subcmd__help,theta)
+                cmd="ffclock__subcmd__help__subcmd__theta"
+                ;;
             ffclock__subcmd__help,wait)
                 cmd="ffclock__subcmd__help__subcmd__wait"
                 ;;
@@ -177,6 +183,15 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__subcmd__help__subcmd__theta,analyse)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__analyse"
+                ;;
+            ffclock__subcmd__help__subcmd__theta,check)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__check"
+                ;;
+            ffclock__subcmd__help__subcmd__theta,simulate)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__simulate"
                 ;;
             ffclock__subcmd__probe,calibrate)
                 cmd="ffclock__subcmd__probe__subcmd__calibrate"
@@ -232,6 +247,30 @@ _ffclock() {
             ffclock__subcmd__sim__subcmd__help,sweep)
                 cmd="ffclock__subcmd__sim__subcmd__help__subcmd__sweep"
                 ;;
+            ffclock__subcmd__theta,analyse)
+                cmd="ffclock__subcmd__theta__subcmd__analyse"
+                ;;
+            ffclock__subcmd__theta,check)
+                cmd="ffclock__subcmd__theta__subcmd__check"
+                ;;
+            ffclock__subcmd__theta,help)
+                cmd="ffclock__subcmd__theta__subcmd__help"
+                ;;
+            ffclock__subcmd__theta,simulate)
+                cmd="ffclock__subcmd__theta__subcmd__simulate"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,analyse)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__analyse"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,check)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__check"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,help)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__help"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,simulate)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__simulate"
+                ;;
             *)
                 ;;
         esac
@@ -239,7 +278,7 @@ _ffclock() {
 
     case "${cmd}" in
         ffclock)
-            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload counters replay report sim probe demo help"
+            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -679,7 +718,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help)
-            opts="now stamp elapsed status sources watch wait reload counters replay report sim probe demo help"
+            opts="now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1031,6 +1070,62 @@ _ffclock() {
         ffclock__subcmd__help__subcmd__status)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta)
+            opts="analyse check simulate"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__analyse)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__simulate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1749,6 +1844,248 @@ _ffclock() {
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta)
+            opts="-h --page --control --json --help analyse check simulate help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__analyse)
+            opts="-h --stamp --trim --theta --histograms --bin --block-messages --window-rounds --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --stamp)
+                    COMPREPLY=($(compgen -W "before after" -- "${cur}"))
+                    return 0
+                    ;;
+                --trim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --block-messages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --window-rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__check)
+            opts="-h --n --f --printed --rounds --every-delivery --campaign --campaign-rounds --seed --states --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --every-delivery)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --campaign)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --campaign-rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --states)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help)
+            opts="analyse check simulate help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__analyse)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__simulate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__simulate)
+            opts="-h --scenario --n --f --rounds --delay --printed --two-faced --seed --log --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --scenario)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --two-faced)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -42,6 +42,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "replay" -d 'Run the
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "report" -d 'Draw a page that shows how well a clock did'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
@@ -259,6 +260,56 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "echo" -d 'Send test packets back'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Where a switch is put in time, against the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
+after\t'They are, as the theorem needs'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out so much at the start and at the end' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l bin -d 'Width of the bins of delays' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l block-messages -d 'About how many messages make a block, of which the largest Omega is taken' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l window-rounds -d 'How many rounds are held at most while messages of older ones are outstanding' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Work out the histograms too, and put them into the JSON; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l n -d 'Processes' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l rounds -d 'Explore with one step for each switch, until processes come to this round; 0 leaves this out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l every-delivery -d 'Explore with one step for each delivery, until processes come to this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign -d 'Random adversaries' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign-rounds -d 'The round to which random adversaries run' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l states -d 'Give an exploration up beyond so many states' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l printed -d 'Check the algorithm as the paper prints it, which is known to be bad, instead of the repaired one'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l scenario -d 'The scenario; without it everything has its default' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l n -d 'Processes [default: the scenario\'s, or 4]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1 [default: the scenario\'s, or 1]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l rounds -d 'The last round that processes send [default: the scenario\'s, or 1000]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l delay -d 'The delay D between a quorum and the next round, such as "1 ms" [default: the scenario\'s, or 0 s]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l two-faced -d 'A process that tells each other one something else' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l log -d 'Write the run as a log into this directory, which must not hold one' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
@@ -273,21 +324,22 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l page -d 'The pa
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "now" -d 'Tell the time with its bound'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "sources" -d 'Show the servers and how each is doing'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
@@ -300,3 +352,6 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_su
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'

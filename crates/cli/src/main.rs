@@ -25,6 +25,7 @@ mod sources;
 mod stamp;
 mod status;
 mod text;
+mod theta;
 mod wait;
 mod watch;
 
@@ -111,6 +112,8 @@ pub(crate) enum Public {
     Sim(sim::Args),
     /// Measure where packets wait in this host, and what that does to a clock
     Probe(probe::Args),
+    /// Measure how message delays between hosts hang together: the Theta-Model
+    Theta(theta::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
     Demo(demo::Args),
 }
@@ -156,6 +159,7 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Replay(args) => replay::run(global, args),
             Public::Report(args) => report::run(global, args),
             Public::Sim(args) => sim::run(global, args),
+            Public::Theta(args) => theta::run(global, args),
             Public::Demo(args) => demo::run(global, args),
         },
         Everything::Hidden(Hidden::Generate(args)) => generate::run(global, args),

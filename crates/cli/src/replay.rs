@@ -8,7 +8,7 @@
 mod distribution;
 mod exchanges;
 mod frequency;
-mod progress;
+pub(crate) mod progress;
 mod report;
 mod rows;
 mod selection;
