@@ -6,8 +6,8 @@
 
 mod ablation;
 mod control;
-mod csv_file;
 mod counters;
+mod csv_file;
 mod demo;
 mod elapsed;
 mod failure;

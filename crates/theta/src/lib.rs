@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod abc;
 pub mod algorithm;
 pub mod analysis;
 pub mod certified;
