@@ -58,8 +58,10 @@ impl Calibrator {
             calibration.shift(&subject, taken, self.period).map_err(|error: CalibrationError| error.to_string())
         };
         match self.stamps {
-            // The tracing stamps at the boundary itself: there is nothing to move.
-            StampChoice::Trace => Ok(Shifts { user: shift(Taken::User).unwrap_or_default(), kernel: Shift::default() }),
+            // These stamp at the boundary itself: there is nothing to move.
+            StampChoice::Trace | StampChoice::Module => {
+                Ok(Shifts { user: shift(Taken::User).unwrap_or_default(), kernel: Shift::default() })
+            }
             StampChoice::Kernel => {
                 Ok(Shifts { user: shift(Taken::User).unwrap_or_default(), kernel: shift(Taken::Kernel)? })
             }

@@ -18,7 +18,6 @@ mod peer;
 mod resolve;
 mod selection;
 mod timepiece;
-mod tracer;
 mod wording;
 
 pub use keeper::StartError;

@@ -16,6 +16,7 @@ mod address;
 mod cmsg;
 mod credentials;
 mod devices;
+mod driver;
 mod ffi;
 mod ledger;
 mod mapper;
@@ -32,6 +33,7 @@ mod tracing;
 
 pub use credentials::is_own_or_root;
 pub use devices::device_with;
+pub use driver::{DriverStamps, DriverTally, Side};
 pub use ledger::SendId;
 pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};
@@ -42,7 +44,4 @@ pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
-pub use tracing::{
-    BufferPage, Direction, EventFormat, Field, FormatError, Lost, PacketTracer, TraceEvent, TraceInstance,
-    TraceUnavailable,
-};
+pub use tracing::{BufferPage, EventFormat, Field, FormatError, Lost, TraceEvent, TraceInstance, TraceUnavailable};

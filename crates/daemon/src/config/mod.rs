@@ -22,8 +22,8 @@ ffclock_units::options! {
     pub struct DaemonConfig {
         /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the kernel's raw clock.
         counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
-        /// Where packets are stamped. `kernel`: the kernel's software stamps, mapped to the counter; `trace`: the kernel's tracing, with the raw
-        /// counter itself (needs the right to trace); `user`: around the system calls.
+        /// Where packets are stamped: in user space, by the kernel through the socket, or, in addition to that, by the raw counter at the
+        /// boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module` needs the kernel module ffcounter.
         stamps: StampChoice = StampChoice::Kernel;
         /// What is known of this host's own delays: with `calibrated`, those that `ffclock probe calibrate` measured are taken off the stamps.
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
@@ -379,7 +379,7 @@ mod tests {
         let found = problems("pagee = \"/x\"\nstamps = \"moon\"\n[[server]]\naddress = \"a b\"\npoll = 16\n");
         assert_eq!(found[0], (1, "unknown key `pagee`".to_owned()));
         assert_eq!(found[1].0, 2);
-        assert!(found[1].1.contains("\"kernel\", \"trace\" or \"user\""), "{found:?}");
+        assert!(found[1].1.contains("\"kernel\", \"user\""), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 4 && text.contains("host name")), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 5 && text.contains("span with its unit")), "{found:?}");
     }

@@ -33,15 +33,17 @@ impl OptionValue for CounterChoice {
 pub enum StampChoice {
     /// In the kernel, with user-space stamps where the kernel gives none.
     Kernel,
-    /// In the kernel by its tracing, with the raw counter itself; with software stamps where the kernel does not trace for us.
-    Trace,
     /// In user space, around the system calls.
     User,
+    /// As `Kernel`, and at the boundary to the driver by the kernel's tracepoints with the raw TSC for their clock.
+    Trace,
+    /// As `Kernel`, and at the boundary to the driver by the kernel module `ffcounter`.
+    Module,
 }
 
 impl StampChoice {
-    /// Whether the kernel is to stamp.
-    pub fn is_of_kernel(self) -> bool {
+    /// Whether the sockets' own stamps of the kernel are wanted.
+    pub fn is_in_kernel(self) -> bool {
         self != StampChoice::User
     }
 }
@@ -51,8 +53,9 @@ impl FromStr for StampChoice {
     fn from_str(text: &str) -> Result<Self, Unrecognised> {
         match text {
             "kernel" => Ok(StampChoice::Kernel),
-            "trace" => Ok(StampChoice::Trace),
             "user" => Ok(StampChoice::User),
+            "trace" => Ok(StampChoice::Trace),
+            "module" => Ok(StampChoice::Module),
             _ => Err(Unrecognised),
         }
     }
@@ -62,14 +65,15 @@ impl fmt::Display for StampChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             StampChoice::Kernel => "kernel",
-            StampChoice::Trace => "trace",
             StampChoice::User => "user",
+            StampChoice::Trace => "trace",
+            StampChoice::Module => "module",
         })
     }
 }
 
 impl OptionValue for StampChoice {
-    const KIND: &'static str = "\"kernel\", \"trace\" or \"user\"";
+    const KIND: &'static str = "\"kernel\", \"user\", \"trace\" or \"module\"";
 }
 
 /// What is known of the host's own asymmetry.
@@ -264,7 +268,7 @@ mod tests {
     fn every_default_reads_back_as_itself() {
         assert_eq!("auto".parse::<CounterChoice>().unwrap().to_string(), "auto");
         assert_eq!("monotonic-raw".parse::<CounterChoice>().unwrap().to_string(), "monotonic-raw");
-        for name in ["kernel", "trace", "user"] {
+        for name in ["kernel", "user", "trace", "module"] {
             assert_eq!(name.parse::<StampChoice>().unwrap().to_string(), name);
         }
         for name in ["unknown", "calibrated"] {

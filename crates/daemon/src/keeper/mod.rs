@@ -3,6 +3,7 @@
 //! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes up.
 
 mod reporting;
+mod stamping;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +16,6 @@ use crate::peer::{Beginning, Context, Ground, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
 use crate::selection::{Candidate, select};
 use crate::timepiece::{Host, ThisHost, Timepiece};
-use crate::tracer::Tracer;
 use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
 use ffclock_sys::{Mapper, PageFileError, SharedPage};
@@ -105,7 +105,6 @@ impl<'a> Keeper<'a> {
             next_saving: now + FIRST_SAVING,
             context: Context {
                 mapper,
-                tracer: Tracer::off(),
                 calibrator: Calibrator::new(&config.daemon, timepiece.nominal.period),
                 journal: Journal::new(now),
                 now,
@@ -116,11 +115,11 @@ impl<'a> Keeper<'a> {
         };
         let chosen = &keeper.timepiece.chosen;
         tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
-        keeper.trace_packets();
         keeper.check_store();
         for server in config.servers {
             keeper.add_server(server);
         }
+        keeper.renew_mapper();
         Ok(keeper)
     }
 
@@ -210,9 +209,8 @@ impl<'a> Keeper<'a> {
         self.selected = None;
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
-        self.context.mapper = Mapper::system(self.timepiece.kind(), self.timepiece.nominal.period);
+        self.renew_mapper();
         self.context.calibrator = Calibrator::new(&self.config, self.timepiece.nominal.period);
-        self.trace_packets();
         let beginning = Beginning { ground: self.ground(), past, pace: self.pace() };
         for peer in &mut self.peers {
             peer.begin_epoch(&beginning, &mut self.context);
@@ -220,18 +218,6 @@ impl<'a> Keeper<'a> {
         if self.timepiece.kind() != kind {
             self.context.journal.warn("time is kept with another counter from now on", self.timepiece.kind().name());
             self.record_anew();
-        }
-    }
-
-    /// Has the kernel trace packets with the counter in use, where that is wanted.
-    fn trace_packets(&mut self) {
-        // Two instances at a time would trace everything twice.
-        self.context.tracer = Tracer::off();
-        if self.config.stamps == StampChoice::Trace {
-            self.context.tracer = Tracer::start(self.timepiece.kind(), self.timepiece.nominal.period);
-        }
-        if let Some(reason) = self.context.tracer.unavailable() {
-            self.context.journal.warn("the kernel does not trace packets: its software stamps serve", reason);
         }
     }
 
@@ -426,6 +412,10 @@ impl<'a> Keeper<'a> {
             self.context.journal.insist(Weight::Notice, "no longer asked", gone.name());
         }
         self.selected = self.peers.iter().position(|peer| Some(peer.name()) == published.as_deref());
+        if self.config.stamps == StampChoice::Module {
+            // It stamps the packets of the servers' ports.
+            self.renew_mapper();
+        }
         self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
         self.publish();
     }

@@ -38,7 +38,7 @@ impl Link {
     /// # Errors
     /// There is no socket to be had, or no route.
     pub(super) fn open(address: SocketAddr, stamps: StampChoice) -> io::Result<Self> {
-        let mode = if stamps.is_of_kernel() { StampMode::Kernel } else { StampMode::User };
+        let mode = if stamps.is_in_kernel() { StampMode::Kernel } else { StampMode::User };
         Ok(Link {
             socket: StampedSocket::connect(address, mode)?,
             address,

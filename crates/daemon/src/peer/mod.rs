@@ -11,7 +11,6 @@ use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 use crate::timepiece::Past;
-use crate::tracer::Tracer;
 use crate::wording;
 use ffclock_estimator::{Chosen, Estimator, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
@@ -30,8 +29,6 @@ use std::os::fd::BorrowedFd;
 pub(crate) struct Context {
     /// Turns the kernel's stamps into counter readings.
     pub(crate) mapper: Mapper,
-    /// Gives them better ones, where that is wanted.
-    pub(crate) tracer: Tracer,
     /// Knows the host's own delays, where they were measured.
     pub(crate) calibrator: Calibrator,
     /// Where to tell what happened.
@@ -177,8 +174,7 @@ impl Peer {
         let mut has_come = false;
         for _ in 0..MOST_EVENTS {
             let Some(link) = &mut self.link else { return };
-            let event = link.next_event(&mut buffer, &mut context.mapper);
-            match event.map(|event| event.map(|event| context.tracer.refine(event))) {
+            match link.next_event(&mut buffer, &mut context.mapper) {
                 Ok(Some(SocketEvent::Transmitted(sent))) => {
                     let redeemed = link.redeem(&sent);
                     self.tell_source(redeemed);
@@ -353,7 +349,7 @@ impl Peer {
 
     fn use_link(&mut self, link: Link, context: &mut Context) {
         let address = link.address();
-        if self.ground.stamps.is_of_kernel() && link.mode() == StampMode::User {
+        if self.ground.stamps.is_in_kernel() && link.mode() == StampMode::User {
             self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
@@ -456,7 +452,7 @@ impl Peer {
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
-        let wanted = self.ground.stamps.is_of_kernel();
+        let wanted = self.ground.stamps.is_in_kernel();
         let is_missed = [exchange.sent, exchange.received].iter().any(|stamp| stamp.location != StampLocation::Kernel);
         let missed = &mut self.last.without_kernel_stamps;
         *missed = if wanted && is_missed { missed.saturating_add(1) } else { 0 };

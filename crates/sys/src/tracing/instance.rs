@@ -4,6 +4,7 @@ use super::buffer::{BufferPage, Lost};
 use super::format::{EventFormat, FormatError};
 use crate::ffi;
 use ffclock_counter::CounterKind;
+use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_units::Counter;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -215,7 +216,7 @@ impl Lost {
 /// The trace clock that is this counter, raw.
 fn clock_name(counter: CounterKind) -> Option<&'static str> {
     match counter {
-        CounterKind::Tsc => cfg!(target_arch = "x86_64").then_some("x86-tsc"),
+        CounterKind::Tsc | CounterKind::Module(ModuleCounter::Tsc) => cfg!(target_arch = "x86_64").then_some("x86-tsc"),
         CounterKind::MonotonicRaw => Some("mono_raw"),
         CounterKind::Module(_) => None,
     }

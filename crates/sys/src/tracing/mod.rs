@@ -7,9 +7,7 @@
 mod buffer;
 mod format;
 mod instance;
-mod packets;
 
 pub use buffer::{BufferPage, Lost};
 pub use format::{EventFormat, Field, FormatError};
 pub use instance::{TraceEvent, TraceInstance, TraceUnavailable};
-pub use packets::{Direction, PacketTracer};
