@@ -97,6 +97,12 @@ pub(crate) fn own_user() -> libc::uid_t {
     unsafe { libc::geteuid() }
 }
 
+/// The number of the calling thread.
+pub(crate) fn own_thread() -> libc::pid_t {
+    // SAFETY: the call takes no pointers and always succeeds.
+    unsafe { libc::gettid() }
+}
+
 /// Waits for one of `sources`; -1 ms waits without end.
 pub(crate) fn poll(sources: &mut [libc::pollfd], timeout_ms: libc::c_int) -> io::Result<usize> {
     // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call.

@@ -15,6 +15,7 @@
 mod address;
 mod cmsg;
 mod credentials;
+mod driver;
 mod ffi;
 mod ledger;
 mod mapper;
@@ -29,6 +30,8 @@ mod time;
 mod timer;
 
 pub use credentials::is_own_or_root;
+pub use driver::ring;
+pub use driver::{DriverStamps, DriverTally, Side};
 pub use ledger::SendId;
 pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};

@@ -16,7 +16,7 @@
 //! Without word from the kernel ([`Watch::Blind`]) a step could hide behind slewing in the other direction, so the full
 //! 600 ppm of the distance between the two pairs enter the width.
 
-use crate::{Pair, PairReader, SystemPairs, Watch};
+use crate::{DriverStamps, DriverTally, Pair, PairReader, Side, SystemPairs, Watch};
 use ffclock_counter::CounterKind;
 use ffclock_units::{Counter, Moment, Period, Rate, Span, Stamp, StampLocation, Ticks, Utc};
 use std::collections::VecDeque;
@@ -72,6 +72,7 @@ pub struct Mapper<R = SystemPairs> {
     shown_before: Option<Moment<Utc>>,
     anchor: Pair,
     drift: Drift,
+    driver: Option<DriverStamps>,
 }
 
 /// A pair, and what was known of the system clock's rate when it was read. What happens later is judged by that rate:
@@ -123,12 +124,38 @@ impl<R: PairReader> Mapper<R> {
         let drift = NO_DRIFT_KNOWN;
         let first = reader.read_pair();
         let marks = [Mark { pair: first, drift }].into();
-        Mapper { reader, period, read_cost, marks, begin: first.counter, shown_before: None, anchor: first, drift }
+        Mapper {
+            reader,
+            period,
+            read_cost,
+            marks,
+            begin: first.counter,
+            shown_before: None,
+            anchor: first,
+            drift,
+            driver: None,
+        }
     }
 
     /// Where the pairs come from.
     pub fn reader(&self) -> &R {
         &self.reader
+    }
+
+    /// Takes stamps of the driver's boundary where they are found, from now on.
+    pub fn refine_with(&mut self, driver: DriverStamps) {
+        self.driver = Some(driver);
+    }
+
+    /// How often such a stamp was found; `None` where none are taken.
+    pub fn driver_tally(&self) -> Option<DriverTally> {
+        self.driver.as_ref().map(DriverStamps::tally)
+    }
+
+    /// The stamp of the same packet by the raw counter itself, where there is one.
+    pub(crate) fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Stamp {
+        let found = self.driver.as_mut().and_then(|driver| driver.refine(side, stamp, ip_length));
+        found.map_or(stamp, |counter| Stamp { counter, width: self.read_cost, ..stamp })
     }
 
     /// Reads a pair: before a packet is sent, and whenever a limit for stamps is of use.

@@ -10,7 +10,7 @@ use crate::address::RawAddress;
 use crate::cmsg::{self, QueuedError};
 use crate::ffi::{self, Message};
 use crate::ledger::{Ledger, SendId};
-use crate::{Mapper, Mark, PairReader, StampDiscarded};
+use crate::{Mapper, Mark, PairReader, Side, StampDiscarded};
 use ffclock_units::{Moment, Stamp, Utc};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -277,7 +277,10 @@ impl StampedSocket {
         let from = message.address.decode().or(self.peer)?;
         let kernel = match self.mode {
             StampMode::User => Err(StampDiscarded::Missing),
-            StampMode::Kernel => self.map_received(extras(message).stamped, mapper),
+            StampMode::Kernel => self.map_received(extras(message).stamped, mapper).map(|stamp| {
+                let headers = if from.is_ipv4() { 28 } else { 48 };
+                mapper.refine(Side::Received, stamp, Some(message.length + headers))
+            }),
         };
         let is_truncated = message.flags & libc::MSG_TRUNC != 0;
         Some(Received { length: message.length, is_truncated, from, user, kernel })
@@ -326,6 +329,7 @@ impl StampedSocket {
             // Of a packet that had this number before the count began anew: the right one is still to come.
             return None;
         }
+        let stamp = stamp.map(|stamp| mapper.refine(Side::Sent, stamp, None));
         self.ledger.settle(packet.id);
         Some(SocketEvent::Transmitted(Transmitted { id: packet.id, stamp }))
     }

@@ -1,0 +1,171 @@
+//! Stamps taken by the raw counter itself at the boundary to the driver, without the way through the system clock.
+//!
+//! Two sources give them: the tracepoints of a stock kernel with the trace clock `x86-tsc` ([`DriverStamps::trace`]), and the kernel module
+//! `ffcounter` ([`DriverStamps::module`]). Neither says which packet of a socket it was, so the stamp that the socket itself gave, which is
+//! by the system clock and some hundred ns wide, serves to find the passage: the only one of its side and length near it. Where there is
+//! none or more than one, the stamp of the socket is kept.
+
+pub mod ring;
+mod tracefs;
+
+use ffclock_counter::CounterKind;
+use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, PacketStamp, layout};
+use ffclock_units::{Counter, Stamp, Ticks};
+use std::collections::VecDeque;
+use std::io;
+use tracefs::TraceInstance;
+
+/// Which way a packet went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// To the driver.
+    Sent,
+    /// From the driver.
+    Received,
+}
+
+/// A packet passed the boundary to the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Passage {
+    counter: Counter,
+    side: Side,
+    /// Bytes with the IP header; for packets sent through the tracepoint also the header of the link.
+    ip_length: usize,
+}
+
+#[derive(Debug)]
+enum Origin {
+    Trace(TraceInstance),
+    Module { device: Ffcounter, counter: ModuleCounter },
+}
+
+/// Passages of the last moments.
+#[derive(Debug)]
+pub struct DriverStamps {
+    origin: Origin,
+    passages: VecDeque<Passage>,
+    /// A second, about, in ticks.
+    second: Ticks,
+    tally: DriverTally,
+}
+
+/// How often a passage was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriverTally {
+    /// Stamps that were replaced by a passage.
+    pub found: u64,
+    /// Stamps that were kept since no passage, or more than one, was near.
+    pub missed: u64,
+}
+
+/// Passages remembered.
+const REMEMBERED: usize = 512;
+
+impl DriverStamps {
+    /// Stamps by the tracepoints of the kernel. `period_hertz` is the rate of the TSC.
+    ///
+    /// # Errors
+    /// The counter in use is not the TSC, or tracefs cannot be used; the message names the remedy.
+    pub fn trace(kind: CounterKind, period_hertz: f64) -> io::Result<Self> {
+        if !cfg!(target_arch = "x86_64") || !matches!(kind, CounterKind::Tsc | CounterKind::Module(ModuleCounter::Tsc))
+        {
+            return Err(io::Error::other(format!(
+                "the trace clock is the TSC, and time is kept with {kind}: set counter = \"tsc\" for stamps = \"trace\""
+            )));
+        }
+        Ok(Self::of(Origin::Trace(TraceInstance::start()?), period_hertz))
+    }
+
+    /// Stamps by the kernel module, of packets from and to `ports`.
+    ///
+    /// # Errors
+    /// The counter in use is not one of the module's, or the module does not stamp; the message names the remedy.
+    pub fn module(kind: CounterKind, ports: &[u16], period_hertz: f64) -> io::Result<Self> {
+        let counter = match kind {
+            CounterKind::Tsc => ModuleCounter::Tsc,
+            CounterKind::Module(counter) => counter,
+            CounterKind::MonotonicRaw => {
+                return Err(io::Error::other(
+                    "the module does not count by monotonic-raw: set counter = \"module:tsc\"",
+                ));
+            }
+        };
+        let device = Ffcounter::open().map_err(io::Error::other)?;
+        device.stamp_ports(counter, ports).map_err(io::Error::other)?;
+        Ok(Self::of(Origin::Module { device, counter }, period_hertz))
+    }
+
+    fn of(origin: Origin, period_hertz: f64) -> Self {
+        let second = Ticks::from_raw(period_hertz as i64);
+        DriverStamps { origin, passages: VecDeque::new(), second, tally: DriverTally::default() }
+    }
+
+    /// How often a passage was found so far.
+    pub fn tally(&self) -> DriverTally {
+        self.tally
+    }
+
+    /// The passage of the packet that the socket stamped so, if it is certain which one it was.
+    ///
+    /// The driver stamps a packet sent while the kernel hands it over, so the passage is the last one before the stamp. A packet received is
+    /// stamped before its passage, and may have waited in a queue with others in between, so there must be one alone.
+    pub fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Option<Counter> {
+        self.drain();
+        let (before, after) = match side {
+            Side::Sent => (self.part(2000), self.part(1_000_000)),
+            Side::Received => (self.part(1_000_000), self.part(5000)),
+        };
+        let half = stamp.width.halved();
+        let (from, to) = (stamp.counter - half - before, stamp.counter + half + after);
+        let is_near = |passage: &&Passage| {
+            passage.side == side
+                && ip_length.is_none_or(|length| length == passage.ip_length)
+                && !from.is_after(passage.counter)
+                && !passage.counter.is_after(to)
+        };
+        let mut near = self.passages.iter().filter(is_near);
+        let found = match side {
+            Side::Sent => near.max_by_key(|passage| (passage.counter - from).raw()),
+            Side::Received => near.next().filter(|_| near.next().is_none()),
+        };
+        let found = found.map(|passage| passage.counter);
+        match found {
+            Some(_) => self.tally.found += 1,
+            None => self.tally.missed += 1,
+        }
+        found
+    }
+
+    /// The given part of a second.
+    fn part(&self, of_second: i64) -> Ticks {
+        Ticks::from_raw(self.second.raw() / of_second)
+    }
+
+    fn drain(&mut self) {
+        let passages = &mut self.passages;
+        let mut keep = |passage| {
+            if passages.len() == REMEMBERED {
+                passages.pop_front();
+            }
+            passages.push_back(passage);
+        };
+        match &mut self.origin {
+            Origin::Trace(instance) => instance.drain(&mut keep),
+            Origin::Module { device, counter } => {
+                let mut room = [PacketStamp::EMPTY; 64];
+                while let Ok(stamps @ [_, ..]) = device.read_stamps(&mut room) {
+                    stamps.iter().filter(|stamp| stamp.id == counter.code()).map(passage_of).for_each(&mut keep);
+                }
+            }
+        }
+    }
+}
+
+fn passage_of(stamp: &PacketStamp) -> Passage {
+    let headers = if stamp.family == 4 { 28 } else { 48 };
+    let side = if stamp.direction == layout::SENT { Side::Sent } else { Side::Received };
+    Passage { counter: Counter::from_raw(stamp.value), side, ip_length: usize::from(stamp.length) + headers }
+}
+
+#[cfg(test)]
+mod tests;
