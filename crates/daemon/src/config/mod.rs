@@ -19,7 +19,8 @@ ffclock_units::options! {
     pub struct DaemonConfig {
         /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the kernel's raw clock.
         counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
-        /// Where packets are stamped.
+        /// Where packets are stamped: in user space, by the kernel through the socket, or, in addition to that, by the raw counter at the
+        /// boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module` needs the kernel module ffcounter.
         stamps: StampChoice = StampChoice::Kernel;
         /// The page of shared memory that readers map.
         page: FilePath = FilePath::fixed("/run/ffclock/page");
@@ -344,7 +345,7 @@ mod tests {
         let found = problems("pagee = \"/x\"\nstamps = \"moon\"\n[[server]]\naddress = \"a b\"\npoll = 16\n");
         assert_eq!(found[0], (1, "unknown key `pagee`".to_owned()));
         assert_eq!(found[1].0, 2);
-        assert!(found[1].1.contains("\"kernel\" or \"user\""), "{found:?}");
+        assert!(found[1].1.contains("\"kernel\", \"user\""), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 4 && text.contains("host name")), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 5 && text.contains("span with its unit")), "{found:?}");
     }

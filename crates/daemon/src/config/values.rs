@@ -35,6 +35,17 @@ pub enum StampChoice {
     Kernel,
     /// In user space, around the system calls.
     User,
+    /// As `Kernel`, and at the boundary to the driver by the kernel's tracepoints with the raw TSC for their clock.
+    Trace,
+    /// As `Kernel`, and at the boundary to the driver by the kernel module `ffcounter`.
+    Module,
+}
+
+impl StampChoice {
+    /// Whether the sockets' own stamps of the kernel are wanted.
+    pub fn is_in_kernel(self) -> bool {
+        self != StampChoice::User
+    }
 }
 
 impl FromStr for StampChoice {
@@ -43,6 +54,8 @@ impl FromStr for StampChoice {
         match text {
             "kernel" => Ok(StampChoice::Kernel),
             "user" => Ok(StampChoice::User),
+            "trace" => Ok(StampChoice::Trace),
+            "module" => Ok(StampChoice::Module),
             _ => Err(Unrecognised),
         }
     }
@@ -53,12 +66,14 @@ impl fmt::Display for StampChoice {
         f.write_str(match self {
             StampChoice::Kernel => "kernel",
             StampChoice::User => "user",
+            StampChoice::Trace => "trace",
+            StampChoice::Module => "module",
         })
     }
 }
 
 impl OptionValue for StampChoice {
-    const KIND: &'static str = "\"kernel\" or \"user\"";
+    const KIND: &'static str = "\"kernel\", \"user\", \"trace\" or \"module\"";
 }
 
 /// A value that may be switched off with the word `off`.

@@ -3,10 +3,11 @@
 //! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes up.
 
 mod reporting;
+mod stamping;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{Config, DaemonConfig, ServerConfig};
+use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
 use crate::journal::{Journal, Weight};
 use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
@@ -117,6 +118,7 @@ impl<'a> Keeper<'a> {
         for server in config.servers {
             keeper.add_server(server);
         }
+        keeper.renew_mapper();
         Ok(keeper)
     }
 
@@ -216,7 +218,7 @@ impl<'a> Keeper<'a> {
         self.selected = None;
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
-        self.context.mapper = Mapper::system(self.timepiece.kind(), self.timepiece.nominal.period);
+        self.renew_mapper();
         let beginning = Beginning { ground: self.ground(), past, pace: self.pace() };
         for peer in &mut self.peers {
             peer.begin_epoch(&beginning, &mut self.context);
@@ -418,6 +420,10 @@ impl<'a> Keeper<'a> {
             self.context.journal.insist(Weight::Notice, "no longer asked", gone.name());
         }
         self.selected = self.peers.iter().position(|peer| Some(peer.name()) == published.as_deref());
+        if self.config.stamps == StampChoice::Module {
+            // It stamps the packets of the servers' ports.
+            self.renew_mapper();
+        }
         self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
         self.publish();
     }

@@ -1,6 +1,7 @@
 //! The keeper as the control socket and the metrics show it.
 
 use super::{Keeper, tai_at};
+use crate::config::StampChoice;
 use crate::control::Reporter;
 use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusReport};
 use crate::journal::Weight;
@@ -57,6 +58,11 @@ impl Keeper<'_> {
         };
         let reasons = [(Stamping::Refused, "the kernel refuses"), (Stamping::Missing, "the kernel's do not come")];
         let mut text = self.config.stamps.to_string();
+        match (self.config.stamps, self.context.mapper.driver_tally()) {
+            (_, Some(tally)) => text += &format!(" ({} at the driver, {} by the socket)", tally.found, tally.missed),
+            (StampChoice::Trace | StampChoice::Module, None) => text += " (not to be had: those of the sockets serve)",
+            _ => {}
+        }
         for (stamping, reason) in reasons {
             let names = names(stamping);
             if !names.is_empty() && names.len() == self.peers.len() {

@@ -35,10 +35,7 @@ impl Link {
     /// # Errors
     /// There is no socket to be had, or no route.
     pub(super) fn open(address: SocketAddr, stamps: StampChoice) -> io::Result<Self> {
-        let mode = match stamps {
-            StampChoice::Kernel => StampMode::Kernel,
-            StampChoice::User => StampMode::User,
-        };
+        let mode = if stamps.is_in_kernel() { StampMode::Kernel } else { StampMode::User };
         Ok(Link {
             socket: StampedSocket::connect(address, mode)?,
             address,

@@ -345,7 +345,7 @@ impl Peer {
 
     fn use_link(&mut self, link: Link, context: &mut Context) {
         let address = link.address();
-        if self.ground.stamps == StampChoice::Kernel && link.mode() == StampMode::User {
+        if self.ground.stamps.is_in_kernel() && link.mode() == StampMode::User {
             self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
@@ -438,7 +438,7 @@ impl Peer {
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
-        let wanted = self.ground.stamps == StampChoice::Kernel;
+        let wanted = self.ground.stamps.is_in_kernel();
         let is_missed = [exchange.sent, exchange.received].iter().any(|stamp| stamp.location != StampLocation::Kernel);
         let missed = &mut self.last.without_kernel_stamps;
         *missed = if wanted && is_missed { missed.saturating_add(1) } else { 0 };

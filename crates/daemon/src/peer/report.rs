@@ -1,7 +1,6 @@
 //! What a server's state looks like from outside.
 
 use super::{Link, Peer, STAMPS_MISSED};
-use crate::config::StampChoice;
 use crate::control::report::SourceReport;
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
@@ -22,9 +21,9 @@ pub(crate) enum Stamping {
 impl Peer {
     /// Where packets are stamped.
     pub(crate) fn stamping(&self) -> Stamping {
-        match (self.ground.stamps, self.link.as_ref().map(Link::mode)) {
-            (StampChoice::Kernel, Some(StampMode::User)) => Stamping::Refused,
-            (StampChoice::Kernel, _) if self.last.without_kernel_stamps >= STAMPS_MISSED => Stamping::Missing,
+        match (self.ground.stamps.is_in_kernel(), self.link.as_ref().map(Link::mode)) {
+            (true, Some(StampMode::User)) => Stamping::Refused,
+            (true, _) if self.last.without_kernel_stamps >= STAMPS_MISSED => Stamping::Missing,
             _ => Stamping::AsWanted,
         }
     }

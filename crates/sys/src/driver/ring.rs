@@ -135,7 +135,7 @@ impl EventFormat {
     }
 }
 
-/// A line such as `field:unsigned int len;	offset:36;	size:4;	signed:0;`.
+/// A line such as `field:unsigned int len; offset:36; size:4; signed:0;`, with tabs between the parts.
 fn place_of(format: &str, name: &str) -> Option<Place> {
     format.lines().find_map(|line| {
         let mut parts = line.trim().split(';').map(str::trim);
