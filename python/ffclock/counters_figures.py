@@ -131,6 +131,7 @@ def rate_figure(recording: Recording) -> Canvas:
     phases = recording.phases
     with matplotlib.rc_context(rc=_STYLE):
         canvas, (axes,) = _canvas(1, (9.0, 4.5))
+        drawn: list[Floats] = []
         for (name, (t, x)), colour in zip(time_errors(recording).items(), _cycle(), strict=False):
             rates = np.diff(x) / np.diff(t)
             middle = (t[1:] + t[:-1]) / 2.0
@@ -138,11 +139,24 @@ def rate_figure(recording: Recording) -> Canvas:
             for phase in phases:
                 quiet |= phase.is_quiet & (middle >= phase.begin_s) & (middle < phase.end_s)
             reference = float(np.mean(rates[quiet])) if quiet.any() else float(np.mean(rates))
-            axes.plot(middle, (rates - reference) * 1e6, ".", markersize=2.5, color=colour, label=name)
+            drawn.append((rates - reference) * 1e6)
+            axes.plot(middle, drawn[-1], ".", markersize=2.5, color=colour, label=name)
         shade(axes, phases)
+        _limit(axes, drawn)
         axes.set(xlabel="time [s]", ylabel="rate error [ppm]", title="Rates relative to the quiet phases (as figures 2 and 13)")
         _legend(axes, loc="best", markerscale=3)
     return canvas
+
+
+def _limit(axes: Axes, drawn: Sequence[Floats]) -> None:
+    """Shows 99 % of the points and counts the others: a reading that was interrupted would hide everything else."""
+    sizes = np.abs(np.concatenate([np.zeros(1), *drawn]))
+    limit = 1.3 * float(np.percentile(sizes, 99))
+    outside = int(np.count_nonzero(sizes > limit))
+    if limit > 0.0 and outside:
+        axes.set_ylim(-limit, limit)
+        note = f"{outside} of {sizes.size - 1} points lie outside, up to {sizes.max():.3g} ppm"
+        axes.text(1.0, 0.01, note, transform=axes.transAxes, ha="right", va="bottom", fontsize=8)
 
 
 def latency_figure(recording: Recording, arrangement: str = "first") -> Canvas:
@@ -162,6 +176,7 @@ def latency_figure(recording: Recording, arrangement: str = "first") -> Canvas:
         _legend(series, loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=3)
         _boxes(spread, [_latency_box(row, phases) for name in names for row in figures if f"{row['counter']} {row['access']}" == name])
         spread.set_xscale("symlog", linthresh=100)
+        spread.set_xlim(left=0.0)
         spread.set(xlabel=f"cycles of {hertz / 1e9:.3g} GHz; whiskers: minimum and 95th percentile")
     return canvas
 

@@ -9,6 +9,7 @@
 //! A pause of a virtual machine in which all witnesses ran on, or all stood, cannot be seen from inside and does no
 //! harm to intervals.
 
+use crate::CpuDisagreement;
 use crate::choice::current_clocksource;
 use crate::ffcounter::shared;
 use crate::{ClockReading, CounterKind, HostClock, Nominal, read_narrowest};
@@ -87,6 +88,8 @@ pub enum Break {
         /// The epoch now.
         to: u32,
     },
+    /// The counters of two CPUs do not agree.
+    CpusDisagree(CpuDisagreement),
     /// The kernel counts time by another clocksource.
     ClocksourceChanged {
         /// What it used before.
@@ -105,6 +108,7 @@ impl fmt::Display for Break {
             Break::CounterVanished { why } => write!(f, "the counter cannot be read: {why}"),
             Break::EpochEnded { from: None, to } => write!(f, "the counter is back, in its epoch {to}"),
             Break::EpochEnded { from: Some(from), to } => write!(f, "the counter's epoch {from} ended, now it is {to}"),
+            Break::CpusDisagree(seen) => seen.fmt(f),
             Break::ClocksourceChanged { from, to } => write!(f, "the kernel's clocksource changed from {from} to {to}"),
         }
     }

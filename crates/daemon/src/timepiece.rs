@@ -7,7 +7,7 @@
 
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterKind, HostReadings, Nominal, NominalError};
-use ffclock_counter::{Observation, Readings};
+use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings};
 use ffclock_page::CounterId;
 use ffclock_units::{Counter, CounterEpoch};
 
@@ -22,6 +22,21 @@ pub(crate) trait Host {
     fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError>;
     /// What shows whether its run was broken.
     fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings>;
+    /// What compares the counters of its CPUs; `None` where there is nothing to compare.
+    fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>>;
+}
+
+/// The CPUs of a machine, each with a counter of its own.
+pub(crate) trait Cpus {
+    /// Compares one of them with another, a different one each time.
+    fn look(&mut self) -> Option<CpuDisagreement>;
+}
+
+impl Cpus for CpuRound {
+    fn look(&mut self) -> Option<CpuDisagreement> {
+        // A daemon that may not go to other CPUs has been told so by the choice at its start.
+        CpuRound::look(self).ok().flatten()
+    }
 }
 
 /// The machine that the daemon runs on.
@@ -39,6 +54,12 @@ impl Host for ThisHost {
 
     fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings> {
         Box::new(HostReadings::new(kind))
+    }
+
+    /// The kernel's clocks are one for all CPUs.
+    fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>> {
+        let round = (kind == CounterKind::Tsc).then(|| CpuRound::start(kind).ok()).flatten()?;
+        Some(Box::new(round))
     }
 }
 
@@ -75,6 +96,7 @@ pub(crate) struct Timepiece {
     pub(crate) chosen: Chosen,
     pub(crate) nominal: Nominal,
     continuity: Continuity<Witnesses>,
+    cpus: Option<Box<dyn Cpus>>,
     pub(crate) epoch: CounterEpoch,
     /// A reading at or after the beginning of the epoch.
     pub(crate) begin: Counter,
@@ -90,7 +112,8 @@ impl Timepiece {
         let nominal = host.nominal(chosen.kind)?;
         let continuity = watch(host.as_ref(), &chosen, nominal);
         let begin = ffclock_counter::read_ordered(chosen.kind);
-        Ok(Timepiece { host, choice, chosen, nominal, continuity, epoch, begin })
+        let cpus = host.cpus(chosen.kind);
+        Ok(Timepiece { host, choice, chosen, nominal, continuity, cpus, epoch, begin })
     }
 
     /// Which counter it is.
@@ -133,11 +156,19 @@ impl Timepiece {
         self.continuity.observe()
     }
 
+    /// Looks whether the counters of two CPUs agree, others each time.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(crate) fn compare_cpus(&mut self) -> Result<(), Break> {
+        self.cpus.as_mut().and_then(|cpus| cpus.look()).map_or(Ok(()), |seen| Err(Break::CpusDisagree(seen)))
+    }
+
     /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Says what is left of the past.
     pub(crate) fn begin_epoch(&mut self, broken: &Break) -> Past {
-        if matches!(broken, Break::ClocksourceChanged { .. } | Break::CounterVanished { .. })
-            && self.choice == Choice::Auto
-        {
+        let counter_is_doubtful =
+            matches!(broken, Break::ClocksourceChanged { .. } | Break::CounterVanished { .. } | Break::CpusDisagree(_));
+        if counter_is_doubtful && self.choice == Choice::Auto {
             self.choose_again();
         }
         self.epoch = self.epoch.next();
@@ -150,6 +181,7 @@ impl Timepiece {
         let chosen = self.host.choose(self.choice);
         let Ok(nominal) = self.host.nominal(chosen.kind) else { return };
         self.continuity = watch(self.host.as_ref(), &chosen, nominal);
+        self.cpus = self.host.cpus(chosen.kind);
         (self.chosen, self.nominal) = (chosen, nominal);
     }
 }

@@ -100,7 +100,7 @@ struct PpsData {
 }
 
 /// `PPS_FETCH` of <linux/pps.h>: `_IOWR('p', 0xa4, struct pps_fdata *)`.
-const PPS_FETCH: libc::c_ulong = 0xc008_70a4;
+const PPS_FETCH: u32 = 0xc008_70a4;
 
 /// The latest pulse of a PPS device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub(crate) fn latest_pulse(device: &File) -> io::Result<Pulse> {
     let mut data = PpsData::default();
     // SAFETY: PPS_FETCH reads and writes one pps_fdata, which outlives the call. On a descriptor of something else it is
     // refused with ENOTTY.
-    checked(unsafe { libc::ioctl(device.as_raw_fd(), PPS_FETCH, &raw mut data) })?;
+    checked(unsafe { libc::ioctl(device.as_raw_fd(), PPS_FETCH as _, &raw mut data) })?;
     let realtime = i128::from(data.assert_time.sec) * 1_000_000_000 + i128::from(data.assert_time.nsec);
     Ok(Pulse { sequence: data.assert_sequence, realtime })
 }

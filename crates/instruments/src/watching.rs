@@ -4,6 +4,7 @@
 //! (its list of clocksources), and every CPU's counter against the others, by a thread that goes from CPU to CPU
 //! ([`CpuRound`](ffclock_counter::CpuRound), which the daemon uses too).
 
+use ffclock_counter::ffcounter::Ffcounter;
 use ffclock_counter::{Break, Continuity, CounterKind, CpuDisagreement, CpuRound, NominalError, nominal};
 use ffclock_counter::{HostReadings, Readings};
 use serde::Serialize;
@@ -47,16 +48,16 @@ pub struct Watcher<R = HostReadings> {
 }
 
 impl Watcher {
-    /// Begins to watch the CPU's counter and the kernel's raw clock.
+    /// Begins to watch the CPU's counter, the kernel's raw clock, and the counters of the module where it is loaded.
     ///
     /// # Errors
     /// [`WatchError`].
     pub fn start() -> Result<Self, WatchError> {
-        let watched = [CounterKind::Tsc, CounterKind::MonotonicRaw].map(|counter| {
+        let watched = present().into_iter().map(|counter| {
             let nominal = nominal(counter).map_err(|error| WatchError::Unsteady { counter, error })?;
             Ok::<_, WatchError>((counter, Continuity::start(counter, nominal)))
         });
-        let counters = watched.into_iter().collect::<Result<Vec<_>, WatchError>>()?;
+        let counters = watched.collect::<Result<Vec<_>, WatchError>>()?;
         Ok(Watcher { counters, cpus: Some(CpuRound::start(CounterKind::Tsc)?), trusted: available() })
     }
 }
@@ -87,12 +88,15 @@ impl<R: Readings> Watcher<R> {
     }
 }
 
+const DISAGREES: &str = "disagrees-between-cpus";
+
 fn of_break(t: f64, counter: CounterKind, broken: &Break) -> Finding {
     let kind = match broken {
         Break::Suspended { .. } => "suspended",
         Break::CounterJumped { .. } => "jumped",
         Break::CounterStalled { .. } => "stalled",
         Break::ClocksourceChanged { .. } => "clocksource-changed",
+        Break::CpusDisagree(_) => DISAGREES,
         Break::CounterVanished { .. } => "vanished",
         Break::EpochEnded { .. } => "epoch-ended",
     };
@@ -101,7 +105,14 @@ fn of_break(t: f64, counter: CounterKind, broken: &Break) -> Finding {
 
 fn of_cpus(t: f64, seen: &CpuDisagreement) -> Finding {
     let counter = CounterKind::Tsc.name().to_owned();
-    Finding { t, counter, kind: "disagrees-between-cpus", evidence: seen.to_string() }
+    Finding { t, counter, kind: DISAGREES, evidence: seen.to_string() }
+}
+
+fn present() -> Vec<CounterKind> {
+    let module = Ffcounter::open().map(|module| module.counters()).unwrap_or_default();
+    let named = module.into_iter().map(|(counter, _)| CounterKind::Module(counter));
+    let watched = named.filter(|counter| CounterKind::ALL.contains(counter));
+    [CounterKind::Tsc, CounterKind::MonotonicRaw].into_iter().chain(watched).collect()
 }
 
 fn available() -> Option<Vec<String>> {

@@ -34,7 +34,8 @@ use tracks::{ClockFigures, StampFigures, Tracks};
 
 Packets go over loopback to a server whose time is a known function of the CPU's counter, so the error of
 each clock is known. Stamps: user (by each counter itself, in this program), socket (by the kernel at the
-driver, carried over to each counter by readings of both right before and after the packet).")]
+driver), trace (by the kernel's tracepoints with the raw TSC), module (by the module ffcounter). Those of
+the kernel are carried over to each counter by readings of both right before and after the packet.")]
 pub(super) struct Args {
     #[command(flatten)]
     campaign: Campaign,
@@ -61,6 +62,7 @@ struct About {
     skew_ppm: f64,
     wander_ppm: f64,
     clocks: Vec<String>,
+    missing: Vec<String>,
 }
 
 /// Measures.
@@ -71,7 +73,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let mut conditions = Conditions::prepare(&phases)?;
     let truth = truth(args, period);
     let mut packets = Packets::begin(&truth, period, ways)?;
-    let mut tracks = Tracks::new(packets.ways(), truth, period)?.after(args.warm_up);
+    let mut tracks = Tracks::new(&packets, truth, period)?.after(args.warm_up);
     let about = About {
         base_hertz: period.as_hertz(),
         poll_s: args.poll.as_seconds(),
@@ -79,6 +81,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         skew_ppm: args.skew.as_fraction() * 1e6,
         wander_ppm: args.wander.as_fraction() * 1e6,
         clocks: tracks.names(),
+        missing: packets.missing().to_vec(),
     };
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
     let phases = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
@@ -92,7 +95,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     })?;
     drop((conditions, packets));
     record.extend("phase", &phases)?;
-    let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures() };
+    let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
     record.extend("clock", &result.clocks)?;
     record.extend("stamps", &result.stamps)?;
     record.finish()?;
@@ -114,12 +117,19 @@ pub(super) struct Measured {
     phases: Vec<Phase>,
     clocks: Vec<ClockFigures>,
     stamps: Vec<StampFigures>,
+    missing: Vec<String>,
 }
 
 impl Measured {
     /// As a recording tells it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
-        Ok(Measured { phases: recorded.all("phase")?, clocks: recorded.all("clock")?, stamps: recorded.all("stamps")? })
+        let About { missing, .. } = recorded.about_as()?;
+        Ok(Measured {
+            missing,
+            phases: recorded.all("phase")?,
+            clocks: recorded.all("clock")?,
+            stamps: recorded.all("stamps")?,
+        })
     }
 
     /// The tables.
@@ -129,9 +139,15 @@ impl Measured {
         }
         let clocks: Vec<Vec<String>> = self.clocks.iter().map(|clock| self.clock_row(clock)).collect();
         let mut page = text::table(&CLOCK_HEADING, &clocks);
-        let _ = writeln!(page, "\nstamps of user space against those of the kernel at the driver");
+        let _ = writeln!(
+            page,
+            "\nhow far stamps lie outside those of the socket at the driver: earlier on the way out, later on the way in"
+        );
         page +=
             &text::table(&STAMP_HEADING, &self.stamps.iter().map(|stamps| self.stamp_row(stamps)).collect::<Vec<_>>());
+        for missing in &self.missing {
+            let _ = writeln!(page, "missing: {missing}");
+        }
         page
     }
 
@@ -153,7 +169,8 @@ impl Measured {
 
     fn stamp_row(&self, stamps: &StampFigures) -> Vec<String> {
         let ns = stamps.ns;
-        let first = vec![stamps.direction.clone(), self.phase(stamps.phase), stamps.count.to_string()];
+        let first =
+            vec![stamps.stamps.clone(), stamps.direction.clone(), self.phase(stamps.phase), stamps.count.to_string()];
         let values = [ns.min, ns.p25, ns.median, ns.p75, ns.p95, ns.p99, ns.max];
         first.into_iter().chain(values.map(|value| format!("{value:.0}"))).collect()
     }
@@ -173,7 +190,8 @@ const CLOCK_HEADING: [(&str, Align); 11] = [
     ("BOUND HELD", Align::Right),
 ];
 
-const STAMP_HEADING: [(&str, Align); 10] = [
+const STAMP_HEADING: [(&str, Align); 11] = [
+    ("STAMPS", Align::Left),
     ("DIRECTION", Align::Left),
     ("PHASE", Align::Left),
     ("COUNT", Align::Right),

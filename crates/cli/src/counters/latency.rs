@@ -1,5 +1,7 @@
 //! `ffclock counters latency`: how long reading takes.
 
+mod ratios;
+
 use super::campaign::{Campaign, base_period, cpus, interval};
 use super::conditions::Conditions;
 use super::list::handover_line;
@@ -126,6 +128,10 @@ impl Measured {
         *page += &text::table(&HEADING, &rows);
         for overhead in self.overheads.iter().filter(|overhead| overhead.phase == phase.number) {
             let _ = writeln!(page, "{}", overhead_line(overhead));
+        }
+        let of_phase: Vec<Figures> = self.figures.iter().filter(|f| f.phase == phase.number).cloned().collect();
+        for ratio in ratios::ratios(&of_phase) {
+            let _ = writeln!(page, "{}", ratio.line());
         }
         page.push('\n');
     }

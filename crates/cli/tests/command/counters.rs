@@ -75,12 +75,16 @@ fn clocks_of_the_same_packets_are_compared() {
     let clocks = records(&out, "clock");
     let names: Vec<String> =
         clocks.iter().map(|c| format!("{} {}", c["counter"], c["stamps"]).replace('"', "")).collect();
-    assert_eq!(clocks.len(), 4, "{names:?}");
+    // Further kinds of stamps depend on the rights of whoever runs this.
+    assert!(names.len() >= 4 && names.len().is_multiple_of(2), "{names:?}");
+    for name in ["tsc user", "tsc socket", "monotonic-raw user", "monotonic-raw socket"] {
+        assert!(names.iter().any(|found| found.replace("cntvct", "tsc") == name), "{names:?}");
+    }
     for clock in &clocks {
         assert!(clock["count"].as_u64().unwrap() > 5, "{clock}");
         assert_eq!(clock["outside"], 0, "{clock}");
     }
-    assert!(records(&out, "exchange").len() > 10 && records(&out, "stamps").len() == 2);
+    assert!(records(&out, "exchange").len() > 10 && records(&out, "stamps").len() >= 2);
 }
 
 #[test]

@@ -32,6 +32,9 @@ const FIRST_SAVING: Span = Span::from_secs(300);
 /// Breaks of the counter that follow each other more closely have something wrong with the counter for their cause.
 const BREAKS_APART: Span = Span::from_secs(16);
 
+/// How often the counter of another CPU is compared: the thread goes there and back, which takes some microseconds.
+const CPUS_APART: Span = Span::from_secs(60);
+
 /// Reads the configuration again.
 pub(crate) type ReadConfig<'a> = &'a dyn Fn() -> Result<Config, String>;
 
@@ -50,6 +53,7 @@ pub(crate) struct Keeper<'a> {
     last_break: Option<Moment<Mono>>,
     next_heartbeat: Moment<Mono>,
     next_saving: Moment<Mono>,
+    next_cpus: Moment<Mono>,
     pub(crate) context: Context,
 }
 
@@ -103,6 +107,7 @@ impl<'a> Keeper<'a> {
             last_break: None,
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
+            next_cpus: now + CPUS_APART,
             context: Context {
                 mapper,
                 calibrator: Calibrator::new(&config.daemon, timepiece.nominal.period),
@@ -135,6 +140,10 @@ impl<'a> Keeper<'a> {
         self.context.now = now;
         self.context.journal.set_now(now);
         self.watch_counter();
+        if now >= self.next_cpus {
+            self.next_cpus = now + CPUS_APART;
+            self.watch_cpus();
+        }
     }
 
     /// Lets every server do what is due, publishes when it is time for a sign of life.
@@ -196,6 +205,12 @@ impl<'a> Keeper<'a> {
 
     fn watch_counter(&mut self) {
         if let Err(broken) = self.timepiece.observe() {
+            self.begin_epoch(&broken);
+        }
+    }
+
+    fn watch_cpus(&mut self) {
+        if let Err(broken) = self.timepiece.compare_cpus() {
             self.begin_epoch(&broken);
         }
     }

@@ -6,7 +6,10 @@ mod server;
 use super::*;
 use crate::control::Reporter;
 use crate::control::report::StatusReport;
-use ffclock_counter::{Choice, Chosen, CounterKind, HostReadings, Nominal, NominalError, Observation, Readings};
+use crate::timepiece::Cpus;
+use ffclock_counter::{
+    Choice, Chosen, CounterKind, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings,
+};
 use ffclock_estimator::RateMemory;
 use ffclock_page::{CounterId, ReadError};
 use ffclock_sys::{Interest, SharedPageReader};
@@ -27,6 +30,7 @@ struct Tampering {
     suspended: Span,
     clocksource: String,
     chosen: CounterKind,
+    disagreement: Option<CpuDisagreement>,
 }
 
 /// The host, but for what a test tampers with.
@@ -71,13 +75,24 @@ impl Host for Rig {
     fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings> {
         Box::new(RigReadings { host: HostReadings::new(kind), rig: self.clone() })
     }
+
+    fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>> {
+        (kind == CounterKind::Tsc).then(|| -> Box<dyn Cpus> { Box::new(self.clone()) })
+    }
+}
+
+impl Cpus for Rig {
+    fn look(&mut self) -> Option<CpuDisagreement> {
+        self.0.borrow().disagreement
+    }
 }
 
 impl Rig {
     fn new() -> Self {
         let (jumped, clocksource) = (Ticks::ZERO, "tsc".to_owned());
         let chosen = CounterKind::Tsc;
-        Rig(Rc::new(RefCell::new(Tampering { jumped, stalled_at: None, suspended: Span::ZERO, clocksource, chosen })))
+        let (stalled_at, disagreement, suspended) = (None, None, Span::ZERO);
+        Rig(Rc::new(RefCell::new(Tampering { jumped, stalled_at, suspended, clocksource, chosen, disagreement })))
     }
 
     fn tamper(&self, change: impl FnOnce(&mut Tampering)) {
@@ -277,6 +292,25 @@ fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
     let error = case.reading().unwrap().time - now;
     // The first exchange may have waited where the machine is busy; by the counter of before, the time would be off by minutes.
     assert!(error.abs() < Span::from_millis(50), "{error}");
+}
+
+#[test]
+fn cpus_that_disagree_are_told_with_the_evidence_and_the_counter_is_left() {
+    let (mut case, _) = one_server("cpus", "counter = \"auto\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    let readings = [5000, 4400, 5100].map(Counter::from_raw);
+    case.rig.tamper(|tampering| {
+        tampering.disagreement = Some(CpuDisagreement { cpu: 3, with: 0, readings });
+        tampering.chosen = CounterKind::MonotonicRaw;
+    });
+    case.keeper.wake(ffclock_sys::mono_now());
+    assert!(case.reading().is_ok(), "the CPUs are compared once a minute");
+    case.keeper.next_cpus = ffclock_sys::mono_now();
+    case.keeper.wake(ffclock_sys::mono_now());
+    assert!(case.reading().is_err(), "no number between break and new estimate");
+    let status = case.run_until("the other counter", |status| status.clock.is_some());
+    assert_eq!(status.counter.name, "monotonic-raw");
+    assert!(has_event(&status, "CPU 3 is at least 600 ticks behind that of CPU 0"), "{:?}", status.events);
 }
 
 #[test]

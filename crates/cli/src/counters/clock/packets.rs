@@ -6,8 +6,10 @@ use crate::lab::worker::{Network, Rights, Task, Worker};
 use ffclock_counter::CounterKind;
 use ffclock_instruments::stability::{Point, read_beside_base};
 use ffclock_instruments::ways::Way;
-use ffclock_sys::{Interest, Mapper, SocketEvent, StampMode, StampedSocket, mono_now, poll, random_nonce};
-use ffclock_units::{Moment, Mono, Period, Span, Stamp};
+use ffclock_sys::{
+    DriverStamps, Interest, Mapper, Side, SocketEvent, StampMode, StampedSocket, mono_now, poll, random_nonce,
+};
+use ffclock_units::{Moment, Mono, Period, Span, Stamp, Ticks};
 use ffclock_wire::{NtpTimestamp, Packet, Version};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -15,6 +17,10 @@ use std::path::PathBuf;
 
 /// A reply that takes longer is lost.
 const PATIENCE: Span = Span::from_millis(200);
+/// A reply with its IPv4 and UDP headers.
+const IP_BYTES: usize = 76;
+/// A reading of the base right where the packet passes.
+const PASSAGE_WIDTH: Ticks = Ticks::from_raw(64);
 /// The server listens by then.
 const SERVER_PATIENCE: Span = Span::from_secs(5);
 
@@ -27,10 +33,21 @@ pub(super) struct Exchanged {
     pub(super) user: [Stamp; 2],
     /// By the base, in the kernel; `None` where it gave none.
     pub(super) socket: Option<[Stamp; 2]>,
+    /// By the base itself at the driver, from each of the further sources, where it found both packets.
+    pub(super) driver: Vec<Option<[Stamp; 2]>>,
     /// What each counter showed right before the request was handed over and right after the reply was taken over.
     pub(super) shown: [Vec<u64>; 2],
     /// Each counter beside the base, before and after everything.
     pub(super) around: [Vec<Point>; 2],
+}
+
+/// Where stamps come from that the raw counter takes at the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DriverSource {
+    /// The kernel's tracepoints with the trace clock x86-tsc.
+    Trace,
+    /// The module ffcounter.
+    Module,
 }
 
 /// The stream of requests.
@@ -38,6 +55,8 @@ pub(super) struct Packets {
     server: Worker,
     socket: StampedSocket,
     mapper: Mapper,
+    drivers: Vec<(DriverSource, DriverStamps)>,
+    missing: Vec<String>,
     ways: Vec<Way>,
     turn: usize,
     log: PathBuf,
@@ -57,9 +76,30 @@ impl Packets {
         server.release()?;
         let socket = StampedSocket::connect(address, StampMode::Kernel)?;
         let mapper = Mapper::system(CounterKind::Tsc, period);
-        let mut packets = Packets { server, socket, mapper, ways, turn: 0, log };
+        let (drivers, missing) = (Vec::new(), Vec::new());
+        let mut packets = Packets { server, socket, mapper, drivers, missing, ways, turn: 0, log };
         packets.wait_for_server()?;
+        let hertz = period.as_hertz();
+        packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterKind::Tsc, hertz));
+        packets.add_driver(DriverSource::Module, DriverStamps::module(CounterKind::Tsc, &[address.port()], hertz));
         Ok(packets)
+    }
+
+    fn add_driver(&mut self, source: DriverSource, opened: std::io::Result<DriverStamps>) {
+        match opened {
+            Ok(stamps) => self.drivers.push((source, stamps)),
+            Err(error) => self.missing.push(format!("{source:?} stamps: {error}").to_lowercase()),
+        }
+    }
+
+    /// The sources of stamps at the driver that this host has.
+    pub(super) fn driver_sources(&self) -> Vec<DriverSource> {
+        self.drivers.iter().map(|(source, _)| *source).collect()
+    }
+
+    /// Why the others are not there.
+    pub(super) fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     fn wait_for_server(&mut self) -> Result<(), Failure> {
@@ -98,6 +138,7 @@ impl Packets {
             reply: heard.reply,
             user: [sent.user, heard.user],
             socket,
+            driver: self.refined(socket),
             shown: [shown_before, heard.shown],
             around: [before, after],
         }))
@@ -129,6 +170,19 @@ impl Packets {
             }
         }
         Ok(None)
+    }
+
+    /// The passages of both packets, found with the help of the stamps of the socket.
+    fn refined(&mut self, socket: Option<[Stamp; 2]>) -> Vec<Option<[Stamp; 2]>> {
+        let of = |(_, driver): &mut (DriverSource, DriverStamps)| {
+            let [sent, received] = socket?;
+            let found = [
+                (sent, driver.refine(Side::Sent, sent, None)?),
+                (received, driver.refine(Side::Received, received, Some(IP_BYTES))?),
+            ];
+            Some(found.map(|(stamp, counter)| Stamp { counter, width: PASSAGE_WIDTH, ..stamp }))
+        };
+        self.drivers.iter_mut().map(of).collect()
     }
 
     fn beside_base(&self) -> Result<Vec<Point>, Failure> {

@@ -1,6 +1,6 @@
 //! A clock for each counter and kind of stamps, and how well each does.
 
-use super::packets::Exchanged;
+use super::packets::{DriverSource, Exchanged, Packets};
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 enum Stamps {
     User,
     Socket,
+    /// The source, and its place among those of the exchange.
+    Driver(DriverSource, usize),
 }
 
 impl Stamps {
@@ -26,6 +28,8 @@ impl Stamps {
         match self {
             Stamps::User => "user",
             Stamps::Socket => "socket",
+            Stamps::Driver(DriverSource::Trace, _) => "trace",
+            Stamps::Driver(DriverSource::Module, _) => "module",
         }
     }
 }
@@ -44,9 +48,11 @@ pub(super) struct Tracks {
     base: Period,
     leaps: LeapTable,
     warm_up_s: f64,
+    kinds: Vec<Stamps>,
     tracks: Vec<Track>,
     errors: BTreeMap<(usize, usize), Vec<Judged>>,
-    delays: BTreeMap<(usize, usize), Vec<f64>>,
+    /// By kind of stamps, direction and phase, ns.
+    delays: BTreeMap<(usize, usize, usize), Vec<f64>>,
 }
 
 #[derive(Clone, Copy)]
@@ -72,9 +78,11 @@ pub(super) struct ClockFigures {
     pub(super) p99_s: f64,
 }
 
-/// How far the stamps of user space lie from those of the kernel.
+/// How far stamps lie outside those of the socket, on the side of user space: how much earlier on the way out, how much later on the
+/// way in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct StampFigures {
+    pub(super) stamps: String,
     pub(super) direction: String,
     pub(super) phase: usize,
     pub(super) count: usize,
@@ -101,9 +109,13 @@ pub(super) struct Row {
 }
 
 impl Tracks {
-    pub(super) fn new(ways: &[Way], truth: Truth, base: Period) -> Result<Self, Failure> {
-        let kinds = [Stamps::User, Stamps::Socket];
-        let each = ways.iter().enumerate().flat_map(|(counter, way)| kinds.map(|stamps| (counter, way, stamps)));
+    pub(super) fn new(packets: &Packets, truth: Truth, base: Period) -> Result<Self, Failure> {
+        let ways = packets.ways();
+        let drivers = packets.driver_sources().into_iter().enumerate();
+        let drivers = drivers.map(|(place, source)| Stamps::Driver(source, place));
+        let kinds: Vec<Stamps> = [Stamps::User, Stamps::Socket].into_iter().chain(drivers).collect();
+        let each = ways.iter().enumerate();
+        let each = each.flat_map(|(counter, way)| kinds.iter().map(move |stamps| (counter, way, *stamps)));
         let tracks = each.map(|(counter, way, stamps)| {
             let period = Period::from_hertz(way.hertz()).ok_or_else(|| absurd(way))?;
             Ok(Track { counter, stamps, estimator: Chosen::new(Algorithm::Classic, Configs::default(), period, None) })
@@ -114,6 +126,7 @@ impl Tracks {
             base,
             leaps: LeapTable::built_in(),
             warm_up_s: 0.0,
+            kinds: kinds.clone(),
             tracks: tracks.collect::<Result<_, Failure>>()?,
             errors: BTreeMap::new(),
             delays: BTreeMap::new(),
@@ -178,11 +191,14 @@ impl Tracks {
 
     fn note_delays(&mut self, phase: usize, exchanged: &Exchanged) {
         let Some([sent, received]) = exchanged.socket else { return };
-        let out = sent.counter - exchanged.user[0].counter;
-        let back = exchanged.user[1].counter - received.counter;
-        for (direction, ticks) in [out, back].into_iter().enumerate() {
-            let ns = (self.base * ticks).as_seconds() * 1e9;
-            self.delays.entry((direction, phase)).or_default().push(ns);
+        for (kind, stamps) in self.kinds.iter().enumerate().filter(|(_, stamps)| **stamps != Stamps::Socket) {
+            let Some([other_sent, other_received]) = by_base(*stamps, exchanged) else { continue };
+            let out = sent.counter - other_sent.counter;
+            let back = other_received.counter - received.counter;
+            for (direction, ticks) in [out, back].into_iter().enumerate() {
+                let ns = (self.base * ticks).as_seconds() * 1e9;
+                self.delays.entry((kind, direction, phase)).or_default().push(ns);
+            }
         }
     }
 
@@ -211,12 +227,12 @@ impl Tracks {
         }
     }
 
-    /// How far user space stamps from the driver, by direction and phase.
+    /// How far each kind of stamps lies outside the socket's, by direction and phase.
     pub(super) fn stamp_figures(&self) -> Vec<StampFigures> {
-        let name = |direction| if direction == 0 { "out: user before driver" } else { "in: user after driver" };
-        let each = self.delays.iter().filter_map(|(&(direction, phase), delays)| {
-            let direction = name(direction).to_owned();
-            Some(StampFigures { direction, phase, count: delays.len(), ns: Spread::of(delays)? })
+        let each = self.delays.iter().filter_map(|(&(kind, direction, phase), delays)| {
+            let stamps = self.kinds[kind].name().to_owned();
+            let direction = ["out", "in"][direction].to_owned();
+            Some(StampFigures { stamps, direction, phase, count: delays.len(), ns: Spread::of(delays)? })
         });
         each.collect()
     }
@@ -233,14 +249,22 @@ fn judge(estimate: &Estimate, point: &Point, truth: &Truth) -> (ClockError, ffcl
     (ClockError::new(error), estimate.bound.grown(age, estimate.bound_growth))
 }
 
-/// Both stamps of an exchange by one counter; `None` where the kernel gave none.
+/// Both stamps of an exchange by one counter; `None` where there are none of the kind.
 fn stamps_of(stamps: Stamps, exchanged: &Exchanged, counter: usize, way: &Way) -> Option<[Stamp; 2]> {
     let around = [0, 1].map(|side: usize| exchanged.around[side][counter]);
-    match (stamps, way.is_base()) {
-        (Stamps::User, true) => Some(exchanged.user),
-        (Stamps::User, false) => Some([0, 1].map(|side: usize| shown(exchanged.shown[side][counter]))),
-        (Stamps::Socket, true) => exchanged.socket,
-        (Stamps::Socket, false) => Some(exchanged.socket?.map(|stamp| carried_over(&stamp, &around))),
+    match stamps {
+        _ if way.is_base() => by_base(stamps, exchanged),
+        Stamps::User => Some([0, 1].map(|side: usize| shown(exchanged.shown[side][counter]))),
+        _ => Some(by_base(stamps, exchanged)?.map(|stamp| carried_over(&stamp, &around))),
+    }
+}
+
+/// Both stamps of an exchange by the base.
+fn by_base(stamps: Stamps, exchanged: &Exchanged) -> Option<[Stamp; 2]> {
+    match stamps {
+        Stamps::User => Some(exchanged.user),
+        Stamps::Socket => exchanged.socket,
+        Stamps::Driver(_, place) => *exchanged.driver.get(place)?,
     }
 }
 
