@@ -3,6 +3,7 @@
 //! What cannot run here prints `SKIP: reason`, which tools/test counts. Nothing here may set a clock.
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its programs has failed")]
 
+mod calibrating;
 mod demonstration;
 mod interop;
 mod probing;
