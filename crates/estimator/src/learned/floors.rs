@@ -35,6 +35,10 @@ const REMEMBERED_VARIANCE: f64 = 0.04;
 /// A change of one way is often followed by one of the other: so long the floors are not compared, s.
 const SETTLING: f64 = 200.0;
 
+/// After so many exchanges two changes are compared, and this part of a change is little.
+const JUDGED: u32 = 16;
+const SHARED: f64 = 0.02;
+
 /// Floors that were left, for each way.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
@@ -153,6 +157,7 @@ pub fn recognise(change: Change, floor: f64, known: &mut Known, density: &Tabula
 pub struct Displacement {
     before: Option<[f64; 2]>,
     age: f64,
+    exchanges: u32,
     tolerance: f64,
 }
 
@@ -162,18 +167,30 @@ impl Displacement {
         if self.before.is_none() {
             (self.before, self.age) = (Some(floors), 0.0);
         }
+        self.exchanges = 0;
         self.tolerance = 3.0 * density.ninth_decile;
     }
 
     /// Time passes; floors that are back where they were end the matter.
     pub fn pass(&mut self, interval: f64, floors: [f64; 2]) {
         self.age += interval;
+        self.exchanges = self.exchanges.saturating_add(1);
         let is_back = |before: [f64; 2]| {
             before.iter().zip(floors).all(|(before, floor)| (floor - before).abs() <= self.tolerance)
         };
         if self.age > SETTLING && self.before.is_some_and(is_back) {
             self.before = None;
         }
+    }
+
+    /// The difference of the floors from before the changes, if it is time to judge these and both ways changed by the same amount: to
+    /// within what is known of the difference, `deviation`, which must be small beside the change. Then one thing happened to both.
+    pub fn shared(&self, [forward, backward]: [f64; 2], deviation: f64) -> Option<f64> {
+        let [forward_then, backward_then] = self.before.filter(|_| self.exchanges == JUDGED)?;
+        let (there, back) = (forward - forward_then, backward - backward_then);
+        let room = 3.0 * deviation;
+        let is_shared = (there - back).abs() <= room && room <= SHARED * there.abs().min(back.abs());
+        is_shared.then_some(forward_then - backward_then)
     }
 
     /// Whether the floors have been displaced for `patience`.

@@ -26,6 +26,9 @@ const UNEXPLAINED_LIMIT: u32 = 32;
 /// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
 const RATE_AFTER_LOSS: f64 = 3.0;
 
+/// How well the difference of two changes is known that are one, us^2.
+const SHARED_VARIANCE: f64 = 1e-3;
+
 /// How far ahead the growth of the uncertainty is measured, polls and at least seconds. Errors of an oscillator grow faster than time, and a
 /// server may be away for hours.
 const HORIZON: f64 = 4.0;
@@ -173,6 +176,7 @@ impl Learned {
     fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
+        self.share_change(floors);
         if !self.displacement.is_ripe(self.step_patience) {
             return 0.0;
         }
@@ -190,6 +194,16 @@ impl Learned {
         }
         self.displacement = floors::Displacement::default();
         step.unwrap_or(0.0)
+    }
+
+    /// A change that both ways share leaves their difference as it was.
+    fn share_change(&mut self, floors: [f64; 2]) {
+        let best = self.bank.best(&self.roster);
+        let variance = self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance().of(best.lane));
+        let Some(asymmetry) = self.displacement.shared(floors, libm::sqrt(variance.max(0.0))) else { return };
+        self.bank.for_groups(|group| group.learn_asymmetry(asymmetry, SHARED_VARIANCE));
+        // What happened before is seen with floors that were not known like this.
+        self.recent.clear();
     }
 
     /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
