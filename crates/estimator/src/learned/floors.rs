@@ -16,8 +16,9 @@ const WITNESSES: usize = 4;
 /// How much likelier a change must be, as a logarithm.
 const GAIN: f64 = 25.0;
 
-/// How much likelier it must be that the other way moved too.
-const RAMP_GAIN: f64 = 5.0;
+/// How much likelier a change of the rate must be than one of the paths or the reverse, and where slopes are tried between the packets.
+const DECISIVE: f64 = 6.0;
+const RAMP_TRIALS: [f64; 4] = [0.8, 0.9, 1.0, 1.12];
 
 /// A shift is found by trying so many places of the smallest queueing, in these parts of the median.
 const TRIALS: u32 = 12;
@@ -34,6 +35,10 @@ const REMEMBERED_VARIANCE: f64 = 0.04;
 
 /// A change of one way is often followed by one of the other: so long the floors are not compared, s.
 const SETTLING: f64 = 200.0;
+
+/// After so many exchanges two changes are compared, and this part of a change is little.
+const JUDGED: u32 = 16;
+const SHARED: f64 = 0.05;
 
 /// Floors that were left, for each way.
 #[derive(Clone, Debug, Default)]
@@ -126,18 +131,72 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
     best.map(|(_, change)| change)
 }
 
-/// Whether the other way moved as well, in the opposite direction but not by the same amount: delays that run away from one
-/// another are those of a counter whose rate changed, not of a path or a server, which jump once.
-pub fn is_ramp(recent: &Recent, change: &Change, family: Family, densities: [&Tabulated; 2]) -> bool {
-    let way = match change.way {
-        Way::Forward => Way::Backward,
-        Way::Backward => Way::Forward,
+/// What explains packets that need a change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cause {
+    /// The path or the server: delays jump once.
+    Jump,
+    /// The counter's rate, which moved by so many us/s: the delays of the two ways run away from one another.
+    Rate(f64),
+    /// More packets will tell.
+    Open,
+}
+
+/// Whether the packets since `change` are explained by it or by a change of the counter's rate.
+pub fn cause(recent: &Recent, change: &Change, family: Family, densities: [&Tabulated; 2]) -> Cause {
+    let jumps: f64 = Way::BOTH
+        .into_iter()
+        .zip(densities)
+        .map(|(way, density)| {
+            let witnesses = Witnesses { recent, way, family };
+            let unmoved: f64 = witnesses.packets(change.since).map(|(.., log)| log).sum();
+            unmoved + witnesses.shift(change.since, density).1.max(0.0)
+        })
+        .sum();
+    let signed = match change.way {
+        Way::Forward => change.shift,
+        Way::Backward => -change.shift,
     };
-    let density = densities[way.index()];
-    let (shift, gain) = Witnesses { recent, way, family }.shift(change.since, density);
-    let (mine, other) = (change.shift.abs(), shift.abs());
-    let slack = 3.0 * density.ninth_decile + 0.1 * mine.max(other);
-    gain > RAMP_GAIN && shift * change.shift < 0.0 && (mine - other).abs() > slack
+    let since = |age: usize| recent.elapsed(change.since) - recent.elapsed(age);
+    let ramps = (0..change.since).flat_map(|onset| {
+        let steepness = move |age: usize| signed / (since(age) - since(onset.saturating_add(1)));
+        (0..=onset).flat_map(move |age| {
+            RAMP_TRIALS.map(|part| Ramp { onset: since(onset.saturating_add(1)), slope: part * steepness(age) })
+        })
+    });
+    let likely = ramps.map(|ramp| (ramp.log(recent, change.since, (family, densities)), ramp));
+    let Some((log, ramp)) = likely.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Cause::Jump };
+    if (log - jumps).abs() < DECISIVE && change.since < DEPTH {
+        Cause::Open
+    } else if log > jumps {
+        Cause::Rate(ramp.slope)
+    } else {
+        Cause::Jump
+    }
+}
+
+/// Theta leaves its prediction at a steady slope.
+#[derive(Clone, Copy)]
+struct Ramp {
+    /// Since the beginning of what is looked at, s.
+    onset: f64,
+    /// us/s.
+    slope: f64,
+}
+
+impl Ramp {
+    /// How likely the last `count` exchanges are with it.
+    fn log(&self, recent: &Recent, count: usize, (family, densities): (Family, [&Tabulated; 2])) -> f64 {
+        let [forward, backward] = densities;
+        let whole = recent.elapsed(count);
+        let taken = (0..count).map_while(|age| recent.get(age).map(|taken| (whole - recent.elapsed(age), taken)));
+        let logs = taken.map(|(time, taken)| {
+            let moved = self.slope * (time - self.onset).max(0.0);
+            let [there, back] = taken.told[family.index()].cavities.map(|cavity| cavity.mean);
+            forward.log_at(there - moved) + backward.log_at(back + moved)
+        });
+        logs.sum()
+    }
 }
 
 /// Takes a remembered floor in place of a change to its neighbourhood, and remembers the one that is left.
@@ -153,6 +212,7 @@ pub fn recognise(change: Change, floor: f64, known: &mut Known, density: &Tabula
 pub struct Displacement {
     before: Option<[f64; 2]>,
     age: f64,
+    exchanges: u32,
     tolerance: f64,
 }
 
@@ -162,18 +222,30 @@ impl Displacement {
         if self.before.is_none() {
             (self.before, self.age) = (Some(floors), 0.0);
         }
+        self.exchanges = 0;
         self.tolerance = 3.0 * density.ninth_decile;
     }
 
     /// Time passes; floors that are back where they were end the matter.
     pub fn pass(&mut self, interval: f64, floors: [f64; 2]) {
         self.age += interval;
+        self.exchanges = self.exchanges.saturating_add(1);
         let is_back = |before: [f64; 2]| {
             before.iter().zip(floors).all(|(before, floor)| (floor - before).abs() <= self.tolerance)
         };
         if self.age > SETTLING && self.before.is_some_and(is_back) {
             self.before = None;
         }
+    }
+
+    /// The difference of the floors from before the changes, if it is time to judge these and both ways changed by the same amount: to
+    /// within what is known of the difference, `deviation`, which must be small beside the change. Then one thing happened to both.
+    pub fn shared(&self, [forward, backward]: [f64; 2], deviation: f64) -> Option<f64> {
+        let [forward_then, backward_then] = self.before.filter(|_| self.exchanges == JUDGED)?;
+        let (there, back) = (forward - forward_then, backward - backward_then);
+        let room = 3.0 * deviation;
+        let is_shared = (there - back).abs() <= room && room <= SHARED * there.abs().min(back.abs());
+        is_shared.then_some(forward_then - backward_then)
     }
 
     /// Whether the floors have been displaced for `patience`.

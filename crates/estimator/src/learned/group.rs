@@ -255,6 +255,29 @@ impl Group {
         Heard { mean, variance, log }
     }
 
+    /// The variance of the difference of the floors.
+    pub fn asymmetry_variance(&self) -> Lanes {
+        let [forward, backward] = FLOORS;
+        self.p[forward][forward] - self.p[forward][backward] - self.p[backward][forward] + self.p[backward][backward]
+    }
+
+    /// The difference of the floors becomes known, us, with a variance in us^2.
+    pub fn learn_asymmetry(&mut self, asymmetry: f64, variance: f64) {
+        let [forward, backward] = FLOORS;
+        let gain: [Lanes; STATES] = core::array::from_fn(|row| self.p[row][forward] - self.p[row][backward]);
+        let spread = self.asymmetry_variance() + Lanes::all(variance);
+        let missing = Lanes::all(asymmetry) - (self.x[forward] - self.x[backward]);
+        let step = missing.zip(spread, |missing, spread| missing / spread);
+        let shrink = spread.map(|spread| 1.0 / spread);
+        for (row, x) in self.x.iter_mut().enumerate() {
+            *x += gain[row] * step;
+            let scaled = gain[row] * shrink;
+            for (cell, gain) in self.p[row].iter_mut().zip(&gain) {
+                *cell -= scaled * *gain;
+            }
+        }
+    }
+
     /// Moves the origin of theta.
     pub fn follow(&mut self, step: f64) {
         self.x[THETA] -= Lanes::all(step);

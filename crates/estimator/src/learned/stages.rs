@@ -1,13 +1,13 @@
 //! What an exchange passes through once the classic algorithm has let it in.
 
-use super::bank::Bank;
+use super::bank::{Bank, Family};
 use super::density::GARBAGE;
 use super::doubt::EdgeDoubt;
-use super::floors;
+use super::floors::{self, Cause};
 use super::group::{Begin, FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
 use super::pace::Pace;
-use super::recent::{Revision, Taken};
+use super::recent::{Change, Revision, Taken};
 use super::{Footing, Learned, MICRO, Now};
 use crate::classic::frame::{Frame, Point};
 use crate::{Event, Events};
@@ -25,6 +25,12 @@ const UNEXPLAINED_LIMIT: u32 = 32;
 
 /// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
 const RATE_AFTER_LOSS: f64 = 3.0;
+
+/// How well the difference of two changes is known that are one, us^2.
+const SHARED_VARIANCE: f64 = 1e-3;
+
+/// A rate that jumped may have done so anywhere between two exchanges: theta is open by this part of what the new rate has added.
+const JOLT_SLACK: f64 = 0.1;
 
 /// How far ahead the growth of the uncertainty is measured, polls and at least seconds. Errors of an oscillator grow faster than time, and a
 /// server may be away for hours.
@@ -45,6 +51,9 @@ impl Learned {
         let explained = self.filter(&point);
         self.look_for_changes(events);
         now.pace.exclude(self.judge_displacement(point.x, events));
+        if events.contains(Event::RateJumped) {
+            now.pace = Pace::begin(now.pace.rate);
+        }
         self.bank.reseed(&self.roster);
         now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
@@ -126,41 +135,48 @@ impl Learned {
             return;
         }
         for way in Way::BOTH {
-            let best = self.bank.best(&self.roster);
-            let densities = self.learning.densities();
-            let density = densities[best.family.index()][way.index()];
-            let Some(found) = floors::find(&self.recent, way, best.family, density) else { continue };
+            let family = self.bank.best(&self.roster).family;
+            let densities = self.learning.densities()[family.index()];
+            let Some(found) = floors::find(&self.recent, way, family, densities[way.index()]) else { continue };
             if self.edges.explains(found.shift) {
-                let revision = Revision::Revelation { since: found.since, way, shift: found.shift };
-                self.recent.replay(&revision, &mut self.bank, densities, &self.roster);
+                self.revise(&Revision::Revelation { since: found.since, way, shift: found.shift });
                 continue;
             }
-            if floors::is_ramp(&self.recent, &found, best.family, densities[best.family.index()]) {
-                // The least time in which the shift can have built up gives the largest rate.
-                let rate = 2.0 * found.shift / self.recent.elapsed(found.since).max(1e-3);
-                let variances = [found.shift * found.shift, rate * rate];
-                let jolt = Revision::Jolt { since: found.since, variances };
-                self.recent.replay(&jolt, &mut self.bank, densities, &self.roster);
-                events.add(Event::RateJumped);
-                return;
+            match floors::cause(&self.recent, &found, family, densities) {
+                Cause::Open => {}
+                Cause::Jump => self.move_floor(found, family, events),
+                Cause::Rate(rate) => {
+                    let theta = JOLT_SLACK * rate * self.recent.elapsed(found.since);
+                    self.revise(&Revision::Jolt { since: found.since, variances: [theta * theta, rate * rate] });
+                    events.add(Event::RateJumped);
+                    return;
+                }
             }
-            let floors = self.floors();
-            let floor = floors[way.index()];
-            let change = if self.config.floor_memory {
-                floors::recognise(found, floor, &mut self.known, density)
-            } else {
-                found
-            };
-            self.displacement.begin(floors, density);
-            self.recent.replay(&Revision::Floor(change), &mut self.bank, densities, &self.roster);
-            let (event, count) = if change.shift > 0.0 {
-                (Event::FloorShiftUp, &mut self.shifts_up)
-            } else {
-                (Event::FloorShiftDown, &mut self.shifts_down)
-            };
-            events.add(event);
-            *count = count.saturating_add(1);
         }
+    }
+
+    fn revise(&mut self, revision: &Revision) {
+        self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.roster);
+    }
+
+    fn move_floor(&mut self, found: Change, family: Family, events: &mut Events) {
+        let way = found.way.index();
+        let density = self.learning.densities()[family.index()][way];
+        let floors = self.floors();
+        let change = if self.config.floor_memory {
+            floors::recognise(found, floors[way], &mut self.known, density)
+        } else {
+            found
+        };
+        self.displacement.begin(floors, density);
+        self.revise(&Revision::Floor(change));
+        let (event, count) = if change.shift > 0.0 {
+            (Event::FloorShiftUp, &mut self.shifts_up)
+        } else {
+            (Event::FloorShiftDown, &mut self.shifts_down)
+        };
+        events.add(event);
+        *count = count.saturating_add(1);
     }
 
     /// The floors of the best member, us.
@@ -173,6 +189,7 @@ impl Learned {
     fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
+        self.share_change(floors);
         if !self.displacement.is_ripe(self.step_patience) {
             return 0.0;
         }
@@ -190,6 +207,16 @@ impl Learned {
         }
         self.displacement = floors::Displacement::default();
         step.unwrap_or(0.0)
+    }
+
+    /// A change that both ways share leaves their difference as it was.
+    fn share_change(&mut self, floors: [f64; 2]) {
+        let best = self.bank.best(&self.roster);
+        let variance = self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance().of(best.lane));
+        let Some(asymmetry) = self.displacement.shared(floors, libm::sqrt(variance.max(0.0))) else { return };
+        self.bank.for_groups(|group| group.learn_asymmetry(asymmetry, SHARED_VARIANCE));
+        // What happened before is seen with floors that were not known like this.
+        self.recent.clear();
     }
 
     /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
