@@ -522,7 +522,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__replay)
-            opts="-h --counter-frequency --from --output --server --keep-going --estimator --set --without --page --control --json --help"
+            opts="-h --counter-frequency --from --output --server --keep-going --estimator --set --without --smooth --stamps --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -553,6 +553,10 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stamps)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

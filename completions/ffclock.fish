@@ -92,9 +92,11 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l estimator -d 
 learned\t'One-sided evidence, two directions and a bank of oscillators'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l set -d 'Set an option of the algorithm, such as `offset_window=512 s`' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l stamps -d 'Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead of the report' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l keep-going -d 'Count rows that cannot be read and go on, instead of stopping'
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l smooth -d 'Work out the clock in retrospect too, from the past and the future of each exchange'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F

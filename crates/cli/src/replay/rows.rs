@@ -1,5 +1,6 @@
 //! The clock after each exchange, as CSV.
 
+use super::retrospect::Settled;
 use super::track::{Step, bound_at, time_at, uncertainty_at};
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
@@ -12,6 +13,18 @@ use std::path::{Path, PathBuf};
 /// The columns. Until the next row the clock is `utc_ns` + (N - `counter`) * `period_s`.
 const HEADER: &str = "seq,counter,utc_ns,period_s,uncertainty_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
 
+/// What stands after them where the clock is worked out in retrospect as well.
+const SMOOTHED_HEADER: &str = ",smoothed_utc_ns,smoothed_uncertainty_s,smoothed_error_s";
+
+/// Which columns there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Columns {
+    /// The clock as it was.
+    Causal,
+    /// And in retrospect.
+    Smoothed,
+}
+
 /// Writes a row for each exchange that was not rejected.
 pub(super) struct Rows {
     path: PathBuf,
@@ -20,7 +33,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn create(path: &Path, columns: Columns) -> Result<Self, Failure> {
         let file =
             File::create(path).map_err(|error| Failure::from(format!("cannot write {}: {error}", path.display())))?;
         let mut rows = Rows {
@@ -28,13 +41,23 @@ impl Rows {
             output: BufWriter::with_capacity(1 << 18, file),
             leaps: LeapTable::built_in(),
         };
-        writeln!(rows.output, "{HEADER}").map_err(|error| rows.failure(&error))?;
+        let more = if columns == Columns::Smoothed { SMOOTHED_HEADER } else { "" };
+        writeln!(rows.output, "{HEADER}{more}").map_err(|error| rows.failure(&error))?;
         Ok(rows)
     }
 
     /// Writes the clock after one exchange; `floor` is the smallest round trip of the path.
     pub(super) fn write(&mut self, step: &Step, floor: Span) -> Result<(), Failure> {
-        write_step(&mut self.output, &self.leaps, (step, floor)).map_err(|error| self.failure(&error))
+        let written = write_step(&mut self.output, &self.leaps, (step, floor));
+        written.and_then(|()| self.output.write_all(b"\n")).map_err(|error| self.failure(&error))
+    }
+
+    /// Writes the clock after one exchange, with its time in retrospect.
+    pub(super) fn write_settled(&mut self, settled: &Settled) -> Result<(), Failure> {
+        let written = write_step(&mut self.output, &self.leaps, (&settled.step, settled.floor));
+        written
+            .and_then(|()| write_smoothed(&mut self.output, &self.leaps, settled))
+            .map_err(|error| self.failure(&error))
     }
 
     /// Hands the last rows to the system.
@@ -64,6 +87,15 @@ fn write_step(output: &mut impl Write, leaps: &LeapTable, (step, floor): (&Step,
         output.write_all(b",")?;
         error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
     }
+    Ok(())
+}
+
+fn write_smoothed(output: &mut impl Write, leaps: &LeapTable, settled: &Settled) -> io::Result<()> {
+    let Some(smoothed) = settled.smoothed else { return output.write_all(b",,,\n") };
+    write!(output, ",{},", leaps.utc_from_tai(smoothed.time).since_origin().as_nanos())?;
+    write_seconds(output, smoothed.uncertainty.as_span())?;
+    output.write_all(b",")?;
+    settled.error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
     output.write_all(b"\n")
 }
 

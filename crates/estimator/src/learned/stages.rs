@@ -87,6 +87,7 @@ impl Learned {
     }
 
     fn forget_paths(&mut self) {
+        self.upset.began = true;
         self.recent.clear();
         self.known.clear();
         self.displacement = floors::Displacement::default();
@@ -120,6 +121,7 @@ impl Learned {
                 let variances = [found.shift * found.shift, rate * rate];
                 let jolt = Revision::Jolt { since: found.since, variances };
                 self.recent.replay(&jolt, &mut self.bank, densities, &self.roster);
+                self.upset.note(jolt);
                 events.add(Event::RateJumped);
                 return;
             }
@@ -132,6 +134,7 @@ impl Learned {
             };
             self.displacement.begin(floors, density);
             self.recent.replay(&Revision::Floor(change), &mut self.bank, densities, &self.roster);
+            self.upset.note(Revision::Floor(change));
             let (event, count) = if change.shift > 0.0 {
                 (Event::FloorShiftUp, &mut self.shifts_up)
             } else {
@@ -163,6 +166,7 @@ impl Learned {
                 group.x[backward] += Lanes::all(step);
             });
             self.recent.clear();
+            self.upset.began = true;
             self.server_steps = self.server_steps.saturating_add(1);
             events.add(Event::ServerStepAccepted);
         }
@@ -200,7 +204,7 @@ impl Learned {
 }
 
 /// The two packets of an exchange.
-fn sights(point: &Point) -> [Sight; 2] {
+pub(crate) fn sights(point: &Point) -> [Sight; 2] {
     let noise = |half: f64| {
         let width = 2.0 * half / MICRO;
         width * width / 12.0 + STAMP_NOISE
