@@ -88,6 +88,16 @@ fn a_one_sided_route_change_and_a_lie_leave_no_trace() {
     assert!(worst < 5e-6, "{worst}");
 }
 
+/// More exchanges than are worked out at a time: nothing is to be seen where two windows meet.
+#[test]
+fn a_long_recording_has_no_seams() {
+    let errors = errors(&record(World::lan(13), 8_500, |_, _| ()));
+    let seam = || errors.iter().skip(8_192 - 40).take(80);
+    assert!(seam().all(|error| error[1].abs() < 2e-6 && error[1].abs() < 5.0 * error[2]));
+    let spread_of = |errors: &[[f64; 3]]| spread(errors.iter().map(|error| error[1]));
+    assert!(spread_of(&errors[8_152..8_232]) < 2.0 * spread_of(&errors[4_000..8_000]));
+}
+
 #[test]
 fn stamps_between_exchanges_have_their_time_and_others_none() {
     let mut world = World::lan(7);

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 const LOST: f64 = 3.0;
 
 /// What the future cannot mend: the part of the filter's uncertainty that stays, since both rest on the same learned densities.
-const COMMON: f64 = 1.0 / 3.0;
+const COMMON: f64 = 0.45;
 
 /// What is known of a node in the end.
 #[derive(Clone, Copy, Debug)]
