@@ -150,7 +150,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__demo)
-            opts="-h --output --chronyd --ntpd --poll --skew --wander --before --cut --after --python --page --control --json --help"
+            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --before --cut --after --python --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -165,6 +165,10 @@ _ffclock() {
                     return 0
                     ;;
                 --ntpd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --estimator)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

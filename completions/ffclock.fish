@@ -131,6 +131,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l estimator -d 'The algorithm of the daemon' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l poll -d 'Time between two requests' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l skew -d 'The server\'s rate against the counter\'s nominal rate' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l wander -d 'The largest deviation of the server\'s rate from its mean' -r

@@ -39,10 +39,18 @@ pub struct Engine {
 /// The members of both families at a node.
 type Starts = [[Group; GROUPS]; 2];
 
+/// Some nodes of a segment, the number of the first of them there, and what the causal filter had learned by then.
+struct Window<'a> {
+    nodes: &'a [Node],
+    first: usize,
+    learned: &'a [[[Tabulated; 2]; 2]],
+}
+
 /// The work on one family in a window.
 struct Work<'a> {
     engine: &'a Engine,
     nodes: &'a [Node],
+    first: usize,
     speaks: Vec<bool>,
     family: Family,
     starts: [Group; GROUPS],
@@ -75,7 +83,7 @@ impl Engine {
             let nodes = segment.nodes.get(begin..end).unwrap_or(&[]);
             let length = core.saturating_sub(begin);
             let learned = segment.learned.get(begin / BLOCK..).unwrap_or(&[]);
-            let marginals = self.window((nodes, learned), &mut starts, length);
+            let marginals = self.window(&Window { nodes, first: begin, learned }, &mut starts, length);
             all.extend_from_slice(marginals.get(..length).unwrap_or(&marginals));
             progress(length);
             begin = core;
@@ -84,37 +92,30 @@ impl Engine {
     }
 
     /// Works a window out, and leaves in `starts` the members as they are after its first `length` nodes.
-    fn window(
-        &self,
-        (nodes, learned): (&[Node], &[[[Tabulated; 2]; 2]]),
-        starts: &mut Starts,
-        length: usize,
-    ) -> Vec<Marginal> {
+    fn window(&self, window: &Window<'_>, starts: &mut Starts, length: usize) -> Vec<Marginal> {
         let mut said: Vec<Vec<Said>> = Vec::new();
         for (family, starts) in Family::BOTH.into_iter().zip(starts) {
             if self.families[family.index()] {
-                let mut work = Work::new(self, (nodes, learned), (family, starts));
+                let mut work = Work::new(self, window, (family, starts));
                 work.learn();
                 said.extend(work.conclude(starts, length));
             }
         }
-        blend(nodes, &said)
+        blend(window.nodes, &said)
     }
 }
 
 impl<'a> Work<'a> {
-    fn new(
-        engine: &'a Engine,
-        (nodes, learned): (&'a [Node], &[[[Tabulated; 2]; 2]]),
-        (family, starts): (Family, &[Group; GROUPS]),
-    ) -> Self {
+    fn new(engine: &'a Engine, window: &Window<'a>, (family, starts): (Family, &[Group; GROUPS])) -> Self {
+        let nodes = window.nodes;
         Work {
             engine,
             nodes,
+            first: window.first,
             speaks: nodes.iter().map(|node| node.sights.is_some()).collect(),
             family,
             starts: *starts,
-            tables: learned.iter().map(|families| families[family.index()].clone()).collect(),
+            tables: window.learned.iter().map(|families| families[family.index()].clone()).collect(),
             sites: core::array::from_fn(|_| vec![[Site::NONE; 2]; nodes.len()]),
         }
     }
@@ -145,7 +146,7 @@ impl<'a> Work<'a> {
         for (group, ((model, start), sites)) in
             self.engine.models.iter().zip(&self.starts).zip(&mut self.sites).enumerate()
         {
-            let pass = Pass { nodes: self.nodes, model, family: self.family, tables: &self.tables };
+            let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
             let (steps, beliefs) = pass.forward(start, sites, Evidence::Weighed);
             best.consider(group, steps.iter().fold(model.handicap, |sum, step| sum + step.log()));
             all.push(beliefs);
@@ -159,7 +160,7 @@ impl<'a> Work<'a> {
         let mut all = Vec::with_capacity(GROUPS);
         let parts = self.engine.models.iter().zip(&mut self.starts).zip(&mut self.sites);
         for (group, ((model, start), sites)) in parts.enumerate() {
-            let pass = Pass { nodes: self.nodes, model, family: self.family, tables: &self.tables };
+            let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
             let (steps, _) = pass.forward(start, sites, Evidence::Scored);
             best.consider(group, steps.iter().fold(model.handicap, |sum, step| sum + step.log()));
             let (beliefs, frequency) = pass.beliefs(start, &steps);
@@ -196,7 +197,7 @@ impl<'a> Work<'a> {
         let mut all = Vec::with_capacity(GROUPS);
         let parts = self.engine.models.iter().zip(&self.starts).zip(&mut self.sites);
         for (((model, start), sites), next) in parts.zip(starts) {
-            let pass = Pass { nodes: self.nodes, model, family: self.family, tables: &self.tables };
+            let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
             let (steps, _) = pass.forward(start, sites, Evidence::Scored);
             all.push(pass.say(start, &steps));
             if let Some(step) = length.checked_sub(1).and_then(|last| steps.get(last)) {

@@ -79,7 +79,7 @@ impl Smoother {
     fn begin(&mut self, exchange: &Exchange) {
         let frame = Frame::at(self.nominal, exchange);
         let begin = self.learned.beginning(&frame.place(exchange));
-        self.segments.push(Segment { epoch: self.epoch, frame, begin, nodes: Vec::new(), learned: Vec::new() });
+        self.segments.push(Segment::new(self.epoch, frame, begin));
         self.open = true;
     }
 

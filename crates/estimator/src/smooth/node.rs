@@ -5,10 +5,13 @@ use super::pass::BLOCK;
 use crate::classic::frame::Frame;
 use crate::learned::bank::Densities;
 use crate::learned::density::Tabulated;
-use crate::learned::group::{Begin, Sight};
+use crate::learned::group::{Begin, Sight, Way};
 use crate::learned::recent::{Change, Revision};
 use alloc::vec::Vec;
 use ffclock_units::{Counter, Estimate, Period};
+
+/// A floor so near to one that was left, beside what it is uncertain by, is that one, us.
+const NEAR: f64 = 1.0;
 
 /// The clock as it was published right after an exchange, us over the frame's line.
 #[derive(Clone, Copy, Debug)]
@@ -32,11 +35,23 @@ impl Causal {
     }
 }
 
+/// A floor that moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    pub way: Way,
+    /// How far, us.
+    pub shift: f64,
+    /// The variance of the new floor, us^2.
+    pub variance: f64,
+    /// The node at which the path was left that has come back now.
+    pub back_to: Option<usize>,
+}
+
 /// What is believed to have happened between the node before and this one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Upset {
     /// The floors that moved, for each way.
-    pub floors: [Option<Change>; 2],
+    pub floors: [Option<Departure>; 2],
     /// The variances that theta and the rate gained, us^2 and ppm^2.
     pub jolt: Option<[f64; 2]>,
 }
@@ -62,11 +77,20 @@ pub struct Segment {
     pub frame: Frame,
     pub begin: Begin,
     pub nodes: Vec<Node>,
+    /// The floors that were left, for each way: relative to the first one, us, and at which node.
+    pub left: [Vec<(f64, usize)>; 2],
+    /// By how much each floor has moved in all, us.
+    pub moved: [f64; 2],
     /// What the causal filter had learned of queueing by the end of each block, by family and way.
     pub learned: Vec<[[Tabulated; 2]; 2]>,
 }
 
 impl Segment {
+    pub fn new(epoch: usize, frame: Frame, begin: Begin) -> Self {
+        let (nodes, learned, left) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+        Segment { epoch, frame, begin, nodes, left, moved: [0.0; 2], learned }
+    }
+
     /// The last block is what the causal filter knows now.
     pub fn note_densities(&mut self, densities: Densities<'_>) {
         let densities = densities.map(|family| family.map(Tabulated::clone));
@@ -83,11 +107,30 @@ impl Segment {
             Revision::Floor(change) => change.since,
             Revision::Jolt { since, .. } => *since,
         };
-        let used = self.nodes.iter_mut().rev().filter(|node| node.sights.is_some());
-        let Some(node) = used.take(since).last() else { return };
-        match revision {
-            Revision::Floor(change) => node.upset.floors[change.way.index()] = Some(*change),
-            Revision::Jolt { variances, .. } => node.upset.jolt = Some(*variances),
+        let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.sights.is_some());
+        let Some((index, _)) = used.take(since).last() else { return };
+        let departure = match revision {
+            Revision::Floor(change) => Some(self.depart(change, index)),
+            Revision::Jolt { .. } => None,
+        };
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        match (revision, departure) {
+            (_, Some(departure)) => node.upset.floors[departure.way.index()] = Some(departure),
+            (Revision::Jolt { variances, .. }, _) => node.upset.jolt = Some(*variances),
+            _ => {}
         }
+    }
+
+    /// Remembers the floor that is left at a node, and recognises the one that comes back.
+    fn depart(&mut self, change: &Change, index: usize) -> Departure {
+        let way = change.way.index();
+        let (left, level) = (self.moved[way], self.moved[way] + change.shift);
+        let near = libm::sqrt(change.variance) + NEAR;
+        let distance = |known: &&(f64, usize)| (known.0 - level).abs();
+        let known = self.left[way].iter().filter(|known| distance(known) < near);
+        let back_to = known.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|known| known.1);
+        self.left[way].push((left, index));
+        self.moved[way] = level;
+        Departure { way: change.way, shift: change.shift, variance: change.variance, back_to }
     }
 }

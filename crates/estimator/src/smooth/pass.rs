@@ -20,6 +20,9 @@ pub const BLOCK: usize = 256;
 /// median queueing.
 const FLOOR_DOUBT: f64 = 0.01;
 
+/// How well a floor is known that comes back, us^2.
+const REMEMBERED_VARIANCE: f64 = 0.04;
+
 /// The densities of a window, block after block, each for both ways.
 pub type Tables = Vec<[Tabulated; 2]>;
 
@@ -57,6 +60,8 @@ pub struct Said {
 /// Four members and their window.
 pub struct Pass<'a> {
     pub nodes: &'a [Node],
+    /// The number of the first of them in the segment.
+    pub first: usize,
     pub model: &'a Model,
     pub family: Family,
     pub tables: &'a Tables,
@@ -69,7 +74,7 @@ impl Pass<'_> {
         let mut steps = Vec::with_capacity(self.nodes.len());
         let mut beliefs = Vec::with_capacity(self.nodes.len());
         for (index, (node, sites)) in self.nodes.iter().zip(sites).enumerate() {
-            self.enter(&mut group, (index, node));
+            self.enter(&mut group, (index, node), &steps);
             let mut step = Step { after: group, updates: [None, None], log: Lanes::ZERO };
             let mut believed = [NOTHING; 2];
             for (way, site) in Way::BOTH.into_iter().zip(sites) {
@@ -109,7 +114,7 @@ impl Pass<'_> {
     }
 
     /// Carries the members to a node.
-    fn enter(&self, group: &mut Group, (index, node): (usize, &Node)) {
+    fn enter(&self, group: &mut Group, (index, node): (usize, &Node), steps: &[Step]) {
         if node.interval > 0.0 {
             group.predict(node.interval, self.model);
         }
@@ -119,14 +124,21 @@ impl Pass<'_> {
         }
         for change in node.upset.floors.iter().flatten() {
             let part = change.way.floor();
+            let known = change.back_to.and_then(|left| self.before(left, steps)).map(|before| before.after.x[part]);
             group.cut(part);
-            group.x[part] += Lanes::all(change.shift);
-            group.p[part][part] = Lanes::all(change.variance + 1.0);
+            group.x[part] = known.unwrap_or(group.x[part] + Lanes::all(change.shift));
+            let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + 1.0 };
+            group.p[part][part] = Lanes::all(variance);
         }
         if let Some([theta, rate]) = node.upset.jolt {
             group.p[THETA][THETA] += Lanes::all(theta);
             group.p[RATE][RATE] += Lanes::all(rate);
         }
+    }
+
+    /// The step before the node with this number in the segment, if it lies in this window.
+    fn before<'s>(&self, node: usize, steps: &'s [Step]) -> Option<&'s Step> {
+        steps.get(node.checked_sub(self.first)?.checked_sub(1)?)
     }
 
     /// Backwards; shows `visit` each node, the last one first, with what the future says of it.
