@@ -630,7 +630,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__demo)
-            opts="-h --output --chronyd --ntpd --poll --skew --wander --before --cut --after --python --page --control --json --help"
+            opts="-h --output --chronyd --ntpd --estimator --poll --skew --wander --before --cut --after --python --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -645,6 +645,10 @@ _ffclock() {
                     return 0
                     ;;
                 --ntpd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --estimator)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1495,6 +1499,10 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stamps)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

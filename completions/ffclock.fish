@@ -158,9 +158,11 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l estimator -d 
 learned\t'One-sided evidence, two directions and a bank of oscillators'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l set -d 'Set an option of the algorithm, such as `offset_window=512 s`' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l stamps -d 'Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead of the report' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l keep-going -d 'Count rows that cannot be read and go on, instead of stopping'
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l smooth -d 'Work out the clock in retrospect too, from the past and the future of each exchange'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand report" -s o -l output -d 'The page to write, or a directory for page and pictures' -r -F
@@ -313,6 +315,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l estimator -d 'The algorithm of the daemon' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l poll -d 'Time between two requests' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l skew -d 'The server\'s rate against the counter\'s nominal rate' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l wander -d 'The largest deviation of the server\'s rate from its mean' -r

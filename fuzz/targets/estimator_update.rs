@@ -1,7 +1,7 @@
-//! Exchanges of any kind, one after the other: no panic, and two estimators that saw the same say the same.
+//! Exchanges of any kind, one after the other: no panic, and two estimators that saw the same say the same. Now and then in retrospect too.
 #![no_main]
 
-use ffclock_estimator::{Classic, ClassicConfig, Estimator};
+use ffclock_estimator::{Algorithm, Chosen, ClassicConfig, Configs, Estimator, LearnedConfig, Smoother};
 use ffclock_units::{
     Bound, Counter, Exchange, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation, Tai, Ticks,
 };
@@ -49,17 +49,25 @@ fn exchange(now: &mut Now, input: &mut Unstructured<'_>) -> Result<Exchange> {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some(nominal) = Period::from_hertz(1e9) else { return };
-    let new = || Classic::new(ClassicConfig::default(), nominal, None);
-    let (mut one, mut other) = (new(), new());
     let mut input = Unstructured::new(bytes);
+    let algorithm = if input.ratio(1_u8, 4_u8).unwrap_or(false) { Algorithm::Learned } else { Algorithm::Classic };
+    let new = || Chosen::new(algorithm, Configs::default(), nominal, None);
+    let (mut one, mut other) = (new(), new());
+    let is_smoothed = algorithm == Algorithm::Learned && input.ratio(1_u8, 4_u8).unwrap_or(false);
+    let smoother = || Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
+    let mut smoother = is_smoothed.then(smoother);
     let mut now = Now { counter: 1 << 40, time: Moment::from_origin(Span::from_secs(1_790_000_000)) };
     while !input.is_empty() {
-        let Ok(exchange) = exchange(&mut now, &mut input) else { return };
+        let Ok(exchange) = exchange(&mut now, &mut input) else { break };
+        smoother.iter_mut().for_each(|smoother| _ = smoother.update(&exchange));
         one.update(&exchange);
         other.update(&exchange);
         assert_eq!(one.estimate(), other.estimate());
         if let Some(estimate) = one.estimate() {
             assert!(estimate.bound >= Bound::ZERO && estimate.uncertainty <= estimate.bound, "{estimate:?}");
         }
+    }
+    for time in smoother.map(|smoother| smoother.finish(&mut |_, _| ())).iter().flat_map(|smoothed| smoothed.times()) {
+        assert!(time.uncertainty != Bound::UNKNOWN && time.uncertainty >= Bound::ZERO, "{time:?}");
     }
 });

@@ -10,8 +10,10 @@ mod exchanges;
 mod frequency;
 pub(crate) mod progress;
 mod report;
+mod retrospect;
 mod rows;
 mod selection;
+mod stamps;
 mod table;
 mod track;
 
@@ -25,7 +27,8 @@ use ffclock_units::{Period, Span};
 use frequency::{Nominal, NominalSource};
 use progress::Progress;
 use report::Report;
-use rows::Rows;
+use retrospect::{Hindsight, Retrospect};
+use rows::{Columns, Rows};
 use selection::Selection;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -36,6 +39,8 @@ use track::{Steps, Track};
 #[command(after_help = "Examples:
   $ ffclock replay site.trace
   $ ffclock replay --json lab.csv.zst | jq '.error.iqr, .containment'
+  $ ffclock replay --smooth --output clock.csv lab.trace
+  $ ffclock replay --smooth --stamps stamps.txt lab.trace
   $ ffclock replay --output clock.csv --from '1 h' --set 'offset_window=512 s' lab.csv
 
 FILE is a recording of ffclockd, CSV with a header (Ta, Tb, Te, Tf and optional columns), RADclock stamps, ntpd rawstats or chrony
@@ -69,6 +74,12 @@ pub(crate) struct Args {
     set: Vec<String>,
     #[command(flatten)]
     ablation: Ablation,
+    /// Work out the clock in retrospect too, from the past and the future of each exchange
+    #[arg(long)]
+    smooth: bool,
+    /// Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead of the report
+    #[arg(long, value_name = "FILE", requires = "smooth")]
+    stamps: Option<PathBuf>,
 }
 
 /// The algorithms that can be replayed.
@@ -110,8 +121,12 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         TraceReader::open(&args.file)
     };
     let reader = reader.map_err(|error| with_file(&args.file, &error))?;
-    let report = Replay::new(args, reader, configs)?.run(begun)?;
-    if global.json { output::json(&report) } else { output::write(&table::render(&report)) }
+    let (report, hindsight) = Replay::new(args, reader, configs)?.run(begun)?;
+    match (&args.stamps, hindsight) {
+        (Some(path), Some(hindsight)) => stamps::convert(path, &hindsight, global),
+        _ if global.json => output::json(&report),
+        _ => output::write(&table::render(&report)),
+    }
 }
 
 fn configs(args: &Args) -> Result<Configs, Failure> {
@@ -143,6 +158,7 @@ struct Replay<'a> {
     selection: Selection,
     output: Option<Rows>,
     exchanges: Option<Exchanges>,
+    retrospect: Option<Retrospect>,
     progress: Progress,
     trouble: Trouble,
 }
@@ -173,11 +189,12 @@ impl<'a> Replay<'a> {
                 return Err(Failure::usage(format!("{option} would overwrite the trace")));
             }
         }
-        let output = args.output.as_deref().map(Rows::create).transpose()?;
+        let columns = if args.smooth { Columns::Smoothed } else { Columns::Causal };
+        let output = args.output.as_deref().map(|path| Rows::create(path, columns)).transpose()?;
         let exchanges = args.exchanges.as_deref().map(Exchanges::create).transpose()?;
         let selection = Selection::new(args.server.clone());
         let (progress, trouble) = (Progress::new(), Trouble::default());
-        Ok(Replay { args, reader, configs, selection, output, exchanges, progress, trouble })
+        Ok(Replay { args, reader, configs, selection, output, exchanges, retrospect: None, progress, trouble })
     }
 
     /// The next row of the chosen server; `None` at the end.
@@ -197,33 +214,35 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Feeds one row to the track, and what came of it to the output.
+    /// Feeds one row to the track, and what came of it to the output, unless that waits for the end.
     fn feed(&mut self, track: &mut Track, row: &TraceRow) -> Result<(), Failure> {
         let step = track.feed(row);
         if let Some(exchanges) = &mut self.exchanges {
             exchanges.write(row, track, step.as_ref())?;
         }
+        let floor = track.floor().unwrap_or_default();
+        if let Some(retrospect) = &mut self.retrospect {
+            retrospect.feed(row, step, floor);
+            return Ok(());
+        }
         let (Some(output), Some(step)) = (&mut self.output, step) else { return Ok(()) };
-        output.write(&step, track.floor().unwrap_or_default())
+        output.write(&step, floor)
     }
 
-    fn run(mut self, begun: Instant) -> Result<Report, Failure> {
+    fn run(mut self, begun: Instant) -> Result<(Report, Option<Hindsight>), Failure> {
         let first = self.first_rows()?;
         let nominal = self.nominal(&first)?;
-        let estimator: Box<dyn Estimator> =
-            match Chosen::new(self.args.estimator.into(), self.configs.clone(), nominal.period, None) {
-                Chosen::Classic(classic) => classic,
-                Chosen::Learned(learned) => learned,
-            };
-        let written = self.output.is_some() || self.exchanges.is_some();
-        let steps = if written { Steps::All } else { Steps::None };
-        let mut track = Track::new(estimator, self.args.from, steps);
+        if self.args.smooth {
+            self.retrospect = Some(Retrospect::new(self.configs.clone(), nominal.period));
+        }
+        let mut track = self.track(&nominal);
         for row in first {
             self.feed(&mut track, &row)?;
         }
         while let Some(row) = self.next_row()? {
             self.feed(&mut track, &row)?;
         }
+        let hindsight = self.look_back()?;
         if let Some(output) = self.output.take() {
             output.finish()?;
         }
@@ -232,7 +251,28 @@ impl<'a> Replay<'a> {
         }
         let rows_per_second = self.progress.rows() as f64 / begun.elapsed().as_secs_f64();
         let run = report::Run { nominal, bad_rows: self.trouble.bad_rows, told: self.trouble.told, rows_per_second };
-        Ok(report::make(&self.reader, &self.selection, &track, run))
+        let smooth = hindsight.as_ref().map(Hindsight::report);
+        Ok((report::make(&self.reader, &self.selection, &track, (run, smooth)), hindsight))
+    }
+
+    fn track(&self, nominal: &Nominal) -> Track {
+        let estimator: Box<dyn Estimator> =
+            match Chosen::new(self.args.estimator.into(), self.configs.clone(), nominal.period, None) {
+                Chosen::Classic(classic) => classic,
+                Chosen::Learned(learned) => learned,
+            };
+        let all = self.output.is_some() || self.exchanges.is_some() || self.args.smooth;
+        Track::new(estimator, self.args.from, if all { Steps::All } else { Steps::None })
+    }
+
+    /// Works out the clock in retrospect where that is wanted, and writes the rows that waited for it.
+    fn look_back(&mut self) -> Result<Option<Hindsight>, Failure> {
+        let Some(retrospect) = self.retrospect.take() else { return Ok(None) };
+        let hindsight = retrospect.finish(&mut |done, all| self.progress.show_share(done, all));
+        if let Some(output) = &mut self.output {
+            hindsight.steps.iter().try_for_each(|settled| output.write_settled(settled))?;
+        }
+        Ok(Some(hindsight))
     }
 
     /// What must be read before the estimator can begin: nothing where the counter's frequency is known, the first row to know whether

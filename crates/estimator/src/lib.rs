@@ -18,12 +18,14 @@ mod classic;
 mod config;
 mod learned;
 mod outcome;
+mod smooth;
 
 pub use choice::{Algorithm, Chosen, Configs};
 pub use classic::Classic;
 pub use config::{ClassicConfig, LearnedConfig};
 pub use learned::Learned;
 pub use outcome::{Agreement, Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
+pub use smooth::{Smoothed, SmoothedTime, Smoother};
 
 use ffclock_units::{Estimate, Exchange};
 

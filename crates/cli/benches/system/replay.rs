@@ -37,7 +37,7 @@ const KINDS: [Kind; 3] = [
     Kind { name: "poll 16 s with reference times", poll_s: 16, reference: Reference::With },
 ];
 
-/// One replay.
+/// One replay, by the classic estimator.
 struct Replayed {
     rows_per_second: f64,
     rows_per_cpu_second: f64,
@@ -89,7 +89,11 @@ fn write(lab: &Lab, kind: &Kind, count: u64) -> Result<PathBuf, Box<dyn Error>> 
 
 fn replay(trace: &Path) -> Result<Replayed, Box<dyn Error>> {
     let mut command = Command::new(FFCLOCK);
-    command.args(["replay", "--json"]).arg(trace).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(["replay", "--json", "--estimator", "classic"])
+        .arg(trace)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let child = command.spawn()?;
     let (peak_mib, cpu_s) = watch(&child)?;
     let output = child.wait_with_output()?;

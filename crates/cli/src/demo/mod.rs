@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use ffclock_client::Clock;
 use ffclock_counter::CounterKind;
+use ffclock_estimator::Algorithm;
 use ffclock_trace::TraceReader;
 use ffclock_units::{Rate, Span};
 use outcome::{Figure, Schedule};
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// Synchronise to this ntpd (of ntpsec) as the server, likewise.
     #[arg(long, value_name = "PATH")]
     ntpd: Option<PathBuf>,
+    /// The algorithm of the daemon.
+    #[arg(long, value_name = "NAME", default_value = "learned")]
+    estimator: Algorithm,
     /// Time between two requests.
     #[arg(long, value_name = "SPAN", default_value = "250 ms")]
     poll: Span,
@@ -89,7 +93,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let output = prepare_output(&args.output)?;
     let reference = reference(args)?;
     let server = server(args)?;
-    let plan = Plan { directory: &output, reference, server, poll: args.poll };
+    let plan = Plan { directory: &output, reference, server, estimator: args.estimator, poll: args.poll };
     let mut stage = Stage::set(&plan)?;
     let schedule = Schedule {
         warm_until: WARM_UP_S,

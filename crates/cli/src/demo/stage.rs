@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::lab::link::{self, Carrier};
 use crate::lab::truth::Truth;
 use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
+use ffclock_estimator::Algorithm;
 use ffclock_units::{Moment, Mono, Period, Rate, Span};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,7 @@ pub(super) struct Plan<'a> {
     pub(super) directory: &'a Path,
     pub(super) reference: Reference,
     pub(super) server: Server,
+    pub(super) estimator: Algorithm,
     pub(super) poll: Span,
 }
 
@@ -231,9 +233,10 @@ fn daemon_command(plan: &Plan<'_>, stamps: Stamps, address: &str) -> Result<Vec<
     fs::create_dir_all(&record)?;
     let text = format!(
         "counter = \"tsc\"\nstamps = \"{name}\"\npage = \"{page}\"\ncontrol = \"{directory}/{name}.control\"\nstate = \"off\"\n\
-         record = \"{record}\"\nvalid_for = \"60 s\"\n\n[[server]]\naddress = \"{address}\"\nport = {port}\npoll = \"{poll}\"\n",
+         record = \"{record}\"\nvalid_for = \"60 s\"\nestimator = \"{estimator}\"\n\n[[server]]\naddress = \"{address}\"\nport = {port}\npoll = \"{poll}\"\n",
         page = page_path(plan.directory, stamps).display(),
         record = record.display(),
+        estimator = plan.estimator,
         poll = plan.poll,
         port = plan.server.port(),
     );

@@ -44,6 +44,15 @@ impl Progress {
         self.rows
     }
 
+    /// So many of all steps of something that takes long are done.
+    pub(super) fn show_share(&mut self, done: usize, all: usize) {
+        if self.next.is_some_and(|next| Instant::now() >= next) {
+            let _ = write!(stderr(), "\rlooking back: {:.0} % {:20}", 100.0 * done as f64 / all.max(1) as f64, "");
+            self.shown = true;
+            self.next = Some(Instant::now() + BETWEEN);
+        }
+    }
+
     fn show(&mut self) {
         let rate = self.rows as f64 / self.begun.elapsed().as_secs_f64();
         let _ = write!(stderr(), "\r{} rows, {:.2} M/s ", self.rows, rate / 1e6);

@@ -2,6 +2,7 @@
 
 use super::distribution::Figures;
 use super::frequency::{Nominal, NominalSource};
+use super::retrospect;
 use super::rows::status_name;
 use super::selection::Selection;
 use super::track::{Track, bound_at, uncertainty_at};
@@ -52,6 +53,9 @@ pub(super) struct Report {
     pub(super) error_before: Option<Figures>,
     pub(super) containment_before: Option<f64>,
     pub(super) outside_before: u64,
+    /// The clock in retrospect, with `--smooth`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) smooth: Option<retrospect::Report>,
     /// Rows of the trace read and replayed in a second of this run.
     pub(super) exchanges_per_s: f64,
     /// What should be known about the trace.
@@ -67,7 +71,12 @@ pub(super) struct Run {
 }
 
 /// Puts the report together.
-pub(super) fn make(reader: &TraceReader, selection: &Selection, track: &Track, run: Run) -> Report {
+pub(super) fn make(
+    reader: &TraceReader,
+    selection: &Selection,
+    track: &Track,
+    (run, smooth): (Run, Option<retrospect::Report>),
+) -> Report {
     let server = selection.chosen().unwrap_or_default();
     let counts = track.counts;
     let last = track.last();
@@ -105,6 +114,7 @@ pub(super) fn make(reader: &TraceReader, selection: &Selection, track: &Track, r
         error_before: track.before.errors.figures(),
         containment_before: track.before.containment(),
         outside_before: track.before.outside,
+        smooth,
         exchanges_per_s: run.rows_per_second,
         notes: reader.notes().into_iter().chain(run.told).collect(),
     }

@@ -1,5 +1,6 @@
 //! The clock after each exchange, as CSV.
 
+use super::retrospect::Settled;
 use super::track::{Step, bound_at, time_at, uncertainty_at};
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
@@ -12,6 +13,18 @@ use std::path::Path;
 /// The columns. Until the next row the clock is `utc_ns` + (N - `counter`) * `period_s`.
 const HEADER: &str = "seq,counter,utc_ns,period_s,uncertainty_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
 
+/// What stands after them where the clock is worked out in retrospect as well.
+const SMOOTHED_HEADER: &str = ",smoothed_utc_ns,smoothed_uncertainty_s,smoothed_error_s";
+
+/// Which columns there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Columns {
+    /// The clock as it was.
+    Causal,
+    /// And in retrospect.
+    Smoothed,
+}
+
 /// Writes a row for each exchange that was not rejected.
 pub(super) struct Rows {
     file: CsvFile,
@@ -19,14 +32,27 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        Ok(Rows { file: CsvFile::create(path, HEADER)?, leaps: LeapTable::built_in() })
+    pub(super) fn create(path: &Path, columns: Columns) -> Result<Self, Failure> {
+        let more = if columns == Columns::Smoothed { SMOOTHED_HEADER } else { "" };
+        Ok(Rows { file: CsvFile::create(path, &format!("{HEADER}{more}"))?, leaps: LeapTable::built_in() })
     }
 
     /// Writes the clock after one exchange; `floor` is the smallest round trip of the path.
     pub(super) fn write(&mut self, step: &Step, floor: Span) -> Result<(), Failure> {
         let leaps = &self.leaps;
-        self.file.write(|output| write_step(output, leaps, (step, floor)))
+        self.file.write(|output| {
+            write_step(output, leaps, (step, floor))?;
+            output.write_all(b"\n")
+        })
+    }
+
+    /// Writes the clock after one exchange, with its time in retrospect.
+    pub(super) fn write_settled(&mut self, settled: &Settled) -> Result<(), Failure> {
+        let leaps = &self.leaps;
+        self.file.write(|output| {
+            write_step(output, leaps, (&settled.step, settled.floor))?;
+            write_smoothed(output, leaps, settled)
+        })
     }
 
     /// Hands the last rows to the system.
@@ -52,6 +78,15 @@ fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, 
         output.write_all(b",")?;
         error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
     }
+    Ok(())
+}
+
+fn write_smoothed(output: &mut dyn Write, leaps: &LeapTable, settled: &Settled) -> io::Result<()> {
+    let Some(smoothed) = settled.smoothed else { return output.write_all(b",,,\n") };
+    write!(output, ",{},", leaps.utc_from_tai(smoothed.time).since_origin().as_nanos())?;
+    write_seconds(output, smoothed.uncertainty.as_span())?;
+    output.write_all(b",")?;
+    settled.error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
     output.write_all(b"\n")
 }
 

@@ -3,6 +3,7 @@
 use super::distribution::Figures;
 use super::frequency::NominalSource;
 use super::report::Report;
+use super::retrospect;
 use ffclock_units::{Rate, Span};
 
 /// The report as lines.
@@ -14,13 +15,22 @@ pub(super) fn render(report: &Report) -> String {
     text += &field("Clock", &clock(report));
     text += &errors("after", report.error.as_ref(), (report.containment, report.outside));
     text += &errors("before", report.error_before.as_ref(), (report.containment_before, report.outside_before));
+    text += &report.smooth.as_ref().map_or_else(String::new, smoothed);
     if report.error.is_none() {
         text += &field("Error", "not known: no reference times in the trace, or none after the warm-up (see --from)");
     }
     for note in &report.notes {
         text += &field("Note", note);
     }
-    text + &field("Speed", &format!("{:.2} million rows/s", report.exchanges_per_s / 1e6))
+    text + &field("Speed", &speed(report.exchanges_per_s))
+}
+
+fn speed(rows_per_second: f64) -> String {
+    if rows_per_second < 1e5 {
+        format!("{rows_per_second:.0} rows/s")
+    } else {
+        format!("{:.2} million rows/s", rows_per_second / 1e6)
+    }
 }
 
 fn field(name: &str, value: &str) -> String {
@@ -85,12 +95,37 @@ fn clock(report: &Report) -> String {
     format!("{}, bound {bound}, likely error {likely}, warm after {}", report.status, or_dash(report.warmup_s))
 }
 
+fn percentiles(figures: &Figures) -> String {
+    let [p1, p25, median, p75, p99] = [figures.p1, figures.p25, figures.median, figures.p75, figures.p99].map(span);
+    format!("median {median}, IQR {}, [1 25 75 99] % {p1}, {p25}, {p75}, {p99}", span(figures.iqr))
+}
+
+fn extremes(figures: &Figures) -> String {
+    format!("largest {}, rms {}, {} readings", span(figures.max_abs), span(figures.rms), figures.count)
+}
+
+/// The clock in retrospect: percentiles, then whether what it says of itself holds.
+fn smoothed(report: &retrospect::Report) -> String {
+    let claim = |share: Option<f64>, said: Option<f64>| {
+        let share = share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+        format!("{share} within twice the likely error of {}", or_dash(said))
+    };
+    let (ours, causal) =
+        (claim(report.within_2u, report.uncertainty_s), claim(report.causal_within_2u, report.causal_uncertainty_s));
+    let Some(figures) = &report.error else {
+        return field("Retrospect", &format!("likely error {}", or_dash(report.uncertainty_s)));
+    };
+    field("Retrospect", "error of the clock by past and future, at the same replies:")
+        + &field("", &percentiles(figures))
+        + &field("", &extremes(figures))
+        + &field("", &format!("less the median, {ours}"))
+        + &field("", &format!("of the clock as it was, {causal}"))
+}
+
 /// The errors of one clock: percentiles, then whether the bound held.
 fn errors(moment: &str, figures: Option<&Figures>, (containment, outside): (Option<f64>, u64)) -> String {
     let (Some(figures), Some(containment)) = (figures, containment) else { return String::new() };
-    let [p1, p25, median, p75, p99] = [figures.p1, figures.p25, figures.median, figures.p75, figures.p99].map(span);
-    let first = format!("median {median}, IQR {}, [1 25 75 99] % {p1}, {p25}, {p75}, {p99}", span(figures.iqr));
-    let second = format!("largest {}, rms {}, {} readings", span(figures.max_abs), span(figures.rms), figures.count);
+    let (first, second) = (percentiles(figures), extremes(figures));
     let third = format!("{outside} outside the bound ({:.4} % inside)", containment * 100.0);
     field("Error", &format!("of the clock {moment} each exchange:"))
         + &field("", &first)

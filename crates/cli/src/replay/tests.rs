@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::Parser;
+use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment};
 use std::fmt::Write;
 
 #[derive(Parser)]
@@ -57,7 +58,7 @@ impl World {
 fn replay(trace: &str, line: &[&str]) -> Result<Report, Failure> {
     let args = args(line);
     let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace.to_owned()))).unwrap();
-    Replay::new(&args, reader, configs(&args)?)?.run(Instant::now())
+    Replay::new(&args, reader, configs(&args)?)?.run(Instant::now()).map(|(report, _)| report)
 }
 
 #[test]
@@ -221,6 +222,42 @@ fn the_output_is_the_clock_that_a_reader_would_have_seen() {
     }
     let verdicts = rows.iter().all(|row| row[column("verdict")] == "used" && row[column("status")] != "unsynchronised");
     assert!(verdicts);
+}
+
+#[test]
+fn in_retrospect_the_clock_is_closer_and_says_so() {
+    let directory = std::env::temp_dir().join(format!("ffclock-replay-smooth-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("clock.csv");
+    let report = replay(&QUIET.trace(), &["--smooth", "--output", path.to_str().unwrap()]).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
+    let (causal, smooth) = (report.error.unwrap(), report.smooth.as_ref().unwrap().error.unwrap());
+    assert_eq!(causal.count, smooth.count);
+    assert!(smooth.rms < 1.1 * causal.rms, "{smooth:?} {causal:?}");
+    assert!(report.smooth.as_ref().unwrap().within_2u.unwrap() > 0.9, "{:?}", report.smooth);
+    let header = text.lines().next().unwrap();
+    assert!(header.ends_with(",error_before_s,smoothed_utc_ns,smoothed_uncertainty_s,smoothed_error_s"), "{header}");
+    let widths: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+    assert!(widths.len() == 601 && widths.iter().all(|width| *width == widths[0]));
+    let table = table::render(&report);
+    assert!(table.contains("Retrospect") && table.contains("within twice the likely error"), "{table}");
+}
+
+#[test]
+fn stamps_are_converted_in_retrospect() {
+    let args = args(&["--smooth"]);
+    let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(QUIET.trace()))).unwrap();
+    let replay = Replay::new(&args, reader, Configs::default()).unwrap();
+    let hindsight = replay.run(Instant::now()).unwrap().1.unwrap();
+    let nanos = 300 * 16_000_000_000 + 5_000_000_000;
+    let time = hindsight.at(Counter::from_raw(counter(nanos)), Some(CounterEpoch::from_raw(0))).unwrap();
+    let truth = Moment::from_origin(Span::from_nanos(1_700_000_000_000_000_000 + i128::from(nanos)));
+    let error = LeapTable::built_in().utc_from_tai(time.time) - truth;
+    assert!(error.abs() < Span::from_micros(5), "{error}");
+    assert_eq!(hindsight.at(Counter::from_raw(counter(nanos)), None), Some(time));
+    assert_eq!(hindsight.at(Counter::from_raw(counter(nanos)), Some(CounterEpoch::from_raw(1))), None);
+    assert_eq!(hindsight.at(Counter::from_raw(1), None), None);
 }
 
 #[test]

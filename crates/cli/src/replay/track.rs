@@ -72,6 +72,9 @@ pub(super) struct Step {
     pub(super) counter: Counter,
     pub(super) error: Option<ClockError>,
     pub(super) error_before: Option<ClockError>,
+    pub(super) truth: Option<Moment<Tai>>,
+    /// Whether the statistics had begun.
+    pub(super) counts: bool,
 }
 
 /// The truth at the first and the last reply of an epoch: the true mean period lies between them.
@@ -170,6 +173,8 @@ impl Track {
             counter,
             error: error.map(|judged| judged.error),
             error_before: error_before.map(|judged| judged.error),
+            truth,
+            counts,
         })
     }
 

@@ -92,20 +92,20 @@ pub struct Group {
 }
 
 /// How a cycle turns within an interval.
-struct Turn {
-    cosine: Lanes,
-    sine: Lanes,
+pub struct Turn {
+    pub cosine: Lanes,
+    pub sine: Lanes,
     /// What the two quadratures add to theta.
-    along: Lanes,
-    across: Lanes,
+    pub along: Lanes,
+    pub across: Lanes,
     /// What a change of the logarithm of the frequency adds to theta and to the quadratures.
-    theta: Lanes,
-    cycle: Lanes,
-    quadrature: Lanes,
+    pub theta: Lanes,
+    pub cycle: Lanes,
+    pub quadrature: Lanes,
 }
 
 impl Turn {
-    fn of(x: &[Lanes; STATES], interval: f64) -> Self {
+    pub fn of(x: &[Lanes; STATES], interval: f64) -> Self {
         let [.., c1, c2, log, _, _] = *x;
         let frequency = log.map(libm::exp);
         let angle = frequency * Lanes::all(interval);
@@ -218,7 +218,7 @@ impl Group {
         }
     }
 
-    fn symmetrise(&mut self) {
+    pub fn symmetrise(&mut self) {
         for row in 1..STATES {
             for column in 0..row {
                 self.p[row][column] = self.p[column][row];

@@ -5,31 +5,31 @@
 //! can be are decided by the classic algorithm, which runs inside: the proof of the bound and the judgement of a server that steps exist once.
 //! `docs/algorithm/learned.md` explains the parts and what each is worth.
 
-mod bank;
-mod density;
+pub(crate) mod bank;
+pub(crate) mod density;
 mod doubt;
 mod floors;
-mod grid;
-mod group;
-mod lanes;
+pub(crate) mod grid;
+pub(crate) mod group;
+pub(crate) mod lanes;
 mod learning;
-mod model;
+pub(crate) mod model;
 mod pace;
 mod publish;
-mod recent;
-mod stages;
+pub(crate) mod recent;
+pub(crate) mod stages;
 
 use crate::classic::frame::{Frame, Point};
 use crate::outcome::Measure;
 use crate::{Classic, ClassicConfig, Estimator, Event, LearnedConfig, Outcome, RateMemory, Verdict};
-use bank::{Bank, Blend, Roster};
+use bank::{Bank, Blend, Densities, Roster};
 use doubt::EdgeDoubt;
 use ffclock_units::{Counter, Exchange, Period};
 use floors::{Displacement, Known};
 use group::Begin;
 use learning::Learning;
 use pace::Pace;
-use recent::Recent;
+use recent::{Recent, Revision};
 
 /// With fewer exchanges than this behind it the filter is still warming up.
 const YOUNG: u64 = 8;
@@ -58,6 +58,23 @@ pub struct Learned {
     shifts_up: u64,
     shifts_down: u64,
     server_steps: u64,
+    upset: Upset,
+}
+
+/// What the last exchange made the filter believe of the time before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Upset {
+    /// The time began anew with it.
+    pub began: bool,
+    pub revisions: [Option<Revision>; 2],
+}
+
+impl Upset {
+    fn note(&mut self, revision: Revision) {
+        if let Some(cell) = self.revisions.iter_mut().find(|cell| cell.is_none()) {
+            *cell = Some(revision);
+        }
+    }
 }
 
 /// What exists from the first exchange on.
@@ -104,6 +121,7 @@ impl Learned {
             shifts_up: 0,
             shifts_down: 0,
             server_steps: 0,
+            upset: Upset::default(),
             config,
             nominal,
             half_asymmetry,
@@ -120,7 +138,18 @@ impl Learned {
         inline + self.classic.bytes() + self.learning.bytes() + self.recent.bytes()
     }
 
+    /// What the last exchange made the filter believe of the time before it.
+    pub(crate) fn upset(&self) -> &Upset {
+        &self.upset
+    }
+
+    /// What is known of queueing now.
+    pub(crate) fn densities(&self) -> Densities<'_> {
+        self.learning.densities()
+    }
+
     fn take_in(&mut self, exchange: &Exchange) -> Outcome {
+        self.upset = Upset::default();
         let judged = self.classic.update(exchange);
         if judged.verdict != Verdict::Used {
             return judged;
@@ -145,7 +174,7 @@ impl Learned {
     }
 
     /// Where the filter begins with an exchange.
-    fn beginning(&self, point: &Point) -> Begin {
+    pub(crate) fn beginning(&self, point: &Point) -> Begin {
         let prior = self.classic.prior();
         let spread = 0.4 * prior.error / MICRO;
         let trip = (point.net / MICRO).max(0.5);

@@ -110,6 +110,7 @@ impl Learned {
     }
 
     fn forget_paths(&mut self) {
+        self.upset.began = true;
         self.recent.clear();
         self.known.clear();
         self.displacement = floors::Displacement::default();
@@ -157,6 +158,7 @@ impl Learned {
 
     fn revise(&mut self, revision: &Revision) {
         self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.roster);
+        self.upset.note(*revision);
     }
 
     fn move_floor(&mut self, found: Change, family: Family, events: &mut Events) {
@@ -202,6 +204,7 @@ impl Learned {
                 group.x[backward] += Lanes::all(step);
             });
             self.recent.clear();
+            self.upset.began = true;
             self.server_steps = self.server_steps.saturating_add(1);
             events.add(Event::ServerStepAccepted);
         }
@@ -251,7 +254,7 @@ impl Learned {
 }
 
 /// The two packets of an exchange.
-fn sights(point: &Point) -> [Sight; 2] {
+pub(crate) fn sights(point: &Point) -> [Sight; 2] {
     let noise = |half: f64| {
         let width = 2.0 * half / MICRO;
         width * width / 12.0 + STAMP_NOISE

@@ -1,0 +1,87 @@
+//! `--stamps`: raw stamps that were taken meanwhile, converted in retrospect.
+
+use super::retrospect::Hindsight;
+use crate::failure::Failure;
+use crate::stamp::StampText;
+use crate::{Global, output, text};
+use ffclock_estimator::SmoothedTime;
+use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Utc};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// A longer line is no stamp.
+const LONGEST_LINE: usize = 100;
+
+/// One stamp, as `--json` prints it; times are null outside what was recorded.
+#[derive(Serialize)]
+struct Converted<'a> {
+    stamp: &'a str,
+    utc_ns: Option<i128>,
+    uncertainty_s: Option<f64>,
+}
+
+/// Prints the time of each stamp of a file, which has one on each line: `COUNTER@EPOCH`, or `COUNTER` for the last epoch.
+pub(super) fn convert(path: &Path, hindsight: &Hindsight, global: &Global) -> Result<(), Failure> {
+    let failure = |error: &std::io::Error| Failure::from(format!("cannot read {}: {error}", path.display()));
+    let file = File::open(path).map_err(|error| failure(&error))?;
+    for (number, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(|error| failure(&error))?;
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (counter, epoch) = parse(line).ok_or_else(|| {
+            let place = format!("{}: line {}", path.display(), number + 1);
+            Failure::from(format!("{place}: a stamp is COUNTER@EPOCH, as `ffclock stamp` prints it, or COUNTER"))
+        })?;
+        let time = hindsight.at(counter, epoch);
+        if global.json { output::json(&converted(line, time))? } else { output::line(&sentence(line, time))? }
+    }
+    Ok(())
+}
+
+fn parse(line: &str) -> Option<(Counter, Option<CounterEpoch>)> {
+    if line.len() > LONGEST_LINE {
+        return None;
+    }
+    if line.contains('@') {
+        let stamp: StampText = line.parse().ok()?;
+        return Some((stamp.0.counter(), Some(stamp.0.epoch())));
+    }
+    Some((Counter::from_raw(line.parse().ok()?), None))
+}
+
+fn utc(time: &SmoothedTime) -> Moment<Utc> {
+    LeapTable::built_in().utc_from_tai(time.time)
+}
+
+fn converted(stamp: &str, time: Option<SmoothedTime>) -> Converted<'_> {
+    Converted {
+        stamp,
+        utc_ns: time.map(|time| utc(&time).since_origin().as_nanos()),
+        uncertainty_s: time.map(|time| time.uncertainty.as_seconds()),
+    }
+}
+
+fn sentence(stamp: &str, time: Option<SmoothedTime>) -> String {
+    match time {
+        Some(time) => format!("{stamp}  {}  likely error {}", text::utc(utc(&time)), time.uncertainty),
+        None => format!("{stamp}  not within the recording"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_has_an_epoch_or_not() {
+        assert_eq!(parse("17@3"), Some((Counter::from_raw(17), Some(CounterEpoch::from_raw(3)))));
+        assert_eq!(parse("17"), Some((Counter::from_raw(17), None)));
+        for wrong in ["", "x", "17@", "-1", &"1".repeat(200)] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

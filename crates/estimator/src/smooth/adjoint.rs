@@ -1,0 +1,107 @@
+//! What the future says, for each of four members: the adjoint variables of Bryson and Frazier's smoother in Bierman's form (G. J. Bierman,
+//! Fixed interval smoothing with discrete measurements, International Journal of Control 18, 1973). No matrix is inverted.
+
+use super::site::Action;
+use crate::learned::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, STATES, Sight, THETA, Turn, Way};
+use crate::learned::lanes::Lanes;
+
+/// One number for each part of the state.
+pub type Vector = [Lanes; STATES];
+
+/// The sum of products.
+pub fn dot(a: &Vector, b: &Vector) -> Lanes {
+    a.iter().zip(b).fold(Lanes::ZERO, |sum, (a, b)| sum + *a * *b)
+}
+
+/// A symmetric matrix times a vector.
+pub fn times(matrix: &[Vector; STATES], vector: &Vector) -> Vector {
+    matrix.each_ref().map(|row| dot(row, vector))
+}
+
+/// How a packet's delay depends on the state.
+pub fn row(way: Way, sight: &Sight) -> Vector {
+    let mut row = [Lanes::ZERO; STATES];
+    match way {
+        Way::Forward => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-sight.trip)),
+        Way::Backward => row[THETA] = Lanes::all(-1.0),
+    }
+    row[way.floor()] = Lanes::all(1.0);
+    row
+}
+
+/// What a packet did to the state on the way forward.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    pub gain: Vector,
+    pub action: Action,
+}
+
+/// The adjoint variables: with the filtered state x and covariance P, the smoothed state is `x - P slope` and its covariance
+/// `P - P curvature P`.
+#[derive(Clone, Debug)]
+pub struct Adjoint {
+    slope: Vector,
+    curvature: [Vector; STATES],
+}
+
+impl Adjoint {
+    /// Nothing is known of the future.
+    pub const NONE: Adjoint = Adjoint { slope: [Lanes::ZERO; STATES], curvature: [[Lanes::ZERO; STATES]; STATES] };
+
+    /// Goes back over a packet.
+    pub fn before(&mut self, row: &Vector, update: &Update) {
+        let Update { gain, action: Action { move_by, shrink } } = update;
+        let bent = times(&self.curvature, gain);
+        let slope = *shrink * dot(gain, &self.slope) + *move_by;
+        let whole = *shrink + *shrink * *shrink * dot(gain, &bent);
+        for (index, weight) in row.iter().enumerate() {
+            self.slope[index] -= *weight * slope;
+        }
+        for (i, line) in self.curvature.iter_mut().enumerate() {
+            for (j, cell) in line.iter_mut().enumerate() {
+                *cell += row[i] * row[j] * whole - *shrink * (row[i] * bent[j] + bent[i] * row[j]);
+            }
+        }
+    }
+
+    /// What comes after says nothing of a part of the state before: it was set anew.
+    pub fn forget(&mut self, part: usize) {
+        self.slope[part] = Lanes::ZERO;
+        for other in 0..STATES {
+            self.curvature[part][other] = Lanes::ZERO;
+            self.curvature[other][part] = Lanes::ZERO;
+        }
+    }
+
+    /// Goes back over `interval` seconds, which turned the cycle by `turn`.
+    pub fn back(&mut self, interval: f64, turn: &Turn) {
+        back(&mut self.slope, interval, turn);
+        for line in &mut self.curvature {
+            back(line, interval, turn);
+        }
+        for column in 0..STATES {
+            let mut line: Vector = core::array::from_fn(|row| self.curvature[row][column]);
+            back(&mut line, interval, turn);
+            for (row, value) in line.into_iter().enumerate() {
+                self.curvature[row][column] = value;
+            }
+        }
+    }
+
+    /// The mean and the variance of `row` times the smoothed state.
+    pub fn marginal(&self, group: &Group, row: &Vector) -> (Lanes, Lanes) {
+        let through = times(&group.p, row);
+        let mean = dot(row, &group.x) - dot(&through, &self.slope);
+        let variance = dot(row, &through) - dot(&through, &times(&self.curvature, &through));
+        (mean, variance.map(|variance| variance.max(1e-9)))
+    }
+}
+
+/// The transpose of what the prediction does to a state.
+fn back(vector: &mut Vector, interval: f64, turn: &Turn) {
+    let [theta, rate, c1, c2, frequency, ..] = *vector;
+    vector[RATE] = rate + Lanes::all(interval) * theta;
+    vector[CYCLE] = turn.along * theta + turn.cosine * c1 - turn.sine * c2;
+    vector[QUADRATURE] = turn.across * theta + turn.sine * c1 + turn.cosine * c2;
+    vector[FREQUENCY] = frequency + turn.theta * theta + turn.cycle * c1 + turn.quadrature * c2;
+}

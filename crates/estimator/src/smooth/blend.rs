@@ -1,0 +1,109 @@
+//! The mean of all members at each node, weighed by how well each saw the packets around it coming.
+//!
+//! The filter that ran over the recording in order is the witness. It can be improved on, but a member that lies beyond what that filter
+//! held possible, block after block, has lost itself between floors and queueing, and has no say there. Where none is left, the filter has.
+
+use super::node::Node;
+use super::pass::{BLOCK, Said};
+use crate::learned::lanes::{LANES, Lanes};
+use alloc::vec::Vec;
+
+/// A member has lost itself when its times are so many times the filter's uncertainties away from the filter's, in the root mean square.
+const LOST: f64 = 3.0;
+
+/// What the future cannot mend: the part of the filter's uncertainty that stays, since both rest on the same learned densities.
+const COMMON: f64 = 0.45;
+
+/// What is known of a node in the end.
+#[derive(Clone, Copy, Debug)]
+pub struct Marginal {
+    /// us.
+    pub theta: f64,
+    /// us.
+    pub uncertainty: f64,
+    /// ppm.
+    pub rate: f64,
+}
+
+/// The mean at each node.
+pub fn blend(nodes: &[Node], said: &[Vec<Said>]) -> Vec<Marginal> {
+    let mut marginals = Vec::with_capacity(nodes.len());
+    for (block, nodes) in nodes.chunks(BLOCK).enumerate() {
+        let begin = block.saturating_mul(BLOCK);
+        let groups: Vec<&[Said]> = said.iter().filter_map(|said| said.get(begin..)).collect();
+        let trusted: Vec<[bool; LANES]> = groups.iter().map(|group| trust(nodes, group)).collect();
+        for (index, node) in nodes.iter().enumerate() {
+            let mut sums = Sums::default();
+            let here = groups.iter().zip(&trusted).filter_map(|(group, trusted)| Some((group.get(index)?, trusted)));
+            let voices = || here.clone().flat_map(|(said, trusted)| voices(said, trusted));
+            let best = voices().fold(f64::NEG_INFINITY, |best, voice| best.max(voice.score));
+            voices().for_each(|voice| sums.add(libm::exp(voice.score - best), &voice, node));
+            marginals.push(sums.marginal(node));
+        }
+    }
+    marginals
+}
+
+/// Which members of a group have kept to what the causal filter held possible.
+fn trust(nodes: &[Node], group: &[Said]) -> [bool; LANES] {
+    let mut squares = Lanes::ZERO;
+    let mut count = 0.0;
+    for (node, said) in nodes.iter().zip(group) {
+        let scale = 1.0 / node.causal.uncertainty.max(1e-3);
+        let off = (said.theta - Lanes::all(node.causal.theta)) * Lanes::all(scale);
+        squares += off * off;
+        count += 1.0;
+    }
+    squares.0.map(|square| square <= LOST * LOST * count)
+}
+
+/// What one member says of a node.
+struct Voice {
+    theta: f64,
+    variance: f64,
+    rate: f64,
+    score: f64,
+}
+
+fn voices<'a>(said: &'a Said, trusted: &'a [bool; LANES]) -> impl Iterator<Item = Voice> + 'a {
+    let voice = |lane: usize| Voice {
+        theta: said.theta.of(lane),
+        variance: said.variance.of(lane),
+        rate: said.rate.of(lane),
+        score: said.score.of(lane),
+    };
+    let all = trusted.iter().enumerate().filter(|(_, trusted)| **trusted).map(move |(lane, _)| voice(lane));
+    all.filter(|voice| (voice.theta + voice.variance + voice.rate + voice.score).is_finite())
+}
+
+/// Weighted sums; times are held against the causal filter's.
+#[derive(Default)]
+struct Sums {
+    weight: f64,
+    theta: f64,
+    square: f64,
+    rate: f64,
+}
+
+impl Sums {
+    fn add(&mut self, weight: f64, voice: &Voice, node: &Node) {
+        let off = voice.theta - node.causal.theta;
+        self.weight += weight;
+        self.theta += weight * off;
+        self.square += weight * (off * off + voice.variance);
+        self.rate += weight * voice.rate;
+    }
+
+    fn marginal(&self, node: &Node) -> Marginal {
+        let causal = node.causal;
+        let (off, rate) = (self.theta / self.weight, self.rate / self.weight);
+        let common = COMMON * causal.uncertainty;
+        let variance = self.square / self.weight - off * off + common * common;
+        // What is proven outweighs what is likely.
+        if self.weight > 0.0 && variance >= 0.0 && off.abs() <= causal.bound {
+            Marginal { theta: causal.theta + off, uncertainty: libm::sqrt(variance), rate }
+        } else {
+            Marginal { theta: causal.theta, uncertainty: causal.uncertainty, rate: causal.rate }
+        }
+    }
+}

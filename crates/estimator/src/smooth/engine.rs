@@ -1,0 +1,234 @@
+//! The work: windows of a segment, families, rounds.
+
+use super::blend::{Marginal, blend};
+use super::learn::{Teacher, Witness};
+use super::node::{Node, Segment};
+use super::pass::{BLOCK, Beliefs, Evidence, Pass, Said, Tables};
+use super::site::Site;
+use crate::LearnedConfig;
+use crate::learned::bank::Family;
+use crate::learned::density::Tabulated;
+use crate::learned::group::{FREQUENCY, Group};
+use crate::learned::lanes::{LANES, Lanes};
+use crate::learned::model::{GROUPS, Model, models};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Exchanges that are worked out at a time, and how many more of the future are looked at.
+const WINDOW: usize = 8192;
+const AHEAD: usize = 1024;
+
+/// Rounds in which packets are weighed as they come, so that the densities are learned roughly.
+const FIRST_ROUNDS: usize = 2;
+
+/// Rounds in which each packet is held against all the others, and how far its factor moves in each.
+const ROUNDS: usize = 6;
+const PART: f64 = 0.7;
+
+/// How far a cycle's frequency is taken over from one round into the next, as a logarithm.
+const FREQUENCY_REACH: f64 = 0.25;
+
+/// Everything that does not depend on the recording.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    models: [Model; GROUPS],
+    families: [bool; 2],
+    teacher: Teacher,
+}
+
+/// The members of both families at a node.
+type Starts = [[Group; GROUPS]; 2];
+
+/// Some nodes of a segment, the number of the first of them there, and what the causal filter had learned by then.
+struct Window<'a> {
+    nodes: &'a [Node],
+    first: usize,
+    learned: &'a [[[Tabulated; 2]; 2]],
+}
+
+/// The work on one family in a window.
+struct Work<'a> {
+    engine: &'a Engine,
+    nodes: &'a [Node],
+    first: usize,
+    speaks: Vec<bool>,
+    family: Family,
+    starts: [Group; GROUPS],
+    tables: Tables,
+    sites: [Vec<[Site; 2]>; GROUPS],
+}
+
+/// The member that saw the packets coming best.
+struct Best {
+    group: usize,
+    lane: usize,
+    log: f64,
+}
+
+impl Engine {
+    pub fn new(config: &LearnedConfig) -> Self {
+        let families = [config.edges || !config.humps, config.humps];
+        Engine { models: models(config), families, teacher: Teacher::new(config) }
+    }
+
+    /// Works a segment out; shows `progress` how many more nodes are done.
+    pub fn smooth(&self, segment: &Segment, progress: &mut dyn FnMut(usize)) -> Vec<Marginal> {
+        let family = self.models.map(|model| Group::begin(&segment.begin, &model));
+        let mut starts: Starts = [family, family];
+        let mut begin = 0;
+        let mut all = Vec::with_capacity(segment.nodes.len());
+        while begin < segment.nodes.len() {
+            let core = begin.saturating_add(WINDOW).min(segment.nodes.len());
+            let end = core.saturating_add(AHEAD).min(segment.nodes.len());
+            let nodes = segment.nodes.get(begin..end).unwrap_or(&[]);
+            let length = core.saturating_sub(begin);
+            let learned = segment.learned.get(begin / BLOCK..).unwrap_or(&[]);
+            let marginals = self.window(&Window { nodes, first: begin, learned }, &mut starts, length);
+            all.extend_from_slice(marginals.get(..length).unwrap_or(&marginals));
+            progress(length);
+            begin = core;
+        }
+        all
+    }
+
+    /// Works a window out, and leaves in `starts` the members as they are after its first `length` nodes.
+    fn window(&self, window: &Window<'_>, starts: &mut Starts, length: usize) -> Vec<Marginal> {
+        let mut said: Vec<Vec<Said>> = Vec::new();
+        for (family, starts) in Family::BOTH.into_iter().zip(starts) {
+            if self.families[family.index()] {
+                let mut work = Work::new(self, window, (family, starts));
+                work.learn();
+                said.extend(work.conclude(starts, length));
+            }
+        }
+        blend(window.nodes, &said)
+    }
+}
+
+impl<'a> Work<'a> {
+    fn new(engine: &'a Engine, window: &Window<'a>, (family, starts): (Family, &[Group; GROUPS])) -> Self {
+        let nodes = window.nodes;
+        Work {
+            engine,
+            nodes,
+            first: window.first,
+            speaks: nodes.iter().map(|node| node.sights.is_some()).collect(),
+            family,
+            starts: *starts,
+            tables: window.learned.iter().map(|families| families[family.index()].clone()).collect(),
+            sites: core::array::from_fn(|_| vec![[Site::NONE; 2]; nodes.len()]),
+        }
+    }
+
+    fn learn(&mut self) {
+        for _ in 0..FIRST_ROUNDS {
+            let (beliefs, best) = self.go_forward();
+            self.teach(&beliefs, &best);
+        }
+        for _ in 0..ROUNDS {
+            let (beliefs, best) = self.go_both_ways();
+            self.teach(&beliefs, &best);
+            self.refine(&beliefs);
+        }
+    }
+
+    fn teach(&mut self, beliefs: &[Beliefs], best: &Best) {
+        if let Some(beliefs) = beliefs.get(best.group) {
+            let witness = Witness { beliefs, lane: best.lane, speaks: &self.speaks };
+            self.tables = self.engine.teacher.learn(self.family, &witness);
+        }
+    }
+
+    /// Weighs the packets as they come.
+    fn go_forward(&mut self) -> (Vec<Beliefs>, Best) {
+        let mut best = Best { group: 0, lane: 0, log: f64::NEG_INFINITY };
+        let mut all = Vec::with_capacity(GROUPS);
+        for (group, ((model, start), sites)) in
+            self.engine.models.iter().zip(&self.starts).zip(&mut self.sites).enumerate()
+        {
+            let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
+            let (steps, beliefs) = pass.forward(start, sites, Evidence::Weighed);
+            best.consider(group, steps.iter().fold(model.handicap, |sum, step| sum + step.log()));
+            all.push(beliefs);
+        }
+        (all, best)
+    }
+
+    /// Holds each packet against all the others.
+    fn go_both_ways(&mut self) -> (Vec<Beliefs>, Best) {
+        let mut best = Best { group: 0, lane: 0, log: f64::NEG_INFINITY };
+        let mut all = Vec::with_capacity(GROUPS);
+        let parts = self.engine.models.iter().zip(&mut self.starts).zip(&mut self.sites);
+        for (group, ((model, start), sites)) in parts.enumerate() {
+            let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
+            let (steps, _) = pass.forward(start, sites, Evidence::Scored);
+            best.consider(group, steps.iter().fold(model.handicap, |sum, step| sum + step.log()));
+            let (beliefs, frequency) = pass.beliefs(start, &steps);
+            all.push(beliefs);
+            start.x[FREQUENCY] = frequency.zip(model.log_frequency, |found, usual| {
+                if found.is_finite() { found.clamp(usual - FREQUENCY_REACH, usual + FREQUENCY_REACH) } else { usual }
+            });
+        }
+        for (beliefs, sites) in all.iter_mut().zip(&self.sites) {
+            take_out(beliefs, sites);
+        }
+        (all, best)
+    }
+
+    /// Makes the factors of the packets anew from beliefs without them.
+    fn refine(&mut self, all: &[Beliefs]) {
+        for (beliefs, sites) in all.iter().zip(&mut self.sites) {
+            for (index, (beliefs, sites)) in beliefs.iter().zip(sites).enumerate() {
+                let Some(tables) = self.tables.get(index / BLOCK) else { continue };
+                if !self.speaks.get(index).is_some_and(|speaks| *speaks) {
+                    continue;
+                }
+                for ((belief, site), table) in beliefs.iter().zip(sites).zip(tables) {
+                    let is_proper = belief.variance.0.map(|variance| variance > 0.0);
+                    let fresh = Site::of(&belief.weigh(table).action, belief);
+                    site.approach(&fresh, PART, &is_proper);
+                }
+            }
+        }
+    }
+
+    /// What the members say in the end.
+    fn conclude(&mut self, starts: &mut [Group; GROUPS], length: usize) -> Vec<Vec<Said>> {
+        let mut all = Vec::with_capacity(GROUPS);
+        let parts = self.engine.models.iter().zip(&self.starts).zip(&mut self.sites);
+        for (((model, start), sites), next) in parts.zip(starts) {
+            let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
+            let (steps, _) = pass.forward(start, sites, Evidence::Scored);
+            all.push(pass.say(start, &steps));
+            if let Some(step) = length.checked_sub(1).and_then(|last| steps.get(last)) {
+                *next = *step.after();
+            }
+        }
+        all
+    }
+}
+
+/// Takes the packets' own evidence out of what is believed of them; a variance of zero marks a belief without rest.
+fn take_out(beliefs: &mut Beliefs, sites: &[[Site; 2]]) {
+    for (beliefs, sites) in beliefs.iter_mut().zip(sites) {
+        for (belief, site) in beliefs.iter_mut().zip(sites) {
+            let (rest, is_proper) = belief.without(site);
+            *belief = rest;
+            for (lane, is_proper) in is_proper.into_iter().enumerate() {
+                if !is_proper {
+                    belief.variance.put(lane, 0.0);
+                }
+            }
+        }
+    }
+}
+
+impl Best {
+    fn consider(&mut self, group: usize, logs: Lanes) {
+        for lane in 0..LANES {
+            if logs.of(lane) > self.log {
+                *self = Best { group, lane, log: logs.of(lane) };
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Queueing densities of a recording: each block of it learns from itself and its neighbours, before and after.
+
+use super::pass::{BLOCK, Beliefs, Tables};
+use crate::LearnedConfig;
+use crate::learned::bank::Family;
+use crate::learned::density::{Components, EXPONENTIALS, Likelihoods, Mixture, SHAPES};
+use crate::learned::grid::Cavity;
+use alloc::vec::Vec;
+
+/// Rounds of expectation maximisation, from the prior on.
+const ITERATIONS: u32 = 24;
+
+/// Makes the densities of a window.
+#[derive(Clone, Debug)]
+pub struct Teacher {
+    components: Components,
+    separate: bool,
+}
+
+/// The beliefs of one member.
+pub struct Witness<'a> {
+    pub beliefs: &'a Beliefs,
+    pub lane: usize,
+    /// Whether a node has packets.
+    pub speaks: &'a [bool],
+}
+
+impl Teacher {
+    pub fn new(config: &LearnedConfig) -> Self {
+        Teacher { components: Components::new(), separate: config.directions }
+    }
+
+    /// Learns from what a member believed of each packet without it.
+    pub fn learn(&self, family: Family, witness: &Witness<'_>) -> Tables {
+        let likelihoods: Vec<Option<[Likelihoods; 2]>> = self.likelihoods(witness);
+        let blocks = likelihoods.len().div_ceil(BLOCK);
+        (0..blocks).map(|block| self.block(family, neighbourhood(&likelihoods, block))).collect()
+    }
+
+    fn likelihoods(&self, witness: &Witness<'_>) -> Vec<Option<[Likelihoods; 2]>> {
+        let of = |(beliefs, speaks): (&[super::site::Belief; 2], &bool)| {
+            let cavity = |way: usize| {
+                let belief = &beliefs[way];
+                let variance = belief.variance.of(witness.lane) + belief.noise;
+                self.components.likelihoods(&Cavity { mean: belief.mean.of(witness.lane), variance })
+            };
+            speaks.then(|| [cavity(0), cavity(1)])
+        };
+        witness.beliefs.iter().zip(witness.speaks).map(of).collect()
+    }
+
+    fn block(&self, family: Family, rows: &[Option<[Likelihoods; 2]>]) -> [crate::learned::density::Tabulated; 2] {
+        let taught = |ways: &[usize]| {
+            let length = rows.len().saturating_mul(ways.len()).max(1);
+            let mut mixture = Mixture::new(count(family), length, &self.components);
+            for row in rows.iter().flatten() {
+                ways.iter().for_each(|way| mixture.keep(&row[*way]));
+            }
+            mixture.learn(ITERATIONS, &self.components);
+            mixture.table().clone()
+        };
+        if family == Family::Edges && self.separate {
+            return [taught(&[0]), taught(&[1])];
+        }
+        let both = taught(&[0, 1]);
+        [both.clone(), both]
+    }
+}
+
+fn neighbourhood<T>(rows: &[T], block: usize) -> &[T] {
+    let begin = block.saturating_sub(1).saturating_mul(BLOCK);
+    let end = block.saturating_add(2).saturating_mul(BLOCK).min(rows.len());
+    rows.get(begin..end).unwrap_or(&[])
+}
+
+fn count(family: Family) -> usize {
+    match family {
+        Family::Edges => EXPONENTIALS,
+        Family::Humps => SHAPES,
+    }
+}

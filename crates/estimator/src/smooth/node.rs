@@ -1,0 +1,138 @@
+//! What is kept of a recording: an exchange becomes a node, and a stretch without a new beginning a segment.
+
+use super::MICRO;
+use super::pass::BLOCK;
+use crate::classic::frame::Frame;
+use crate::learned::bank::Densities;
+use crate::learned::density::Tabulated;
+use crate::learned::group::{Begin, Sight, Way};
+use crate::learned::recent::{Change, Revision};
+use alloc::vec::Vec;
+use ffclock_units::{Counter, Estimate, Period};
+
+/// A floor so near to one that was left, beside what it is uncertain by, is that one, us.
+const NEAR: f64 = 1.0;
+
+/// The clock as it was published right after an exchange, us over the frame's line.
+#[derive(Clone, Copy, Debug)]
+pub struct Causal {
+    pub theta: f64,
+    pub uncertainty: f64,
+    pub bound: f64,
+    /// ppm.
+    pub rate: f64,
+}
+
+impl Causal {
+    pub fn new(estimate: &Estimate, counter: Counter, (frame, nominal): (&Frame, Period)) -> Self {
+        let age = estimate.period * (counter - estimate.counter);
+        Causal {
+            theta: frame.height(counter, estimate.time + age) / MICRO,
+            uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth).as_seconds() / MICRO,
+            bound: estimate.bound.grown(age, estimate.bound_growth).as_seconds() / MICRO,
+            rate: estimate.period.relative_to(nominal).as_ppm(),
+        }
+    }
+}
+
+/// A floor that moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    pub way: Way,
+    /// How far, us.
+    pub shift: f64,
+    /// The variance of the new floor, us^2.
+    pub variance: f64,
+    /// The node at which the path was left that has come back now.
+    pub back_to: Option<usize>,
+}
+
+/// What is believed to have happened between the node before and this one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Upset {
+    /// The floors that moved, for each way.
+    pub floors: [Option<Departure>; 2],
+    /// The variances that theta and the rate gained, us^2 and ppm^2.
+    pub jolt: Option<[f64; 2]>,
+}
+
+/// One exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    pub counter: Counter,
+    /// The position in the frame, s.
+    pub x: f64,
+    /// Since the node before, s.
+    pub interval: f64,
+    /// The two packets, unless they are not to be believed.
+    pub sights: Option<[Sight; 2]>,
+    pub causal: Causal,
+    pub upset: Upset,
+}
+
+/// A stretch in which the time is continuous.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub epoch: usize,
+    pub frame: Frame,
+    pub begin: Begin,
+    pub nodes: Vec<Node>,
+    /// The floors that were left, for each way: relative to the first one, us, and at which node.
+    pub left: [Vec<(f64, usize)>; 2],
+    /// By how much each floor has moved in all, us.
+    pub moved: [f64; 2],
+    /// What the causal filter had learned of queueing by the end of each block, by family and way.
+    pub learned: Vec<[[Tabulated; 2]; 2]>,
+}
+
+impl Segment {
+    pub fn new(epoch: usize, frame: Frame, begin: Begin) -> Self {
+        let (nodes, learned, left) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+        Segment { epoch, frame, begin, nodes, left, moved: [0.0; 2], learned }
+    }
+
+    /// The last block is what the causal filter knows now.
+    pub fn note_densities(&mut self, densities: Densities<'_>) {
+        let densities = densities.map(|family| family.map(Tabulated::clone));
+        let block = self.nodes.len().saturating_sub(1) / BLOCK;
+        match self.learned.get_mut(block) {
+            Some(cell) => *cell = densities,
+            None => self.learned.push(densities),
+        }
+    }
+
+    /// Notes a change where it happened: before the last few exchanges that were used.
+    pub fn note(&mut self, revision: &Revision) {
+        let since = match revision {
+            Revision::Floor(change) => change.since,
+            Revision::Jolt { since, .. } => *since,
+            // Who sees the whole recording sees such a floor anyway.
+            Revision::Revelation { .. } => return,
+        };
+        let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.sights.is_some());
+        let Some((index, _)) = used.take(since).last() else { return };
+        let departure = match revision {
+            Revision::Floor(change) => Some(self.depart(change, index)),
+            Revision::Jolt { .. } | Revision::Revelation { .. } => None,
+        };
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        match (revision, departure) {
+            (_, Some(departure)) => node.upset.floors[departure.way.index()] = Some(departure),
+            (Revision::Jolt { variances, .. }, _) => node.upset.jolt = Some(*variances),
+            _ => {}
+        }
+    }
+
+    /// Remembers the floor that is left at a node, and recognises the one that comes back.
+    fn depart(&mut self, change: &Change, index: usize) -> Departure {
+        let way = change.way.index();
+        let (left, level) = (self.moved[way], self.moved[way] + change.shift);
+        let near = libm::sqrt(change.variance) + NEAR;
+        let distance = |known: &&(f64, usize)| (known.0 - level).abs();
+        let known = self.left[way].iter().filter(|known| distance(known) < near);
+        let back_to = known.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|known| known.1);
+        self.left[way].push((left, index));
+        self.moved[way] = level;
+        Departure { way: change.way, shift: change.shift, variance: change.variance, back_to }
+    }
+}

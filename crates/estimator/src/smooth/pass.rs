@@ -1,0 +1,236 @@
+//! Four members go over a window once: forwards as a filter, backwards with what the future says.
+
+use super::adjoint::{Adjoint, Update, Vector, dot, row, times};
+use super::node::Node;
+use super::site::{Action, Belief, Site};
+use crate::learned::bank::Family;
+use crate::learned::density::Tabulated;
+use crate::learned::group::{FLOORS, FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
+use crate::learned::lanes::Lanes;
+use crate::learned::model::Model;
+use alloc::vec::Vec;
+
+/// How much of a score is left after one more exchange, in either direction.
+const SCORE_MEMORY: f64 = 0.995;
+
+/// So many exchanges make one block with densities of its own.
+pub const BLOCK: usize = 256;
+
+/// A density without an edge holds its floor by its shape alone: how much less is known of it after each exchange, as a part of the
+/// median queueing.
+const FLOOR_DOUBT: f64 = 0.01;
+
+/// How well a floor is known that comes back, us^2.
+const REMEMBERED_VARIANCE: f64 = 0.04;
+
+/// The densities of a window, block after block, each for both ways.
+pub type Tables = Vec<[Tabulated; 2]>;
+
+/// What packets are made of on the way forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Each packet is weighed as it comes, and its factor is kept.
+    Weighed,
+    /// The factors that are known.
+    Known,
+    /// The factors that are known; the packets are weighed for the score only.
+    Scored,
+}
+
+/// A node after the filter has passed it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    after: Group,
+    updates: [Option<Update>; 2],
+    log: Lanes,
+}
+
+/// A belief about each packet of each node.
+pub type Beliefs = Vec<[Belief; 2]>;
+
+/// What four members say of a node in the end.
+#[derive(Clone, Copy, Debug)]
+pub struct Said {
+    pub theta: Lanes,
+    pub variance: Lanes,
+    pub rate: Lanes,
+    pub score: Lanes,
+}
+
+/// Four members and their window.
+pub struct Pass<'a> {
+    pub nodes: &'a [Node],
+    /// The number of the first of them in the segment.
+    pub first: usize,
+    pub model: &'a Model,
+    pub family: Family,
+    pub tables: &'a Tables,
+}
+
+impl Pass<'_> {
+    /// Forwards from `start`, which holds at the node before the first. Tells the beliefs about the packets before their own evidence.
+    pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: Evidence) -> (Vec<Step>, Beliefs) {
+        let mut group = *start;
+        let mut steps = Vec::with_capacity(self.nodes.len());
+        let mut beliefs = Vec::with_capacity(self.nodes.len());
+        for (index, (node, sites)) in self.nodes.iter().zip(sites).enumerate() {
+            self.enter(&mut group, (index, node), &steps);
+            let mut step = Step { after: group, updates: [None, None], log: Lanes::ZERO };
+            let mut believed = [NOTHING; 2];
+            for (way, site) in Way::BOTH.into_iter().zip(sites) {
+                let Some(sight) = node.sights.map(|sights| sights[way.index()]) else { continue };
+                let row = row(way, &sight);
+                let gain = times(&step.after.p, &row);
+                let belief = belief_of(&sight, (dot(&row, &step.after.x), dot(&row, &gain)));
+                let (action, log) = self.evidence((index, way), &belief, (site, evidence));
+                apply(&mut step.after, &gain, &action);
+                step.updates[way.index()] = Some(Update { gain, action });
+                step.log += log;
+                believed[way.index()] = belief;
+            }
+            step.after.score = (step.after.score + step.log) * Lanes::all(SCORE_MEMORY);
+            group = step.after;
+            steps.push(step);
+            beliefs.push(believed);
+        }
+        (steps, beliefs)
+    }
+
+    fn evidence(
+        &self,
+        (index, way): (usize, Way),
+        belief: &Belief,
+        (site, evidence): (&mut Site, Evidence),
+    ) -> (Action, Lanes) {
+        let table = self.tables.get(index / BLOCK).map(|tables| &tables[way.index()]);
+        let (Some(table), true) = (table, evidence != Evidence::Known) else {
+            return (site.act(belief), Lanes::ZERO);
+        };
+        let weighed = belief.weigh(table);
+        if evidence == Evidence::Weighed {
+            *site = Site::of(&weighed.action, belief);
+        }
+        (site.act(belief), weighed.log)
+    }
+
+    /// Carries the members to a node.
+    fn enter(&self, group: &mut Group, (index, node): (usize, &Node), steps: &[Step]) {
+        if node.interval > 0.0 {
+            // What the floors walk is added below, by the density of the block.
+            group.predict(node.interval, self.model, 0.0);
+        }
+        if let (Family::Humps, Some([density, _])) = (self.family, self.tables.get(index / BLOCK)) {
+            let noise = Lanes::all(FLOOR_DOUBT * FLOOR_DOUBT * density.median * density.median);
+            FLOORS.into_iter().for_each(|part| FLOORS.into_iter().for_each(|other| group.p[part][other] += noise));
+        }
+        for change in node.upset.floors.iter().flatten() {
+            let part = change.way.floor();
+            let known = change.back_to.and_then(|left| self.before(left, steps)).map(|before| before.after.x[part]);
+            group.cut(part);
+            group.x[part] = known.unwrap_or(group.x[part] + Lanes::all(change.shift));
+            let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + 1.0 };
+            group.p[part][part] = Lanes::all(variance);
+        }
+        if let Some([theta, rate]) = node.upset.jolt {
+            group.p[THETA][THETA] += Lanes::all(theta);
+            group.p[RATE][RATE] += Lanes::all(rate);
+        }
+    }
+
+    /// The step before the node with this number in the segment, if it lies in this window.
+    fn before<'s>(&self, node: usize, steps: &'s [Step]) -> Option<&'s Step> {
+        steps.get(node.checked_sub(self.first)?.checked_sub(1)?)
+    }
+
+    /// Backwards; shows `visit` each node, the last one first, with what the future says of it.
+    fn backward(&self, start: &Group, steps: &[Step], mut visit: impl FnMut(usize, &Node, (&Step, &Adjoint))) {
+        let mut adjoint = Adjoint::NONE;
+        for (index, (node, step)) in self.nodes.iter().zip(steps).enumerate().rev() {
+            visit(index, node, (step, &adjoint));
+            for way in [Way::Backward, Way::Forward] {
+                if let (Some(sights), Some(update)) = (node.sights, &step.updates[way.index()]) {
+                    adjoint.before(&row(way, &sights[way.index()]), update);
+                }
+            }
+            for change in node.upset.floors.iter().flatten() {
+                adjoint.forget(change.way.floor());
+            }
+            if node.interval > 0.0 {
+                let before =
+                    index.checked_sub(1).and_then(|before| steps.get(before)).map_or(start, |step| &step.after);
+                adjoint.back(node.interval, &Turn::of(&before.x, node.interval));
+            }
+        }
+    }
+
+    /// The beliefs about the packets with all evidence, their own too, and the logarithm of the cycle's frequency at the first node.
+    pub fn beliefs(&self, start: &Group, steps: &[Step]) -> (Beliefs, Lanes) {
+        let mut beliefs: Beliefs = self.nodes.iter().map(|_| [NOTHING; 2]).collect();
+        let mut frequency = start.x[FREQUENCY];
+        self.backward(start, steps, |index, node, (step, adjoint)| {
+            let Some(cell) = beliefs.get_mut(index) else { return };
+            for (way, sight) in Way::BOTH.into_iter().zip(node.sights.iter().flatten()) {
+                cell[way.index()] = belief_of(sight, adjoint.marginal(&step.after, &row(way, sight)));
+            }
+            if index == 0 {
+                frequency = adjoint.marginal(&step.after, &unit(FREQUENCY)).0;
+            }
+        });
+        (beliefs, frequency)
+    }
+
+    /// What the members say in the end.
+    pub fn say(&self, start: &Group, steps: &[Step]) -> Vec<Said> {
+        let nothing = Said { theta: Lanes::ZERO, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
+        let mut said: Vec<Said> = self.nodes.iter().map(|_| nothing).collect();
+        let mut future = Lanes::ZERO;
+        self.backward(start, steps, |index, _, (step, adjoint)| {
+            let (theta, variance) = adjoint.marginal(&step.after, &unit(THETA));
+            let mut along = unit(RATE);
+            along[crate::learned::group::CYCLE] = Lanes::all(1.0);
+            let rate = adjoint.marginal(&step.after, &along).0;
+            let score = step.after.score + self.model.handicap + future;
+            if let Some(cell) = said.get_mut(index) {
+                *cell = Said { theta, variance, rate, score };
+            }
+            future = (future + step.log) * Lanes::all(SCORE_MEMORY);
+        });
+        said
+    }
+}
+
+impl Step {
+    /// The members after the node.
+    pub fn after(&self) -> &Group {
+        &self.after
+    }
+
+    /// How likely the node's packets were to each member.
+    pub fn log(&self) -> Lanes {
+        self.log
+    }
+}
+
+const NOTHING: Belief = Belief { mean: Lanes::ZERO, variance: Lanes::all(1.0), noise: 0.0 };
+
+fn unit(part: usize) -> Vector {
+    let mut row = [Lanes::ZERO; STATES];
+    row[part] = Lanes::all(1.0);
+    row
+}
+
+/// What is believed about queueing when so much is believed about the rest of the delay.
+fn belief_of(sight: &Sight, (mean, variance): (Lanes, Lanes)) -> Belief {
+    Belief { mean: Lanes::all(sight.delay) - mean, variance: variance.map(|v| v.max(1e-8)), noise: sight.noise }
+}
+
+fn apply(group: &mut Group, gain: &Vector, action: &Action) {
+    for (part, gain_here) in gain.iter().enumerate() {
+        group.x[part] += *gain_here * action.move_by;
+        let scaled = *gain_here * action.shrink;
+        for (cell, gain) in group.p[part].iter_mut().zip(gain) {
+            *cell -= scaled * *gain;
+        }
+    }
+    group.symmetrise();
+}
