@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test lint loom fuzz-smoke bench demo demo-chrony clean
+.PHONY: help setup build test lint loom fuzz-smoke campaign mutation bench demo demo-chrony clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,12 @@ loom: ## prove the page's lock on every order of memory accesses
 
 fuzz-smoke: ## run each fuzz target for 10 s
 	@tools/fuzz-smoke
+
+campaign: ## the goals and the containment of the bound, every scenario with many seeds (hours; goes on where it was broken off)
+	@tools/campaign
+
+mutation: ## move each constant of the estimator and see that some figure notices (an hour)
+	@tools/mutation
 
 bench: setup ## measure against peers; table on the terminal, out/bench.json
 	@tools/bench
