@@ -1,6 +1,6 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony figures figures-counters clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony figures figures-counters campaign mutation clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,12 @@ test-vm: ## build the kernel module and check it in virtual machines, both kerne
 
 fuzz-smoke: ## run each fuzz target for 10 s
 	@tools/fuzz-smoke
+
+campaign: ## the goals and the containment of the bound, every scenario with many seeds (hours; goes on where it was broken off)
+	@tools/campaign
+
+mutation: ## move each constant of the estimator and see that some figure notices (an hour)
+	@tools/mutation
 
 bench: setup ## measure against peers; table on the terminal, out/bench.json
 	@tools/bench

@@ -131,6 +131,42 @@ mod tests {
         assert!((seen - 0.2e-3).abs() < 1e-9, "{seen}");
     }
 
+    /// The Hurst parameter of the delays of many sources together, by the variances of means over 32 and over 1024 s: they fall as the
+    /// length to the power 2 H - 2 (J. Beran, "Statistics for long-memory processes", 1994, section 4.4).
+    fn hurst(when: When, seed: u64) -> f64 {
+        let (sources, seconds) = (30, 1 << 16);
+        let mut random = Random::new(seed);
+        let each = spec(Law::Constant, 1.0, when);
+        let mut all: Vec<Queues> = (0..sources).map(|_| Queues::new(&[each], Direction::Forward)).collect();
+        let mut load = |second: u32| -> f64 {
+            all.iter_mut().map(|queues| 1e3 * queues.delay(f64::from(second), &mut random)).sum()
+        };
+        let loads: Vec<f64> = (0..seconds).map(&mut load).collect();
+        let variance = |length: usize| {
+            let means: Vec<f64> = loads.chunks(length).map(|part| part.iter().sum::<f64>() / length as f64).collect();
+            let mean = means.iter().sum::<f64>() / means.len() as f64;
+            means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (means.len() - 1) as f64
+        };
+        1.0 + 0.5 * (variance(1024) / variance(32)).ln() / 32.0_f64.ln()
+    }
+
+    /// Spells with tails of exponent 1.5 add up to load with H = (3 - 1.5) / 2 (Willinger et al.); memoryless spells to load without memory.
+    #[test]
+    fn heavy_tailed_spells_make_self_similar_load() {
+        let spells = Spells { calm: Length(Span::from_secs(3)), busy: Length(Span::from_secs(3)) };
+        let seeds = 8_u32;
+        let mean = |when: When| {
+            let each: Vec<f64> = (1..=seeds).map(|seed| hurst(when, seed.into())).collect();
+            let mean = each.iter().sum::<f64>() / f64::from(seeds);
+            let square: f64 = each.iter().map(|value| (value - mean).powi(2)).sum();
+            (mean, (square / f64::from(seeds * (seeds - 1))).sqrt())
+        };
+        let (similar, error) = mean(When::SelfSimilar(spells));
+        assert!((similar - 0.75).abs() < 4.0 * error + 0.03, "{similar} +- {error}");
+        let (memoryless, error) = mean(When::Markov(spells));
+        assert!((memoryless - 0.5).abs() < 4.0 * error + 0.03, "{memoryless} +- {error}");
+    }
+
     #[test]
     fn a_direction_that_is_not_meant_is_free() {
         let one_sided = QueueSpec { direction: Directions::Forward, ..spec(Law::Constant, 1.0, When::Always) };

@@ -1,6 +1,6 @@
 //! What the programs do as a whole, measured beside others that do the same: rates, replay, the daemon as a process, the demonstration.
 //!
-//! `cargo bench -p ffclock-cli --bench system -- [rates] [replay] [daemon] [demo]`; `tools/bench` builds what it needs and makes the
+//! `cargo bench -p ffclock-cli --bench system -- [rates] [replay] [simulation] [daemon] [demo]`; `tools/bench` builds what it needs and makes the
 //! table. Standard output has one JSON line per figure, standard error tells the progress. How each figure is measured, and what it does not
 //! show, is in docs/benchmarks.md.
 //!
@@ -12,6 +12,7 @@ mod figure;
 mod lab;
 mod rates;
 mod replay;
+mod simulation;
 mod start_up;
 mod traffic;
 
@@ -23,7 +24,13 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// A part by its name.
 type Part = (&'static str, fn() -> Outcome);
 
-const PARTS: [Part; 4] = [("replay", replay::run), ("daemon", daemon::run), ("demo", demo::run), ("rates", rates::run)];
+const PARTS: [Part; 5] = [
+    ("replay", replay::run),
+    ("simulation", simulation::run),
+    ("daemon", daemon::run),
+    ("demo", demo::run),
+    ("rates", rates::run),
+];
 
 fn main() -> ExitCode {
     // Cargo adds an option of its own.

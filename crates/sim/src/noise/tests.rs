@@ -117,6 +117,87 @@ fn flicker_phase_noise_falls_a_little_slower() {
     });
 }
 
+/// The modified Allan deviation (NIST SP 1065, equation 14), which tells white phase noise from flicker.
+fn modified_allan_deviation(phase: &[f64], span: usize, step: f64) -> f64 {
+    let sums: Vec<f64> = [0.0]
+        .into_iter()
+        .chain(phase.iter().scan(0.0, |sum, value| {
+            *sum += value;
+            Some(*sum)
+        }))
+        .collect();
+    let mean = |from: usize| sums[from + span] - sums[from];
+    let count = phase.len() + 1 - 3 * span;
+    let square = |from: usize| (mean(from + 2 * span) - 2.0 * mean(from + span) + mean(from)).powi(2);
+    let sum: f64 = (0..count).map(square).sum();
+    (sum / (2.0 * count as f64)).sqrt() / (span as f64).powi(2) / step
+}
+
+/// The slope of a deviation over spans of 4 to 64 seconds on double logarithmic paper, with its standard error over the seeds.
+fn slope(deviation: fn(&[f64], usize, f64) -> f64, record: impl Fn(u64) -> Vec<f64>) -> (f64, f64) {
+    let seeds = 8_u32;
+    let of = |seed: u32| {
+        let phase = record(seed.into());
+        (deviation(&phase, 64, 1.0) / deviation(&phase, 4, 1.0)).ln() / 16.0_f64.ln()
+    };
+    let slopes: Vec<f64> = (1..=seeds).map(of).collect();
+    let mean = slopes.iter().sum::<f64>() / f64::from(seeds);
+    let square: f64 = slopes.iter().map(|slope| (slope - mean).powi(2)).sum();
+    (mean, (square / f64::from(seeds * (seeds - 1))).sqrt())
+}
+
+/// The slope that flicker phase noise must have, by the covariances of its processes: -1, and a little more since what is faster than the
+/// second between two looks is seen as white.
+fn flicker_phase_slope() -> f64 {
+    let variance = |span: usize| {
+        let weight = |index: usize| [1.0, -2.0, 1.0][index / span];
+        let correlation = |lag: usize| -> f64 {
+            constants(PHASE_FASTEST_S, PHASE_PROCESSES).map(|constant| (-(lag as f64) / constant).exp()).sum()
+        };
+        let correlations: Vec<f64> = (0..3 * span).map(correlation).collect();
+        let row = |one: usize| (0..3 * span).map(move |other| (one, other));
+        let pairs = (0..3 * span).flat_map(row);
+        let sum: f64 = pairs.map(|(one, other)| weight(one) * weight(other) * correlations[one.abs_diff(other)]).sum();
+        sum / (span as f64).powi(4)
+    };
+    0.5 * (variance(64) / variance(4)).ln() / 16.0_f64.ln()
+}
+
+/// Table 4 of NIST SP 1065: the slopes by which the five kinds are told apart.
+#[test]
+fn each_kind_has_its_slope() {
+    let make = |kind: usize, seed: u64| {
+        let mut random = Random::new(seed);
+        let (white, mut walk) = (WhiteFrequency { at_1_s: 1e-9 }, WalkFrequency::new(1e-8, 1e4));
+        let mut flicker = FlickerFrequency::new(3e-9, &mut random);
+        let mut flicker_phase = FlickerPhase::new(1e-10, &mut random);
+        match kind {
+            0 => (0..SAMPLES).map(|_| white_phase(1e-10, &mut random)).collect(),
+            1 => {
+                let mut look = || {
+                    flicker_phase.step(1.0, &mut random);
+                    flicker_phase.value()
+                };
+                (0..SAMPLES).map(|_| look()).collect()
+            }
+            2 => walked(|| white.step(1.0, &mut random)),
+            3 => walked(|| flicker.step(1.0, &mut random)),
+            _ => walked(|| walk.step(1.0, &mut random)),
+        }
+    };
+    let flicker_phase = flicker_phase_slope();
+    assert!((-1.2..=-1.0).contains(&flicker_phase), "{flicker_phase}");
+    let slopes = [(-1.5, 0.03), (flicker_phase, 0.01), (-0.5, 0.03), (0.0, 0.03), (0.5, 0.03)];
+    for (kind, (expected, systematic)) in slopes.into_iter().enumerate() {
+        let (seen, error) = slope(modified_allan_deviation, |seed| make(kind, seed));
+        assert!((seen - expected).abs() < 4.0 * error + systematic, "{kind}: {seen} +- {error}, expected {expected}");
+        assert!(error < 0.05, "{kind}: {error}");
+    }
+    // The plain deviation does not tell the phase noises apart by more than the logarithm.
+    let (white, _) = slope(allan_deviation, |seed| make(0, seed));
+    assert!((white + 1.0).abs() < 0.02, "{white}");
+}
+
 /// Many short steps and one long step are the same process: the variance of the phase agrees.
 #[test]
 fn the_length_of_a_step_does_not_matter() {
