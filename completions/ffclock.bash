@@ -94,6 +94,9 @@ _ffclock() {
             ffclock__subcmd__help,watch)
                 cmd="ffclock__subcmd__help__subcmd__watch"
                 ;;
+            ffclock__subcmd__help__subcmd__sim,goals)
+                cmd="ffclock__subcmd__help__subcmd__sim__subcmd__goals"
+                ;;
             ffclock__subcmd__help__subcmd__sim,list)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__list"
                 ;;
@@ -102,6 +105,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__subcmd__sim,goals)
+                cmd="ffclock__subcmd__sim__subcmd__goals"
                 ;;
             ffclock__subcmd__sim,help)
                 cmd="ffclock__subcmd__sim__subcmd__help"
@@ -114,6 +120,9 @@ _ffclock() {
                 ;;
             ffclock__subcmd__sim,sweep)
                 cmd="ffclock__subcmd__sim__subcmd__sweep"
+                ;;
+            ffclock__subcmd__sim__subcmd__help,goals)
+                cmd="ffclock__subcmd__sim__subcmd__help__subcmd__goals"
                 ;;
             ffclock__subcmd__sim__subcmd__help,help)
                 cmd="ffclock__subcmd__sim__subcmd__help__subcmd__help"
@@ -356,8 +365,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__sim)
-            opts="list run sweep"
+            opts="list run sweep goals"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__sim__subcmd__goals)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -638,7 +661,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim)
-            opts="-h --page --control --json --help list run sweep help"
+            opts="-h --page --control --json --help list run sweep goals help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -659,9 +682,61 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ffclock__subcmd__sim__subcmd__help)
-            opts="list run sweep help"
+        ffclock__subcmd__sim__subcmd__goals)
+            opts="-h --seeds --jobs --keep --oracles --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seeds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oracles)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__sim__subcmd__help)
+            opts="list run sweep goals help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__sim__subcmd__help__subcmd__goals)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -752,7 +827,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim__subcmd__run)
-            opts="-h --seed --trace --series --page --control --json --help"
+            opts="-h --seed --trace --series --oracle --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -3,9 +3,12 @@
 //! Runs scenarios in virtual time and says how each clock did against the truth, and whether the checks of the scenario hold. The
 //! models are in `ffclock_sim`; this is the way in and out.
 
+mod goals;
 mod happenings;
+mod kept;
 mod list;
 mod once;
+mod pool;
 mod series;
 mod sweep;
 mod table;
@@ -14,16 +17,18 @@ mod tests;
 
 use crate::{Failure, Global};
 use ffclock_sim::{RunResult, Scenario, ScenarioError};
+use pool::Job;
 use std::path::{Path, PathBuf};
 
 /// Options of `ffclock sim`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock sim list
-  $ ffclock sim run lan-16 --seed 3
+  $ ffclock sim run lan-16 --seed 3 --oracle
   $ ffclock sim run lan-16 --trace lan.trace && ffclock replay lan.trace
   $ ffclock sim run lan-16 --series lan.csv && ffclock report lan.csv -o lan.html
-  $ ffclock sim sweep route-forward --seeds 1..100 --jobs 2
+  $ ffclock sim sweep route-up-forward --seeds 1..100 --jobs 2
+  $ ffclock sim goals --seeds 1..20 --jobs 2
 
 A scenario is a short TOML file; docs/sim.md describes what it may say. Errors are clock minus true time, read between exchanges.")]
 pub(crate) struct Args {
@@ -39,6 +44,8 @@ enum Command {
     Run(once::Args),
     /// Run one scenario with many seeds
     Sweep(sweep::Args),
+    /// Hold the learned estimator against its goals, over all scenarios and many seeds
+    Goals(goals::Args),
 }
 
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
@@ -46,6 +53,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Command::List => list::run(global),
         Command::Run(args) => once::run(global, args),
         Command::Sweep(args) => sweep::run(global, args),
+        Command::Goals(args) => goals::run(global, args),
     }
 }
 
@@ -53,6 +61,12 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 struct Named {
     name: String,
     scenario: Scenario,
+}
+
+impl Named {
+    fn job(&self, seed: u64) -> Job<'_> {
+        Job { name: &self.name, scenario: &self.scenario, seed }
+    }
 }
 
 /// A built-in scenario, or one in a file: what ends in `.toml` is a file.

@@ -9,7 +9,7 @@
 use crate::result::{ClockResult, FIGURES};
 use crate::scenario::Scenario;
 use ffclock_units::{Rate, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One figure of one clock.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub(crate) struct Check {
 }
 
 /// What became of a check.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct CheckResult {
     /// Its name.
     pub name: String,

@@ -38,6 +38,9 @@ pub trait Clock {
     /// An exchange is complete; the counter stands where its reply was received.
     fn exchange(&mut self, exchange: &Exchange);
 
+    /// The host was suspended: the counter may have stopped or begun anew, and stamps from before mean nothing any more.
+    fn broke(&mut self);
+
     /// A request was given up at `counter`.
     fn lost(&mut self, counter: Counter);
 
@@ -82,6 +85,12 @@ impl Clock for FeedForward {
         if !matches!(outcome.verdict, Verdict::Rejected(_)) {
             self.published = self.estimator.estimate();
         }
+    }
+
+    /// As the daemon does after a suspend: of the past only the rate is kept.
+    fn broke(&mut self) {
+        self.estimator.restart();
+        self.published = None;
     }
 
     fn lost(&mut self, _: Counter) {}

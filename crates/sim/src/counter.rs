@@ -5,6 +5,7 @@
 //! Sources: Intel, "IA-PC HPET specification" 1.0a; ACPI specification 6.5, section 4.8.3.3.
 
 use crate::oscillator::Oscillator;
+use crate::scenario::Asleep;
 use ffclock_units::{Counter, Period, Span};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,7 @@ impl CounterKind {
     }
 
     /// Ticks per second by the data sheet.
-    const fn hertz(self) -> i128 {
+    pub(crate) const fn hertz(self) -> i128 {
         match self {
             CounterKind::Tsc => 3_000_000_000,
             CounterKind::Hpet => 14_318_180,
@@ -95,9 +96,12 @@ pub struct SimulatedCounter {
 }
 
 impl SimulatedCounter {
-    /// A counter at the beginning of its world. Its sum begins well above zero, as after a while of running.
+    /// What a counter shows at the beginning of its world: well above zero, as after a while of running.
+    pub const BEGIN: Counter = Counter::from_raw(1 << 40);
+
+    /// A counter at the beginning of its world.
     pub fn new(kind: CounterKind, oscillator: Oscillator) -> Self {
-        let start = 1 << 40;
+        let start = Self::BEGIN.raw();
         SimulatedCounter { kind, oscillator, start, seen_at: Span::ZERO, seen: start & kind.mask(), sum: start }
     }
 
@@ -134,6 +138,18 @@ impl SimulatedCounter {
         }
         self.look(at);
         Counter::from_raw(self.sum)
+    }
+
+    /// The host wakes at the true time `at`, after a sleep in which nobody looked.
+    pub(crate) fn wake(&mut self, at: Span, asleep: Asleep) {
+        match asleep {
+            Asleep::Runs => {
+                self.read(at);
+            }
+            Asleep::Stops => self.seen = self.hardware(at),
+            Asleep::Resets => (self.seen, self.sum) = (self.hardware(at), 0),
+        }
+        self.seen_at = at;
     }
 
     /// Which it is.
@@ -174,6 +190,18 @@ mod tests {
         let begin = counter.read(Span::ZERO);
         let ticks = counter.read(Span::from_secs(1_000_000)) - begin;
         assert!((ticks.raw() - 3_000_150_000_000_000).abs() <= 1);
+    }
+
+    #[test]
+    fn a_sleeping_counter_runs_stops_or_begins_anew() {
+        let second = |asleep| {
+            let mut counter = SimulatedCounter::new(CounterKind::Hpet, Oscillator::new(&OscillatorSpec::silent(), 1));
+            counter.read(Span::from_secs(10));
+            counter.wake(Span::from_secs(4010), asleep);
+            counter.read(Span::from_secs(4011)).raw() / 14_318_180
+        };
+        let begun = SimulatedCounter::BEGIN.raw() / 14_318_180;
+        assert_eq!([Asleep::Runs, Asleep::Stops, Asleep::Resets].map(second), [begun + 4011, begun + 11, 1]);
     }
 
     #[test]

@@ -11,9 +11,9 @@ use ffclock_units::{Span, StampLocation};
 
 /// The smallest delay and the mean of what adds to it [s].
 #[derive(Clone, Copy)]
-struct Latency {
-    least: f64,
-    varying: f64,
+pub(crate) struct Latency {
+    pub(crate) least: f64,
+    pub(crate) varying: f64,
 }
 
 const fn latency(least: f64, varying: f64) -> Latency {
@@ -21,7 +21,7 @@ const fn latency(least: f64, varying: f64) -> Latency {
 }
 
 /// From stamp to wire, and from wire to stamp.
-fn latencies(location: Location) -> [Latency; 2] {
+pub(crate) fn latencies(location: Location) -> [Latency; 2] {
     match location {
         Location::Wire => [latency(0.0, 0.0); 2],
         Location::Driver => [latency(1e-6, 0.1e-6), latency(2e-6, 0.3e-6)],

@@ -41,7 +41,7 @@ struct Past {
 }
 
 /// When and where a clock was read.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) at: Span,
     pub(crate) truth: Moment<Tai>,
@@ -98,6 +98,11 @@ impl Ledger {
         while self.past.get(1).is_some_and(|past| look.at - past.at >= RATE_INTERVAL) {
             self.past.pop_front();
         }
+    }
+
+    /// No interval is measured across a break of the counter.
+    pub(crate) fn broke(&mut self) {
+        self.past.clear();
     }
 
     /// The figures.

@@ -43,6 +43,12 @@ impl Steady {
     }
 }
 
+/// The phase error at `t` [s] that the specification alone tells: ageing and steps of temperature.
+pub(crate) fn announced_phase(spec: &OscillatorSpec, t: f64) -> f64 {
+    let steps = spec.step.clone();
+    Steady { skew: 0.0, ageing: spec.ageing_per_day.fraction(), waves: Vec::new(), steps }.phase(t)
+}
+
 /// The integral of `peak sin(2 pi t / period + start)`.
 fn wave_phase(wave: &WaveSpec, start: f64, t: f64) -> f64 {
     let angular = TWO_PI / wave.period.seconds();

@@ -8,6 +8,14 @@ use ffclock_units::Span;
 /// A straggler is held back by at least so much [s].
 const STRAGGLE_S: f64 = 1.0;
 
+/// The smallest delay of a packet that leaves at `at`, on the route of that time.
+pub(crate) fn floor(spec: &PathSpec, direction: Direction, at: Span) -> Span {
+    let of = |forward: Span, backward: Span| if direction == Direction::Forward { forward } else { backward };
+    let changed = |at_least: Span, until: Option<Span>| at >= at_least && until.is_none_or(|until| at < until);
+    let routes = spec.route.iter().filter(|route| changed(route.at.0, route.until.map(|until| until.0)));
+    routes.fold(of(spec.forward.0, spec.backward.0), |floor, route| floor + of(route.forward.0, route.backward.0))
+}
+
 /// Both ways.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
@@ -61,17 +69,8 @@ impl Path {
         if self.random.chance(self.spec.straggle) {
             queueing += STRAGGLE_S * (1.0 + self.random.exponential());
         }
-        let floor = self.floor(direction, at) + self.flap(direction);
+        let floor = floor(&self.spec, direction, at) + self.flap(direction);
         floor + Span::from_seconds(queueing.max(0.0))
-    }
-
-    fn floor(&self, direction: Direction, at: Span) -> Span {
-        let of = |forward: Span, backward: Span| if direction == Direction::Forward { forward } else { backward };
-        let changed = |at_least: Span, until: Option<Span>| at >= at_least && until.is_none_or(|until| at < until);
-        let routes = self.spec.route.iter().filter(|route| changed(route.at.0, route.until.map(|until| until.0)));
-        routes.fold(of(self.spec.forward.0, self.spec.backward.0), |floor, route| {
-            floor + of(route.forward.0, route.backward.0)
-        })
     }
 
     fn flap(&mut self, direction: Direction) -> Span {

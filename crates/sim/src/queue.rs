@@ -7,6 +7,18 @@ use crate::scenario::{Between, Direction, Law, Periodic, QueueSpec, Spells, When
 /// (W. Willinger et al., "Self-similarity through high-variability", 1997).
 const SPELL_EXPONENT: f64 = 1.5;
 
+/// The scale with which a law has the mean that is asked for [s].
+pub(crate) fn scale(spec: &QueueSpec) -> f64 {
+    let mean = spec.mean.seconds();
+    match spec.law {
+        Law::Exponential | Law::Constant => mean,
+        Law::Uniform => 2.0 * mean,
+        Law::Gamma => mean / spec.shape,
+        Law::Weibull => mean / libm::tgamma(1.0 + 1.0 / spec.shape),
+        Law::Pareto => mean * (spec.shape - 1.0),
+    }
+}
+
 /// One delay of one direction.
 #[derive(Clone, Debug)]
 struct Queue {
@@ -19,15 +31,7 @@ struct Queue {
 
 impl Queue {
     fn new(spec: QueueSpec) -> Self {
-        let mean = spec.mean.seconds();
-        let scale = match spec.law {
-            Law::Exponential | Law::Constant => mean,
-            Law::Uniform => 2.0 * mean,
-            Law::Gamma => mean / spec.shape,
-            Law::Weibull => mean / libm::tgamma(1.0 + 1.0 / spec.shape),
-            Law::Pareto => mean * (spec.shape - 1.0),
-        };
-        Queue { spec, scale, busy: true, spell_end: 0.0 }
+        Queue { spec, scale: scale(&spec), busy: true, spell_end: 0.0 }
     }
 
     fn draw(&self, random: &mut Random) -> f64 {

@@ -1,10 +1,10 @@
 //! What a run yields: the figures of each clock against the truth.
 
 use crate::check::CheckResult;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One run of one scenario.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct RunResult {
     /// Which scenario.
     pub scenario: String,
@@ -20,14 +20,32 @@ pub struct RunResult {
     pub exchanges: u64,
     /// Each clock.
     pub clocks: Vec<ClockResult>,
+    /// How each clock did against the oracles, where these were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oracle_ratios: Vec<OracleRatio>,
     /// Each check.
     pub checks: Vec<CheckResult>,
     /// Whether all checks hold.
     pub passed: bool,
 }
 
+/// One figure of one clock over that of the oracles.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct OracleRatio {
+    /// Which clock.
+    pub clock: String,
+    /// In which window; empty: the whole time of the statistics.
+    pub window: String,
+    /// Which figure.
+    pub figure: String,
+    /// Over that of the oracle that sees the past.
+    pub over_causal: Option<f64>,
+    /// Over that of the one that sees past and future.
+    pub over_smoother: Option<f64>,
+}
+
 /// One clock.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ClockResult {
     /// Its name.
     pub name: String,
@@ -55,7 +73,7 @@ pub(crate) const FIGURES: [&str; 15] = [
 ];
 
 /// The figures of one clock in one piece of time. Error is clock minus true time [s], at readings between exchanges.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct WindowResult {
     /// The name of the window.
     pub name: String,

@@ -72,7 +72,7 @@ impl Server {
     /// What the server's clock shows at the true time `at`.
     fn shown(&mut self, at: Span) -> Moment<ServerScale> {
         let noise = self.spec.noise.seconds() * self.random.normal();
-        let wrong: f64 = self.spec.fault.iter().map(|fault| error_of(fault, at.as_seconds())).sum();
+        let wrong = announced_error(&self.spec, at.as_seconds());
         let tai = self.begin + at + Span::from_seconds(noise + wrong);
         label(self.leaps().utc_from_tai(tai))
     }
@@ -92,6 +92,11 @@ pub(crate) fn label(utc: Moment<ffclock_units::Utc>) -> Moment<ServerScale> {
 fn leap_at(begin: Moment<Tai>) -> LeapAnnouncement {
     let utc = LeapTable::built_in().utc_from_tai(begin).whole_seconds();
     LeapAnnouncement { utc_second: utc + 86_400, change: 1 }
+}
+
+/// How far ahead of true time the faults take the server's clock at `t` [s].
+pub(crate) fn announced_error(spec: &ServerSpec, t: f64) -> f64 {
+    spec.fault.iter().map(|fault| error_of(fault, t)).sum()
 }
 
 /// How far ahead a fault takes the server's clock at `t` [s].

@@ -8,11 +8,12 @@ use crate::clock::{self, Claims, Clock};
 use crate::counter::SimulatedCounter;
 use crate::host::Host;
 use crate::ledger::{Ledger, Look};
+use crate::oracle::{self, ORACLES, Passage, Witness};
 use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
 use crate::result::RunResult;
-use crate::scenario::{Direction, Scenario};
+use crate::scenario::{Asleep, Direction, Scenario, SuspendSpec};
 use crate::server::{Server, label};
 use ffclock_source::{Event as SourceEvent, Nonce, Source, SourceConfig, Ticket};
 use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
@@ -67,6 +68,8 @@ enum Happening {
     Stamped(Bytes, Span),
     /// Somebody reads the clocks.
     Reading,
+    /// The host wakes.
+    Wake(Asleep),
 }
 
 /// A clock with its account.
@@ -89,9 +92,13 @@ struct World<'a> {
     readings: Random,
     clocks: Vec<Judged>,
     sent: Option<(Counter, Span)>,
+    epoch: u64,
+    /// Requests of conversations that a suspend ended.
+    asked: u64,
     sequence: u64,
     exchanges: u64,
     sinks: Sinks<'a>,
+    witness: Option<Witness<'a>>,
 }
 
 /// One run to be made.
@@ -111,14 +118,19 @@ impl Run<'_> {
         self.execute_with(&clock::NAMES, sink)
     }
 
-    /// The same with some of the clocks of [`NAMES`](crate::CLOCKS).
+    /// The same with some of the clocks of [`CLOCKS`](crate::CLOCKS) and some of the oracles of [`ORACLES`], which come last and cost many
+    /// times what the clocks do.
     pub fn execute_with<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
         self.execute_into(clocks, Sinks { rows: sink, samples: None })
     }
 
-    /// The same, with every reading handed out, too.
+    /// The same, with every reading of the clocks handed out, too. The oracles judge afterwards, and hand out nothing.
     pub fn execute_into<'b>(&'b self, clocks: &[&str], sinks: Sinks<'b>) -> RunResult {
         let mut world = World::new(self.scenario, self.seed, sinks);
+        let oracles: Vec<&str> = ORACLES.into_iter().filter(|name| clocks.contains(name)).collect();
+        if !oracles.is_empty() {
+            world.witness = Some(Witness::new(self.scenario, (SimulatedCounter::BEGIN, begin())));
+        }
         let asymmetry = world.path.asymmetry() + world.host.asymmetry();
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
@@ -127,8 +139,9 @@ impl Run<'_> {
         };
         world.clocks = clocks.iter().filter_map(judged).collect();
         world.live();
-        let (requests, exchanges) = (world.source.statistics().sent, world.exchanges);
-        let clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
+        let (requests, exchanges) = (world.asked + world.source.statistics().sent, world.exchanges);
+        let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
+        clocks.extend(world.witness.map(|witness| witness.judge(&oracles, self.seed)).unwrap_or_default());
         let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
         RunResult {
             scenario: self.name.to_owned(),
@@ -138,6 +151,7 @@ impl Run<'_> {
             requests,
             exchanges,
             passed: checks.iter().all(|check| check.passed),
+            oracle_ratios: oracle::ratios(&clocks),
             clocks,
             checks,
         }
@@ -162,6 +176,13 @@ fn begin() -> Moment<Tai> {
     Moment::from_origin(Span::from_secs(BEGIN_TAI_S))
 }
 
+/// A conversation with the server that begins at `now`.
+fn conversation(scenario: &Scenario, now: Span) -> Source {
+    let config = SourceConfig { poll: scenario.poll.0, burst_count: scenario.burst, ..SourceConfig::default() };
+    let pivot = label(LeapTable::built_in().utc_from_tai(begin() + now));
+    Source::new(config, LeapTable::built_in(), pivot, mono(now))
+}
+
 fn mono(now: Span) -> Moment<Mono> {
     Moment::from_origin(now)
 }
@@ -169,8 +190,6 @@ fn mono(now: Span) -> Moment<Mono> {
 impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, seed: u64, sinks: Sinks<'a>) -> Self {
         let kind = scenario.counter;
-        let config = SourceConfig { poll: scenario.poll.0, burst_count: scenario.burst, ..SourceConfig::default() };
-        let pivot = label(LeapTable::built_in().utc_from_tai(begin()));
         let latency = kind.nominal().ticks_in(Span::from_seconds(kind.read_latency()));
         World {
             agenda: Agenda::new(),
@@ -179,14 +198,17 @@ impl<'a> World<'a> {
             host: Host::new(&scenario.host, kind.read_latency(), seed),
             path: Path::new(&scenario.path, seed),
             server: Server::new(&scenario.server, begin(), seed),
-            source: Source::new(config, LeapTable::built_in(), pivot, mono(Span::ZERO)),
+            source: conversation(scenario, Span::ZERO),
             announced_timeout: None,
             nonces: Random::named(seed, "nonces"),
             readings: Random::named(seed, "readings"),
             clocks: Vec::new(),
             sent: None,
+            epoch: 0,
+            asked: 0,
             sequence: 0,
             exchanges: 0,
+            witness: None,
             scenario,
             sinks,
         }
@@ -195,12 +217,49 @@ impl<'a> World<'a> {
     fn live(&mut self) {
         self.plan_timeout();
         self.plan_reading(Span::ZERO);
+        for suspend in &self.scenario.host.suspend {
+            self.agenda.enter(suspend.until.0, Happening::Wake(suspend.counter));
+        }
         while let Some((now, happening)) = self.agenda.next() {
             if now >= self.scenario.duration.0 {
                 return;
             }
-            self.happen(now, happening);
+            match self.asleep_until(now) {
+                Some(wake) => self.sleep_through(wake, now, happening),
+                None => self.happen(now, happening),
+            }
         }
+    }
+
+    fn asleep_until(&self, now: Span) -> Option<Span> {
+        let within = |suspend: &&SuspendSpec| (suspend.at.0..suspend.until.0).contains(&now);
+        self.scenario.host.suspend.iter().find(within).map(|suspend| suspend.until.0)
+    }
+
+    /// What concerns the host does not happen; what waits for the time waits on.
+    fn sleep_through(&mut self, wake: Span, now: Span, happening: Happening) {
+        match happening {
+            Happening::AtServer(_) | Happening::Wake(_) => self.happen(now, happening),
+            Happening::Reading => self.plan_reading(wake),
+            Happening::Timeout | Happening::Depart(..) | Happening::AtHost(_) | Happening::Stamped(..) => {}
+        }
+    }
+
+    /// As the daemon does when it sees that the host was suspended: a new epoch, a new conversation with its burst.
+    fn wake(&mut self, now: Span, asleep: Asleep) {
+        self.counter.wake(now, asleep);
+        self.epoch += 1;
+        self.asked += self.source.statistics().sent;
+        self.source = conversation(self.scenario, now);
+        (self.sent, self.announced_timeout) = (None, None);
+        for judged in &mut self.clocks {
+            judged.clock.broke();
+            judged.ledger.broke();
+        }
+        if let Some(witness) = &mut self.witness {
+            witness.counter_broke();
+        }
+        self.plan_timeout();
     }
 
     fn happen(&mut self, now: Span, happening: Happening) {
@@ -223,6 +282,7 @@ impl<'a> World<'a> {
                 self.drain(now, Some(arrived));
             }
             Happening::Reading => self.read(now),
+            Happening::Wake(asleep) => self.wake(now, asleep),
         }
     }
 
@@ -277,6 +337,10 @@ impl<'a> World<'a> {
                 for judged in &mut self.clocks {
                     judged.clock.exchange(&exchange);
                 }
+                if let Some(witness) = &mut self.witness {
+                    let trip = self.scenario.counter.nominal() * (exchange.received.counter - exchange.sent.counter);
+                    witness.exchange(&exchange, Passage { sent: now - trip, received: now });
+                }
                 self.record(TraceRow { exchange: Some(exchange), truth, ..self.empty_row() });
             }
             SourceEvent::Lost => {
@@ -293,7 +357,7 @@ impl<'a> World<'a> {
     }
 
     fn empty_row(&self) -> TraceRow {
-        let epoch = CounterEpoch::from_raw(0);
+        let epoch = CounterEpoch::from_raw(self.epoch);
         TraceRow { sequence: self.sequence, epoch, exchange: None, truth: None, server: ServerIndex(0) }
     }
 
@@ -330,6 +394,9 @@ impl<'a> World<'a> {
                 sink(&Sample { clock: judged.ledger.name(), at: now, counter, error, claims: read.claims });
             }
             judged.ledger.note(look, read);
+        }
+        if let Some(witness) = &mut self.witness {
+            witness.look(look);
         }
         self.plan_reading(now);
     }

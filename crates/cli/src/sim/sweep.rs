@@ -2,17 +2,15 @@
 //!
 //! Results come in the order of the seeds, whatever the order in which the threads finish.
 
+use super::pool::{Job, Seeds, jobs, run_all};
 use super::{Named, open, verdict};
 use crate::{Failure, Global, output};
-use ffclock_sim::{Run, RunResult};
+use ffclock_sim::goals::median;
+use ffclock_sim::{CLOCKS, RunResult};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write, stderr};
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::str::FromStr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -26,25 +24,9 @@ pub(super) struct Args {
     jobs: Option<NonZeroUsize>,
 }
 
-/// A range of seeds, both ends within.
-#[derive(Clone, Debug, PartialEq)]
-struct Seeds(Range<u64>);
-
-impl FromStr for Seeds {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "not FIRST..LAST".to_owned();
-        let (first, last) = text.split_once("..").unwrap_or((text, text));
-        let (first, last): (u64, u64) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-        let end = last.checked_add(1).filter(|end| *end > first).ok_or_else(wrong)?;
-        Ok(Seeds(first..end))
-    }
-}
-
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
-    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let results = run_all(&named, args.seeds.0.clone(), jobs);
+    let results = sweep(&named, args.seeds.0.clone(), jobs(args.jobs));
     if global.json {
         results.iter().try_for_each(output::json)?;
     } else {
@@ -54,41 +36,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// Runs every seed; sorted by seed.
-fn run_all(named: &Named, seeds: Range<u64>, jobs: usize) -> Vec<RunResult> {
-    let next = AtomicU64::new(seeds.start);
-    let results = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                return;
-            }
-            let result = Run { name: &named.name, scenario: &named.scenario, seed }.execute(None);
-            // A thread that panicked has ended the program's work anyhow; what the others have is still whole.
-            let mut results = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            results.push(result);
-            show_progress(results.len() as u64, seeds.end - seeds.start);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(work);
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+fn sweep(named: &Named, seeds: Range<u64>, jobs: usize) -> Vec<RunResult> {
+    let work: Vec<Job> = seeds.map(|seed| named.job(seed)).collect();
+    let mut results = Vec::new();
+    run_all(&work, (jobs, &|_| CLOCKS.to_vec()), |result| results.push(result));
     results.sort_by_key(|result| result.seed);
     results
-}
-
-const BAR: u64 = 40;
-
-fn show_progress(done: u64, all: u64) {
-    if !stderr().is_terminal() {
-        return;
-    }
-    let full = (done * BAR / all.max(1)) as usize;
-    let end = if done == all { "\n" } else { "" };
-    let _ = write!(stderr(), "\r[{:<40}] {done}/{all}{end}", "#".repeat(full));
 }
 
 /// The medians over the seeds of one clock in one window, and the worst seed.
@@ -114,7 +67,8 @@ fn summarise(results: &[RunResult]) -> Vec<Line> {
                     .iter()
                     .filter_map(move |run| Some((run.seed, run.clocks.get(clock_index)?.windows.get(window_index)?)))
             };
-            let figure = |name: &str| median(each().filter_map(|(_, window)| window.figure(name)).collect());
+            let figure =
+                |name: &str| median(each().filter_map(|(_, window)| window.figure(name)).collect()).unwrap_or(f64::NAN);
             let worst = each().max_by(|one, other| one.1.max.unwrap_or(0.0).total_cmp(&other.1.max.unwrap_or(0.0)));
             lines.push(Line {
                 clock: clock.name.clone(),
@@ -129,17 +83,6 @@ fn summarise(results: &[RunResult]) -> Vec<Line> {
         }
     }
     lines
-}
-
-/// The middle value; NaN of nothing.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match (values.get(middle), values.get(middle.wrapping_sub(1))) {
-        (Some(upper), Some(lower)) if values.len().is_multiple_of(2) => (upper + lower) / 2.0,
-        (Some(upper), _) => *upper,
-        _ => f64::NAN,
-    }
 }
 
 fn render(lines: &[Line], results: &[RunResult]) -> String {
@@ -179,28 +122,12 @@ mod tests {
     use ffclock_units::Span;
 
     #[test]
-    fn seeds_are_ranges_with_both_ends() {
-        assert_eq!("1..100".parse(), Ok(Seeds(1..101)));
-        assert_eq!("7".parse(), Ok(Seeds(7..8)));
-        for wrong in ["", "5..1", "a..b", "1..", "18446744073709551615"] {
-            assert!(wrong.parse::<Seeds>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn the_median_is_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(Vec::new()).is_nan());
-    }
-
-    #[test]
     fn threads_do_not_change_the_results() {
         let named = open("lan-16").unwrap();
         let mut named = Named { name: "short".into(), ..named };
         named.scenario.from.0 = Span::ZERO;
         named.scenario.duration.0 = Span::from_secs(3600);
-        let all = |jobs| run_all(&named, 1..5, jobs);
+        let all = |jobs| sweep(&named, 1..5, jobs);
         assert_eq!(all(1), all(3));
     }
 }

@@ -1,6 +1,6 @@
 //! Results for people.
 
-use ffclock_sim::{CheckResult, RunResult, WindowResult};
+use ffclock_sim::{CheckResult, OracleRatio, RunResult, WindowResult};
 use std::fmt::Write;
 
 /// A table of the clocks for each window, and the checks.
@@ -17,6 +17,7 @@ pub(super) fn render(about: &str, result: &RunResult) -> String {
     for index in 0..windows {
         render_window(&mut text, index, result);
     }
+    text.push_str(&render_ratios(&result.oracle_ratios));
     text.push_str(&render_checks(&result.checks));
     text
 }
@@ -48,6 +49,19 @@ fn render_row(text: &mut String, clock: &str, window: &WindowResult) {
         scaled(window.containment, 100.0),
         scaled(window.calibration, 100.0)
     );
+}
+
+/// How far each clock is from what could be reached.
+fn render_ratios(ratios: &[OracleRatio]) -> String {
+    if ratios.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{:<14}{:<14}{:>20}{:>20}\n", "iqr over", "window", "causal oracle", "smoother");
+    for ratio in ratios.iter().filter(|ratio| ratio.figure == "iqr") {
+        let (causal, smoother) = (scaled(ratio.over_causal, 1.0), scaled(ratio.over_smoother, 1.0));
+        let _ = writeln!(text, "{:<14}{:<14}{causal:>20}{smoother:>20}", ratio.clock, ratio.window);
+    }
+    text
 }
 
 fn scaled(value: Option<f64>, scale: f64) -> String {

@@ -24,6 +24,16 @@ impl Family {
             Family::Humps => 1,
         }
     }
+
+    /// The variance that both floors gain together at each exchange, us^2. A density without an edge holds its floor by its shape alone, which
+    /// is never better known than this; a floor that believed more would call packets before it garbage and stay wrong.
+    fn floor_noise(self, density: &Tabulated) -> f64 {
+        let deviation = match self {
+            Family::Edges => 0.0,
+            Family::Humps => FLOOR_DOUBT * density.median,
+        };
+        deviation * deviation
+    }
 }
 
 /// How much of a score is left after one more exchange.
@@ -35,6 +45,9 @@ const RESEEDED: f64 = 15.0;
 
 /// A member this far behind the best has no say.
 const FAR_BEHIND: f64 = 10.0;
+
+/// How much less is known of a floor without an edge after each exchange, as a part of the median queueing.
+const FLOOR_DOUBT: f64 = 0.01;
 
 /// All groups, family after family.
 pub type Groups = [[Group; GROUPS]; 2];
@@ -63,8 +76,8 @@ pub struct Blend {
     pub theta: f64,
     /// Its variance, us^2.
     pub variance: f64,
-    /// The variance a while later, us^2.
-    pub variance_later: f64,
+    /// The standard deviation a while later, us.
+    pub deviation_later: f64,
     /// The mean rate over the next interval, ppm.
     pub rate: f64,
     /// The floors of both ways, us.
@@ -75,7 +88,7 @@ impl Blend {
     /// Whether every number is one.
     pub fn is_sound(&self) -> bool {
         let [forward, backward] = self.floors;
-        let sum = self.theta + self.variance + self.variance_later + self.rate + forward + backward;
+        let sum = self.theta + self.variance + self.deviation_later + self.rate + forward + backward;
         sum.is_finite() && self.variance >= 0.0
     }
 }
@@ -111,10 +124,12 @@ impl Bank {
         self.groups.iter_mut().flatten().for_each(each);
     }
 
-    pub fn predict(&mut self, interval: f64, roster: &Roster) {
-        for family in &mut self.groups {
-            for (group, model) in family.iter_mut().zip(&roster.models) {
-                group.predict(interval, model);
+    /// Carries all members `interval` seconds forward, to the next exchange.
+    pub fn predict(&mut self, interval: f64, densities: Densities<'_>, roster: &Roster) {
+        for ((members, family), [density, _]) in self.groups.iter_mut().zip(Family::BOTH).zip(densities) {
+            let floor_noise = family.floor_noise(density);
+            for (group, model) in members.iter_mut().zip(&roster.models) {
+                group.predict(interval, model, floor_noise);
             }
         }
     }
@@ -195,7 +210,7 @@ impl Bank {
         sum.0.iter().all(|sum| sum.is_finite())
     }
 
-    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the second variance.
+    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the later deviation.
     pub fn blend(&self, roster: &Roster, interval: f64, later: f64) -> Blend {
         let best = self.best(roster);
         let mut sums = Sums::default();
@@ -239,7 +254,7 @@ impl Sums {
         self.theta += weight * theta;
         self.square += weight * theta * theta;
         self.variance += weight * group.p[THETA][THETA].of(lane);
-        self.later += weight * later;
+        self.later += weight * libm::sqrt(later.max(0.0));
         self.rate += weight * rate;
         for (sum, part) in self.floors.iter_mut().zip(FLOORS) {
             *sum += weight * group.x[part].of(lane);
@@ -252,7 +267,7 @@ impl Sums {
         Blend {
             theta: theta + self.origin.unwrap_or(0.0),
             variance: self.variance / self.weight + spread,
-            variance_later: self.later / self.weight + spread,
+            deviation_later: self.later / self.weight,
             rate: self.rate / self.weight,
             floors: self.floors.map(|floor| floor / self.weight),
         }

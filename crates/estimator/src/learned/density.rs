@@ -108,6 +108,8 @@ pub struct Tabulated {
     /// The density at the beginning of each cell and its change across the cell, per us.
     cells: Box<[[f64; 2]; CELLS]>,
     rule: Rule,
+    /// The queueing that one packet in ten does not exceed, us.
+    pub first_decile: f64,
     /// The median queueing, us.
     pub median: f64,
     /// The queueing that one packet in ten exceeds, us.
@@ -128,7 +130,7 @@ pub struct Evidence {
 impl Tabulated {
     fn new() -> Self {
         let rule = Rule::new(WEIGHING.0, WEIGHING.1);
-        Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, median: 1.0, ninth_decile: 1.0 }
+        Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, first_decile: 1.0, median: 1.0, ninth_decile: 1.0 }
     }
 
     #[inline(always)]
@@ -162,6 +164,7 @@ impl Tabulated {
         for ((cell, begin), end) in self.cells.iter_mut().zip(densities).zip(ends) {
             *cell = [begin, end - begin];
         }
+        self.first_decile = self.quantile(0.1);
         self.median = self.quantile(0.5);
         self.ninth_decile = self.quantile(0.9);
     }

@@ -24,8 +24,8 @@ const TRIALS: u32 = 12;
 const FIRST_TRIAL: f64 = 0.02;
 const TRIAL_STEP: f64 = 0.12;
 
-/// A shift below this many ninth deciles of queueing is left to the filter.
-const LEAST_SHIFT: f64 = 2.0;
+/// A path that became longer by less than this many ninth deciles of queueing is left to the filter.
+const LEAST_SHIFT: f64 = 1.0;
 
 /// How many floors of each way are remembered, how near one must be to be it, in medians, and how well it is known, us^2.
 const REMEMBERED: usize = 8;
@@ -115,7 +115,9 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
     for since in WITNESSES..=DEPTH.min(recent.len()) {
         let (shift, gain) = witnesses.shift(since, density);
         let doubt = witnesses.doubt(since);
-        let is_large = shift.abs() > LEAST_SHIFT * density.ninth_decile && shift * shift > 16.0 * doubt;
+        // No queueing puts a packet before its floor.
+        let is_large = shift < 0.0 || shift > LEAST_SHIFT * density.ninth_decile;
+        let is_large = is_large && shift * shift > 16.0 * doubt;
         if gain > GAIN && is_large && best.is_none_or(|(most, _)| gain > most) {
             let spread = 3.0 * density.median + libm::sqrt(doubt);
             best = Some((gain, Change { way, since, shift, variance: spread * spread }));

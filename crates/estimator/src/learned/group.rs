@@ -171,7 +171,7 @@ impl Group {
     }
 
     /// Carries the members `interval` seconds forward.
-    pub fn predict(&mut self, interval: f64, model: &Model) {
+    pub fn predict(&mut self, interval: f64, model: &Model, floor_noise: f64) {
         let turn = Turn::of(&self.x, interval);
         let dt = Lanes::all(interval);
         let [theta, rate, c1, c2, ..] = self.x;
@@ -187,7 +187,7 @@ impl Group {
             let [a, b, c, d, e, ..] = *row;
             [row[THETA], row[CYCLE], row[QUADRATURE]] = Self::moved([a, b, c, d, e], dt, &turn);
         }
-        self.add_noise(interval, model);
+        self.add_noise(interval, model, floor_noise);
         self.symmetrise();
     }
 
@@ -200,7 +200,7 @@ impl Group {
         ]
     }
 
-    fn add_noise(&mut self, interval: f64, model: &Model) {
+    fn add_noise(&mut self, interval: f64, model: &Model, floor_noise: f64) {
         let dt = Lanes::all(interval);
         let cycle = model.cycle_walk * dt;
         self.p[THETA][THETA] += self.theta_noise(interval, model);
@@ -213,7 +213,7 @@ impl Group {
         self.p[FREQUENCY][FREQUENCY] += model.frequency_walk * dt;
         for part in FLOORS {
             for other in FLOORS {
-                self.p[part][other] += Lanes::all(FLOOR_WALK) * dt;
+                self.p[part][other] += Lanes::all(FLOOR_WALK) * dt + Lanes::all(floor_noise);
             }
         }
     }

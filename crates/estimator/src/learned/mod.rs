@@ -7,12 +7,14 @@
 
 mod bank;
 mod density;
+mod doubt;
 mod floors;
 mod grid;
 mod group;
 mod lanes;
 mod learning;
 mod model;
+mod pace;
 mod publish;
 mod recent;
 mod stages;
@@ -21,10 +23,12 @@ use crate::classic::frame::{Frame, Point};
 use crate::outcome::Measure;
 use crate::{Classic, ClassicConfig, Estimator, Event, LearnedConfig, Outcome, RateMemory, Verdict};
 use bank::{Bank, Blend, Roster};
+use doubt::EdgeDoubt;
 use ffclock_units::{Counter, Exchange, Period};
 use floors::{Displacement, Known};
 use group::Begin;
 use learning::Learning;
+use pace::Pace;
 use recent::Recent;
 
 /// With fewer exchanges than this behind it the filter is still warming up.
@@ -49,6 +53,7 @@ pub struct Learned {
     recent: Recent,
     known: Known,
     displacement: Displacement,
+    edges: EdgeDoubt,
     now: Option<Now>,
     shifts_up: u64,
     shifts_down: u64,
@@ -63,7 +68,9 @@ struct Now {
     /// The end of the last exchange that was used.
     counter: Counter,
     blend: Blend,
-    /// Seconds until `blend.variance_later`.
+    /// The difference clock's.
+    pace: Pace,
+    /// Seconds until `blend.deviation_later`.
     later: f64,
     /// The time between exchanges, s, smoothed.
     poll: f64,
@@ -92,6 +99,7 @@ impl Learned {
             recent: Recent::new(&bank),
             known: Known::default(),
             displacement: Displacement::default(),
+            edges: EdgeDoubt::NEW,
             now: None,
             shifts_up: 0,
             shifts_down: 0,

@@ -18,18 +18,19 @@ impl Learned {
         now.frame.moment(now.counter, now.blend.theta * MICRO)
     }
 
-    fn period(&self, now: &Now) -> Period {
-        Period::from_seconds(self.nominal.as_seconds() * (1.0 + now.blend.rate * MICRO)).unwrap_or(self.nominal)
+    /// The period at a rate in ppm.
+    fn period_at(&self, rate: f64) -> Period {
+        Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate * MICRO)).unwrap_or(self.nominal)
     }
 
-    fn uncertainty(now: &Now) -> Bound {
-        Bound::from_seconds(libm::sqrt(now.blend.variance.max(0.0)) * MICRO + LEAST_UNCERTAINTY)
+    fn uncertainty(&self, now: &Now) -> Bound {
+        let deviation = libm::hypot(self.edges.deviation(), libm::sqrt(now.blend.variance.max(0.0)));
+        Bound::from_seconds(deviation * MICRO + LEAST_UNCERTAINTY)
     }
 
     fn uncertainty_growth(now: &Now) -> Rate {
-        let [first, last] =
-            [now.blend.variance, now.blend.variance_later].map(|variance| libm::sqrt(variance.max(0.0)));
-        Rate::from_fraction((last - first).max(0.0) * MICRO / now.later)
+        let growth = now.blend.deviation_later - libm::sqrt(now.blend.variance.max(0.0));
+        Rate::from_fraction(growth.max(0.0) * MICRO / now.later)
     }
 
     fn status(&self, now: &Now) -> Status {
@@ -43,20 +44,20 @@ impl Learned {
     }
 
     fn make_estimate(&self, now: &Now) -> Option<Estimate> {
-        let proven = self.classic.estimate()?;
+        self.classic.estimate()?;
         let time = Self::time(now);
         let bound = self.classic.bound_of(time);
         let bound_growth = self.classic.growth(now.blend.rate * MICRO);
         Some(Estimate {
             counter: now.counter,
             time,
-            period: self.period(now),
-            uncertainty: Self::uncertainty(now).min(bound),
+            period: self.period_at(now.blend.rate),
+            uncertainty: self.uncertainty(now).min(bound),
             uncertainty_growth: GrowthRate::of(Self::uncertainty_growth(now)).min(bound_growth),
             bound,
             bound_growth,
-            difference_period: proven.difference_period,
-            difference_bound: proven.difference_bound,
+            difference_period: self.period_at(now.pace.rate),
+            difference_bound: self.classic.growth(now.pace.rate * MICRO),
             status: self.status(now),
         })
     }
@@ -65,7 +66,7 @@ impl Learned {
     pub(super) fn compare(&self, now: &mut Now, events: &mut Events) {
         let Some(other) = self.classic.estimate() else { return };
         let apart = (Self::time(now) - other.time).as_seconds().abs();
-        let joint = Self::uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
+        let joint = self.uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
         let disagrees = now.past >= YOUNG && apart > DISAGREEMENT * joint;
         if disagrees && !now.disagrees {
             events.add(Event::Disagreement);

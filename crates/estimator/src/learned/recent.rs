@@ -1,7 +1,7 @@
 //! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where it happened.
 
 use super::bank::{Bank, Densities, Groups, Roster, Told};
-use super::group::{Group, RATE, Sight, THETA, Way};
+use super::group::{FLOORS, Group, RATE, Sight, THETA, Way};
 use super::lanes::Lanes;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -106,7 +106,7 @@ impl Recent {
                 bank.for_groups(|group| revision.apply(group));
             }
             *before = bank.groups;
-            bank.predict(taken.interval, roster);
+            bank.predict(taken.interval, densities, roster);
             taken.told = bank.observe(&taken.sights, densities, roster);
             if age > 0 {
                 bank.for_groups(|group| group.follow(taken.step));
@@ -128,13 +128,16 @@ pub enum Revision {
         /// The variance that theta gains, us^2, and the rate, ppm^2.
         variances: [f64; 2],
     },
+    /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows stays true: what
+    /// is open moves both floors, and theta with the floor of the other way.
+    Revelation { since: usize, way: Way, shift: f64 },
 }
 
 impl Revision {
     fn since(&self) -> usize {
         match self {
             Revision::Floor(change) => change.since,
-            Revision::Jolt { since, .. } => *since,
+            Revision::Jolt { since, .. } | Revision::Revelation { since, .. } => *since,
         }
     }
 
@@ -149,6 +152,19 @@ impl Revision {
             Revision::Jolt { variances: [theta, rate], .. } => {
                 group.p[THETA][THETA] += Lanes::all(*theta);
                 group.p[RATE][RATE] += Lanes::all(*rate);
+            }
+            Revision::Revelation { way, shift, .. } => {
+                let theta = match way {
+                    Way::Forward => *shift,
+                    Way::Backward => -shift,
+                };
+                let [forward, backward] = FLOORS;
+                let open = [(THETA, theta), (forward, *shift), (backward, *shift)];
+                for (row, a) in open {
+                    for (column, b) in open {
+                        group.p[row][column] += Lanes::all(a * b);
+                    }
+                }
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use super::bank::Bank;
 use super::density::GARBAGE;
+use super::doubt::EdgeDoubt;
 use super::floors;
 use super::group::{Begin, FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
+use super::pace::Pace;
 use super::recent::{Revision, Taken};
 use super::{Footing, Learned, MICRO, Now};
 use crate::classic::frame::{Frame, Point};
@@ -24,8 +26,10 @@ const UNEXPLAINED_LIMIT: u32 = 32;
 /// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
 const RATE_AFTER_LOSS: f64 = 3.0;
 
-/// How many polls ahead the growth of the uncertainty is measured.
+/// How far ahead the growth of the uncertainty is measured, polls and at least seconds. Errors of an oscillator grow faster than time, and a
+/// server may be away for hours.
 const HORIZON: f64 = 4.0;
+const LEAST_HORIZON: f64 = 3_600.0;
 
 impl Learned {
     /// Lets an exchange pass all stages.
@@ -40,7 +44,7 @@ impl Learned {
         }
         let explained = self.filter(&point);
         self.look_for_changes(events);
-        self.judge_displacement(point.x, events);
+        now.pace.exclude(self.judge_displacement(point.x, events));
         self.bank.reseed(&self.roster);
         now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
@@ -56,9 +60,18 @@ impl Learned {
         self.learning.restart();
         self.forget_paths();
         let blend = self.bank.blend(&self.roster, 1.0, 1.0);
-        let counter = exchange.received.counter;
-        let now =
-            Now { frame, counter, blend, later: 1.0, poll: 1.0, past: 1, astray: 0, outside: 0, disagrees: false };
+        let now = Now {
+            frame,
+            counter: exchange.received.counter,
+            blend,
+            pace: Pace::begin(blend.rate),
+            later: 1.0,
+            poll: 1.0,
+            past: 1,
+            astray: 0,
+            outside: 0,
+            disagrees: false,
+        };
         self.conclude(exchange, now, events);
     }
 
@@ -70,6 +83,7 @@ impl Learned {
         let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
         self.bank = Bank::begin(&begin, &self.roster);
         self.forget_paths();
+        now.pace = Pace::begin(rate);
         (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(exchange, now, events);
     }
@@ -77,7 +91,7 @@ impl Learned {
     /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
     fn begin_time(&mut self, exchange: &Exchange, now: &mut Now, events: &mut Events) {
         let interval = now.frame.place(exchange).x;
-        self.bank.predict(interval, &self.roster);
+        self.bank.predict(interval, self.learning.densities(), &self.roster);
         now.frame = Frame::at(self.nominal, exchange);
         let begin = self.beginning(&now.frame.place(exchange));
         self.bank.begin_time(&begin);
@@ -90,16 +104,18 @@ impl Learned {
         self.recent.clear();
         self.known.clear();
         self.displacement = floors::Displacement::default();
+        self.edges = EdgeDoubt::NEW;
     }
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
     fn filter(&mut self, point: &Point) -> bool {
         let sights = sights(point);
         let before = self.bank.groups;
-        self.bank.predict(point.x, &self.roster);
+        self.bank.predict(point.x, self.learning.densities(), &self.roster);
         let told = self.bank.observe(&sights, self.learning.densities(), &self.roster);
         self.recent.push(&before, Taken { interval: point.x, sights, told, step: 0.0 });
         self.learning.take(&told);
+        self.edges.pass(self.learning.densities());
         let best = told[self.bank.best(&self.roster).family.index()];
         let unexplained = libm::log(3.0 * GARBAGE);
         best.logs.iter().any(|log| *log > unexplained)
@@ -114,6 +130,11 @@ impl Learned {
             let densities = self.learning.densities();
             let density = densities[best.family.index()][way.index()];
             let Some(found) = floors::find(&self.recent, way, best.family, density) else { continue };
+            if self.edges.explains(found.shift) {
+                let revision = Revision::Revelation { since: found.since, way, shift: found.shift };
+                self.recent.replay(&revision, &mut self.bank, densities, &self.roster);
+                continue;
+            }
             if floors::is_ramp(&self.recent, &found, best.family, densities[best.family.index()]) {
                 // The least time in which the shift can have built up gives the largest rate.
                 let rate = 2.0 * found.shift / self.recent.elapsed(found.since).max(1e-3);
@@ -148,14 +169,15 @@ impl Learned {
         FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
     }
 
-    /// A displacement of both floors in opposite directions that lasts was a step of the server's time.
-    fn judge_displacement(&mut self, interval: f64, events: &mut Events) {
+    /// A displacement of both floors in opposite directions that lasts was a step of the server's time; returns the step, us.
+    fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
         if !self.displacement.is_ripe(self.step_patience) {
-            return;
+            return 0.0;
         }
-        if let Some(step) = self.displacement.step(floors) {
+        let step = self.displacement.step(floors);
+        if let Some(step) = step {
             self.bank.for_groups(|group| {
                 let [forward, backward] = FLOORS;
                 group.x[THETA] += Lanes::all(step);
@@ -167,12 +189,14 @@ impl Learned {
             events.add(Event::ServerStepAccepted);
         }
         self.displacement = floors::Displacement::default();
+        step.unwrap_or(0.0)
     }
 
     /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
     fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
-        now.later = (HORIZON * now.poll).max(1.0);
+        now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
         now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
+        now.pace.pass(now.frame.position(exchange.received.counter), &now.blend);
         now.counter = exchange.received.counter;
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
         let step = Span::from_seconds(now.blend.theta * MICRO);

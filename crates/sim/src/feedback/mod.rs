@@ -48,6 +48,8 @@ pub(crate) trait Servo {
 /// A system clock with the servo that steers it.
 pub(crate) struct Disciplined<S> {
     servo: S,
+    /// As it begins.
+    fresh: S,
     nominal: Period,
     running: Option<Running>,
     sent: Option<(Counter, Moment<Tai>)>,
@@ -61,9 +63,9 @@ struct Running {
     next_second: Counter,
 }
 
-impl<S: Servo> Disciplined<S> {
+impl<S: Servo + Clone> Disciplined<S> {
     pub(crate) fn new(nominal: Period, servo: S) -> Self {
-        Disciplined { servo, nominal, running: None, sent: None }
+        Disciplined { fresh: servo.clone(), servo, nominal, running: None, sent: None }
     }
 
     /// Lives through the seconds up to `counter`.
@@ -109,7 +111,7 @@ impl<S: Servo> Disciplined<S> {
     }
 }
 
-impl<S: Servo> Clock for Disciplined<S> {
+impl<S: Servo + Clone> Clock for Disciplined<S> {
     fn sent(&mut self, counter: Counter) {
         self.advance(counter);
         self.sent = self.running.as_ref().map(|running| (counter, running.clock.read(counter)));
@@ -124,6 +126,12 @@ impl<S: Servo> Clock for Disciplined<S> {
         if let (Some(sample), Some(running)) = (sample, &mut self.running) {
             self.servo.sample(&sample, &mut running.clock);
         }
+    }
+
+    /// The daemons step their clock after a suspend, by hand or by their own rules; here they begin anew.
+    fn broke(&mut self) {
+        self.servo = self.fresh.clone();
+        (self.running, self.sent) = (None, None);
     }
 
     fn lost(&mut self, counter: Counter) {

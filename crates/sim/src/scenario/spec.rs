@@ -171,6 +171,32 @@ pub struct HostSpec {
     pub stamps: Location,
     /// Delays of chance between wire and stamp: scheduling, coalesced interrupts. `forward` is sending.
     pub noise: Vec<QueueSpec>,
+    /// Times asleep.
+    pub suspend: Vec<SuspendSpec>,
+}
+
+/// The host sleeps: nobody asks, reads or answers.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuspendSpec {
+    /// From.
+    pub at: Length,
+    /// Until.
+    pub until: Length,
+    /// What the counter does meanwhile.
+    pub counter: Asleep,
+}
+
+/// A counter in suspend. Whatever it does, the daemon sees that the host was suspended and begins a new epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Asleep {
+    /// It runs on.
+    Runs,
+    /// It stops and goes on from there, as the kernel's raw clock does.
+    Stops,
+    /// It begins anew at zero, as a processor's counter may that lost its power.
+    Resets,
 }
 
 /// The ways there and back.

@@ -1,0 +1,168 @@
+//! `ffclock sim goals`: the goals of the learned estimator, each with what was measured.
+
+use super::kept::Kept;
+use super::pool::{Job, Seeds, jobs, run_all};
+use super::{Named, open};
+use crate::{Failure, Global, output};
+use ffclock_sim::goals::{Campaign, Containment, Goal, JUDGED, Medians};
+use ffclock_sim::scenario::NAMES;
+use ffclock_sim::{ORACLES, RunResult};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Only these built-in scenarios; rows about others stay empty
+    names: Vec<String>,
+    /// The seeds, first and last, such as `1..20`
+    #[arg(long, default_value = "1..20")]
+    seeds: Seeds,
+    /// How many runs at a time [default: as many as there are processors]
+    #[arg(long)]
+    jobs: Option<NonZeroUsize>,
+    /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
+    /// Run the causal oracle, which takes most of the time, with the first N seeds only [default: with all]
+    #[arg(long, value_name = "N")]
+    oracles: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    seeds: [u64; 2],
+    goals: Vec<Goal>,
+    containment: Containment,
+    scenarios: Vec<Medians>,
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let all = NAMES.map(str::to_owned);
+    let names = if args.names.is_empty() { &all[..] } else { &args.names };
+    let named: Vec<Named> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
+    let campaign = campaign(&named, args)?;
+    let seeds = [args.seeds.0.start, args.seeds.0.end - 1];
+    let (goals, containment) = (campaign.goals(), campaign.containment());
+    let answer = Answer { seeds, goals, containment, scenarios: campaign.medians() };
+    if global.json {
+        output::json(&answer)?
+    } else {
+        output::write(&render(&answer))?
+    }
+    // A goal of which nothing was run is neither met nor missed.
+    let missed = answer.goals.iter().any(|goal| goal.measured.is_some() && !goal.met);
+    if missed { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
+}
+
+/// Every scenario with every seed.
+fn campaign(named: &[Named], args: &Args) -> Result<Campaign, Failure> {
+    let kept = args.keep.as_deref().map(Kept::open).transpose()?;
+    let (mut kept, done) = kept.map_or((None, Vec::new()), |(kept, done)| (Some(kept), done));
+    let seeds = args.seeds.0.clone();
+    let judges = |seed: u64| {
+        let with_oracle = args.oracles.is_none_or(|first| seed - seeds.start < first);
+        JUDGED.into_iter().filter(|name| with_oracle || !ORACLES.contains(name)).collect::<Vec<&str>>()
+    };
+    let is_wanted = |run: &RunResult| seeds.contains(&run.seed);
+    let serves = |run: &RunResult| is_wanted(run) && run.clocks.len() >= judges(run.seed).len();
+    let made: BTreeMap<(String, u64), RunResult> =
+        done.into_iter().filter(serves).map(|run| ((run.scenario.clone(), run.seed), run)).collect();
+    let all: Vec<Job> = seeds.clone().flat_map(|seed| named.iter().map(move |named| named.job(seed))).collect();
+    let (there, missing): (Vec<Job>, Vec<Job>) =
+        all.into_iter().partition(|job| made.contains_key(&(job.name.to_owned(), job.seed)));
+    let mut campaign = Campaign::default();
+    for job in there {
+        made.get(&(job.name.to_owned(), job.seed)).cloned().into_iter().for_each(|run| campaign.admit(run));
+    }
+    let mut outcome = Ok(());
+    run_all(&missing, (jobs(args.jobs), &judges), |run| {
+        if let (Some(kept), Ok(())) = (&mut kept, &outcome) {
+            outcome = kept.keep(&run);
+        }
+        campaign.admit(run);
+    });
+    outcome.map(|()| campaign)
+}
+
+fn render(answer: &Answer) -> String {
+    let [first, last] = answer.seeds;
+    let mut text =
+        format!("medians over the seeds {first} to {last}\n\n{:<86}{:>12}{:>12}  \n", "goal", "asked", "measured");
+    for goal in &answer.goals {
+        let measured = goal.measured.map_or_else(|| "-".to_owned(), |measured| figure(measured, goal.unit));
+        let mark = match (goal.met, goal.measured) {
+            (true, _) => "met   ",
+            (false, Some(_)) => "MISSED",
+            (false, None) => "      ",
+        };
+        let asked = figure(goal.limit, goal.unit);
+        let _ = writeln!(text, "{:<86}{asked:>12}{measured:>12}  {mark}  {}", goal.about, goal.from);
+    }
+    let _ = writeln!(
+        text,
+        "\n{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>11}{:>10}{:>7}  best feedback clock",
+        "learned [us]",
+        "iqr",
+        "p99",
+        "largest",
+        "rate [ppb]",
+        "iqr/best",
+        "p99/best",
+        "/oracle",
+        "inside [%]",
+        "within 2u",
+        "width"
+    );
+    answer.scenarios.iter().for_each(|one| render_scenario(&mut text, one));
+    render_containment(&mut text, &answer.containment);
+    text
+}
+
+fn render_containment(text: &mut String, sum: &Containment) {
+    let _ = writeln!(
+        text,
+        "\nbound: {} of {} readings did not hold the truth, in {} runs of {:.0} simulated hours together",
+        sum.outside, sum.readings, sum.runs, sum.hours
+    );
+    for one in &sum.worst {
+        let largest = one.largest.unwrap_or(f64::NAN) * 1e6;
+        let _ = writeln!(
+            text,
+            "{:<24} seed {:<6} {}: {} readings, largest error {largest:.1} us",
+            one.scenario, one.seed, one.clock, one.outside
+        );
+    }
+}
+
+fn figure(value: f64, unit: &str) -> String {
+    match unit {
+        "us" => format!("{:.2} us", value * 1e6),
+        "ppm" => format!("{:.4} ppm", value * 1e6),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn render_scenario(text: &mut String, one: &Medians) {
+    let number =
+        |value: Option<f64>, scale: f64| value.map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value * scale));
+    let micros = |value| number(value, 1e6);
+    let inside = one.containment.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", share * 100.0));
+    let _ = writeln!(
+        text,
+        "{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{inside:>11}{:>10}{:>7}  {}",
+        one.scenario,
+        micros(one.iqr),
+        micros(one.net_p99),
+        micros(one.net_max),
+        number(one.rate_p99, 1e9),
+        number(one.iqr_over_rivals, 1.0),
+        number(one.net_p99_over_rivals, 1.0),
+        number(one.iqr_over_oracle, 1.0),
+        number(one.calibration, 100.0),
+        number(one.width, 1.0),
+        one.best_rival.unwrap_or("-")
+    );
+}

@@ -1,0 +1,50 @@
+//! How far the edges of the two directions can be misplaced against each other.
+//!
+//! Where queueing begins softly, the floor that the packets show lies above the true one, by about what the fastest tenth of them
+//! queues. If both directions begin alike this is common to them and the clock does not mind; otherwise half the difference is an
+//! error of the clock that no filter sees, since symmetric floors are all that is known of asymmetry. It ends when both directions have been seen with
+//! edges equally sharp: a floor once seen stays known.
+
+use super::bank::Densities;
+
+/// With fewer exchanges the densities still show the prior, and chance.
+const LEARNED: u64 = 128;
+
+/// The doubt is averaged over so many exchanges.
+const MEMORY: f64 = 64.0;
+
+/// A floor that was never seen is not more than so many doubts too high.
+const MISPLACED: f64 = 6.0;
+
+/// The doubt, us.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeDoubt {
+    exchanges: u64,
+    mean: f64,
+    /// The smallest mean since the densities are learned.
+    least: Option<f64>,
+}
+
+impl EdgeDoubt {
+    pub const NEW: EdgeDoubt = EdgeDoubt { exchanges: 0, mean: 0.0, least: None };
+
+    /// Another exchange was learned from. The densities are those whose edges are sharp by construction.
+    pub fn pass(&mut self, [[forward, backward], _]: Densities<'_>) {
+        self.exchanges = self.exchanges.saturating_add(1);
+        let present = 0.5 * (forward.first_decile - backward.first_decile).abs();
+        self.mean += (present - self.mean) / MEMORY.min(self.exchanges as f64);
+        if self.exchanges >= LEARNED {
+            self.least = Some(self.least.map_or(self.mean, |least| least.min(self.mean)));
+        }
+    }
+
+    /// Whether packets before the floor by `shift` show that it had never been seen, rather than that the path became shorter, us.
+    pub fn explains(&self, shift: f64) -> bool {
+        shift < 0.0 && self.least.is_none_or(|least| -shift <= MISPLACED * least)
+    }
+
+    /// How far the clock can be off for it, us.
+    pub fn deviation(&self) -> f64 {
+        self.least.unwrap_or(self.mean)
+    }
+}

@@ -1,0 +1,82 @@
+//! The rate of the difference clock: the mean slope of the absolute clock over the recent past.
+//!
+//! Intervals are shorter than the time over which an oscillator wanders, so their rate should be recent, but not follow every exchange.
+//! With an uncertainty u of the absolute clock, a slope over T is off by sqrt(2) u/T, and a rate that walks by q in a second has moved by
+//! q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2.
+
+use super::bank::Blend;
+
+/// How far an ordinary oscillator's rate walks in a second, ppm.
+const WALK: f64 = 2e-4;
+
+/// The shortest and the longest time that is averaged over, s.
+const SHORTEST: f64 = 1_000.0;
+const LONGEST: f64 = 86_400.0;
+
+/// A rate that is averaged over the recent past.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Relative to the nominal one, ppm.
+    pub rate: f64,
+    /// For how long the absolute clock has been continuous, s.
+    age: f64,
+    /// What the clock has stepped since the last exchange, us.
+    step: f64,
+}
+
+impl Pace {
+    pub fn begin(rate: f64) -> Self {
+        Pace { rate, age: 0.0, step: 0.0 }
+    }
+
+    /// The clock is about to step by so much, which is no slope, us.
+    pub fn exclude(&mut self, step: f64) {
+        self.step += step;
+    }
+
+    /// The clock went on for `interval` seconds and is now at `blend.theta` over the line through its last time. While it is young the
+    /// filter's rate is better than its slope.
+    pub fn pass(&mut self, interval: f64, blend: &Blend) {
+        let moved = blend.theta - self.step;
+        self.step = 0.0;
+        if interval <= 0.0 {
+            return;
+        }
+        self.age += interval;
+        let memory = libm::cbrt(12.0 * blend.variance / (WALK * WALK)).clamp(SHORTEST, LONGEST);
+        self.rate = if self.age < memory {
+            blend.rate
+        } else {
+            self.rate + (moved / interval - self.rate) * -libm::expm1(-interval / memory)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blend(theta: f64, rate: f64) -> Blend {
+        Blend { theta, variance: 0.25, deviation_later: 1.0, rate, floors: [0.0; 2] }
+    }
+
+    #[test]
+    fn a_step_is_no_slope() {
+        let mut pace = Pace::begin(50.0);
+        for step in 0..1_000 {
+            pace.exclude(if step == 500 { 1e6 } else { 0.0 });
+            pace.pass(16.0, &blend(50.0 * 16.0 + if step == 500 { 1e6 } else { 0.0 }, 50.0));
+            assert!((pace.rate - 50.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_noise_of_single_slopes_is_averaged_and_a_new_rate_is_reached() {
+        let mut pace = Pace::begin(0.0);
+        for step in 0..1_000 {
+            let noise = if step % 2 == 0 { 1.0 } else { -1.0 };
+            pace.pass(16.0, &blend(0.01 * 16.0 + noise, 0.01));
+        }
+        assert!((pace.rate - 0.01).abs() < 2e-3, "{}", pace.rate);
+    }
+}
