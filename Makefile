@@ -1,9 +1,9 @@
 # What one does with ffclock. Everything is a program of its own below tools/ or a cargo command; this file only names them.
 
-.PHONY: help setup build test lint loom fuzz-smoke bench demo demo-chrony figures clean
+.PHONY: help setup build test test-vm lint loom fuzz-smoke bench demo demo-chrony figures figures-counters clean
 
 help: ## show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is missing (Debian packages, peers unpacked below target, Python environment)
 	@tools/setup
@@ -20,6 +20,10 @@ lint: ## format, rules of the house, licences, clippy
 loom: ## prove the page's lock on every order of memory accesses
 	@tools/test loom
 
+test-vm: ## build the kernel module and check it in virtual machines, both kernels, every counter (up to 20 minutes)
+	@tools/setup rust vm
+	@tests/vm/run
+
 fuzz-smoke: ## run each fuzz target for 10 s
 	@tools/fuzz-smoke
 
@@ -34,6 +38,8 @@ demo-chrony: setup build ## the same with Debian's chronyd as server
 
 figures: setup ## simulated counterparts of the paper's figures and a table of all clocks: target/figures/index.html
 	@tools/figures
+figures-counters: setup build ## measure this machine's counters and draw figures 12-18 and table I beside the papers'
+	@tools/figures-counters
 
 clean: ## remove what was built, measured and unpacked
 	rm -rf target out .venv fuzz/target fuzz/corpus fuzz/artifacts

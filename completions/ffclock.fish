@@ -37,9 +37,12 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sources" -d 'Show t
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "watch" -d 'Watch the clock live'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "wait" -d 'Wait until the clock is synchronised'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "counters" -d 'List and characterise the counters of this machine'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "replay" -d 'Run the estimator over a recorded trace'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "report" -d 'Draw a page that shows how well a clock did'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
@@ -85,6 +88,67 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l page -d 'The 
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "show" -d 'Show a recording again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l for -d 'How long to measure without stress' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l every -d 'How often to measure (the papers: every 0.5 s)' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l burst -d 'Readings of each way in a round' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l for -d 'How long to measure without stress' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l every -d 'How often to read the counters' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l against -d 'The reference: ffclock (the published clock), /dev/ptpN, /dev/ppsN, or a file' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l for -d 'How long to measure without stress' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l poll -d 'Time between two requests' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l warm-up -d 'Leave out of the figures what the clocks show before' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l skew -d 'The server\'s rate against the nominal rate of the CPU\'s counter' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l wander -d 'The largest deviation of the server\'s rate from its mean, in a swing of one minute' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l for -d 'How long to watch [default: until interrupted]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l every -d 'How often to look' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from show" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from show" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from show" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a recording again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not tell or is wrong' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l from -d 'Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV' -r -F
@@ -93,6 +157,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l server -d 'Re
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l estimator -d 'The algorithm' -r -f -a "classic\t'The algorithm of the RADclock papers'
 learned\t'One-sided evidence, two directions and a bank of oscillators'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l set -d 'Set an option of the algorithm, such as `offset_window=512 s`' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l keep-going -d 'Count rows that cannot be read and go on, instead of stopping'
@@ -123,6 +188,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l seed -d 'Where all chance comes from' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l trace -d 'Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our own format, which alone keeps every bit' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l series -d 'Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l oracle -d 'Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long'
@@ -147,6 +213,103 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l rate -d 'Packets per second' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave a way to stamp out: tap, tracing' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file (docs/probe.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l listen -d 'Where to listen' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check simulate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Where a switch is put in time, against the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
+after\t'They are, as the theorem needs'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out so much at the start and at the end' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l bin -d 'Width of the bins of delays' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l block-messages -d 'About how many messages make a block, of which the largest Omega is taken' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l window-rounds -d 'How many rounds are held at most while messages of older ones are outstanding' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Work out the histograms too, and put them into the JSON; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l n -d 'Processes' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l rounds -d 'Explore with one step for each switch, until processes come to this round; 0 leaves this out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l every-delivery -d 'Explore with one step for each delivery, until processes come to this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign -d 'Random adversaries' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign-rounds -d 'The round to which random adversaries run' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l states -d 'Give an exploration up beyond so many states' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l printed -d 'Check the algorithm as the paper prints it, which is known to be bad, instead of the repaired one'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l scenario -d 'The scenario; without it everything has its default' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l n -d 'Processes [default: the scenario\'s, or 4]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1 [default: the scenario\'s, or 1]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l rounds -d 'The last round that processes send [default: the scenario\'s, or 1000]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l delay -d 'The delay D between a quorum and the next round, such as "1 ms" [default: the scenario\'s, or 0 s]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l two-faced -d 'A process that tells each other one something else' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l log -d 'Write the run as a log into this directory, which must not hold one' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
@@ -161,20 +324,34 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l page -d 'The pa
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "now" -d 'Tell the time with its bound'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "sources" -d 'Show the servers and how each is doing'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload replay report sim demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload counters replay report sim probe theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "show" -d 'Show a recording again'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'

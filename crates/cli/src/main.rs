@@ -4,7 +4,9 @@
 //! from the daemon's control socket. Exit codes are part of the interface: 0 done, 1 failed, 2 wrong usage, 3 not synchronised.
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod control;
+mod counters;
 mod csv_file;
 mod demo;
 mod elapsed;
@@ -14,6 +16,7 @@ mod lab;
 mod now;
 mod output;
 mod page;
+mod probe;
 mod reload;
 mod replay;
 mod report;
@@ -22,6 +25,7 @@ mod sources;
 mod stamp;
 mod status;
 mod text;
+mod theta;
 mod wait;
 mod watch;
 
@@ -98,12 +102,18 @@ pub(crate) enum Public {
     Wait(wait::Args),
     /// Have the daemon read its configuration again
     Reload(reload::Args),
+    /// List and characterise the counters of this machine
+    Counters(counters::Args),
     /// Run the estimator over a recorded trace
     Replay(replay::Args),
     /// Draw a page that shows how well a clock did
     Report(report::Args),
     /// Run clocks in simulated worlds, with the truth known
     Sim(sim::Args),
+    /// Measure where packets wait in this host, and what that does to a clock
+    Probe(probe::Args),
+    /// Measure how message delays between hosts hang together: the Theta-Model
+    Theta(theta::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
     Demo(demo::Args),
 }
@@ -144,9 +154,12 @@ fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
             Public::Watch(args) => watch::run(global, args),
             Public::Wait(args) => wait::run(global, args),
             Public::Reload(args) => reload::run(global, args),
+            Public::Counters(args) => counters::run(global, args),
+            Public::Probe(args) => probe::run(global, args),
             Public::Replay(args) => replay::run(global, args),
             Public::Report(args) => report::run(global, args),
             Public::Sim(args) => sim::run(global, args),
+            Public::Theta(args) => theta::run(global, args),
             Public::Demo(args) => demo::run(global, args),
         },
         Everything::Hidden(Hidden::Generate(args)) => generate::run(global, args),

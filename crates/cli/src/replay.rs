@@ -8,19 +8,20 @@
 mod distribution;
 mod exchanges;
 mod frequency;
-mod progress;
+pub(crate) mod progress;
 mod report;
 mod rows;
 mod selection;
 mod table;
 mod track;
 
+use crate::ablation::Ablation;
 use crate::failure::Failure;
 use crate::{Global, output};
 use exchanges::Exchanges;
 use ffclock_estimator::{Chosen, Configs, Estimator};
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
-use ffclock_units::{OptionError, Period, Span};
+use ffclock_units::{Period, Span};
 use frequency::{Nominal, NominalSource};
 use progress::Progress;
 use report::Report;
@@ -61,11 +62,13 @@ pub(crate) struct Args {
     #[arg(long)]
     keep_going: bool,
     /// The algorithm
-    #[arg(long, value_name = "NAME", default_value = "classic")]
+    #[arg(long, value_name = "NAME", default_value = "learned")]
     estimator: Algorithm,
     /// Set an option of the algorithm, such as `offset_window=512 s`
     #[arg(long, value_name = "OPTION=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    ablation: Ablation,
 }
 
 /// The algorithms that can be replayed.
@@ -99,7 +102,7 @@ fn beginning(text: &str) -> Result<Span, String> {
 
 /// Replays the trace and prints the report.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let configs = configs(&args.set)?;
+    let configs = configs(args)?;
     let begun = Instant::now();
     let reader = if args.file == Path::new("-") {
         TraceReader::from_reader(Box::new(std::io::stdin()))
@@ -111,16 +114,12 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if global.json { output::json(&report) } else { output::write(&table::render(&report)) }
 }
 
-fn configs(settings: &[String]) -> Result<Configs, Failure> {
-    let mut configs = Configs::default();
-    for setting in settings {
+fn configs(args: &Args) -> Result<Configs, Failure> {
+    let mut configs = Configs { learned: args.ablation.learned()?, ..Configs::default() };
+    for setting in &args.set {
         let pair =
             setting.split_once('=').ok_or_else(|| Failure::usage(format!("--set {setting}: not OPTION=VALUE")))?;
-        let (name, value) = (pair.0.trim(), pair.1.trim());
-        let outcome = match configs.classic.set(name, value) {
-            Err(OptionError::Unknown) => configs.learned.set(name, value),
-            known => known,
-        };
+        let outcome = configs.set(pair.0.trim(), pair.1.trim());
         outcome.map_err(|error| Failure::usage(format!("--set {setting}: {error}")))?;
     }
     Ok(configs)

@@ -15,7 +15,8 @@ The star marks the server whose clock is published. OFFSET is its clock minus th
 BOUND the largest error that its clock can have and LIKELY the likely one; FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
-replies.")]
+replies. ESTIMATOR is the algorithm, with a word where the learned one has too little data yet or
+contradicts the classic one.")]
 pub(crate) struct Args {}
 
 /// Prints the table.
@@ -39,6 +40,7 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         ("USED/ALL", Right),
         ("LOST", Right),
         ("REFUSED", Right),
+        ("ESTIMATOR", Left),
     ];
     let rows: Vec<Vec<String>> = sources.iter().map(row).collect();
     text::table(&heading, &rows)
@@ -59,5 +61,16 @@ fn row(source: &SourceReport) -> Vec<String> {
         format!("{}/{}", source.used, source.exchanges),
         source.lost.to_string(),
         source.rejected.iter().map(|(_, count)| count).sum::<u64>().to_string(),
+        text::printable(&estimator(source)),
     ]
+}
+
+/// The algorithm, and what should be known about it.
+fn estimator(source: &SourceReport) -> String {
+    let doubt = match source.agreement.as_str() {
+        "too-little-data" => ", too little data",
+        "disagree" => ", contradicts classic",
+        _ => "",
+    };
+    format!("{}{doubt}", source.estimator)
 }

@@ -89,7 +89,8 @@ pub(crate) fn kind_of(id: CounterId) -> Option<CounterKind> {
     match id {
         CounterId::MonotonicRaw => Some(CounterKind::MonotonicRaw),
         id if id == CPU_COUNTER => Some(CounterKind::Tsc),
-        _ => None,
+        // Named alike on both sides.
+        id => id.name().parse().ok().filter(|kind| matches!(kind, CounterKind::Module(_))),
     }
 }
 

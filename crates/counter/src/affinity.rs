@@ -2,8 +2,11 @@
 
 use std::io;
 
-/// The CPUs that this thread may run on.
-pub(crate) fn allowed_cpus() -> io::Result<Vec<usize>> {
+/// The CPUs that this thread may run on, by number, ascending.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
     let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
     // SAFETY: `set` is as large as the call is told and outlives it.
@@ -16,14 +19,22 @@ pub(crate) fn allowed_cpus() -> io::Result<Vec<usize>> {
 }
 
 /// Keeps the calling thread on `cpu` from now on.
-pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
-    if cpu >= libc::CPU_SETSIZE as usize {
+///
+/// # Errors
+/// There is no such CPU, or the thread may not run there.
+pub fn pin_to(cpu: usize) -> io::Result<()> {
+    set_allowed(&[cpu])
+}
+
+/// Lets the calling thread run on `cpus` and nowhere else from now on.
+pub(crate) fn set_allowed(cpus: &[usize]) -> io::Result<()> {
+    if cpus.iter().any(|&cpu| cpu >= libc::CPU_SETSIZE as usize) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
     let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
-    // SAFETY: the index was found to lie within the set.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: every index was found to lie within the set.
+    cpus.iter().for_each(|&cpu| unsafe { libc::CPU_SET(cpu, &mut set) });
     // SAFETY: `set` is as large as the call is told and outlives it.
     let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -47,7 +47,7 @@ pub enum AgreementError {
 ///
 /// # Errors
 /// When threads cannot be pinned.
-pub(crate) fn compare_cpus(kind: CounterKind) -> Result<Agreement, AgreementError> {
+pub fn compare_cpus(kind: CounterKind) -> Result<Agreement, AgreementError> {
     let cpus = allowed_cpus()?;
     let begin = Instant::now();
     let mut all = Agreement { cpus: 1, ..Agreement::default() };

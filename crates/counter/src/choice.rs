@@ -1,6 +1,7 @@
 //! Which counter to use, and why.
 
 use crate::agreement::{Agreement, compare_cpus};
+use crate::ffcounter::{ModuleCounter, layout, shared};
 use crate::{AgreementError, CounterKind, UnknownCounter};
 use core::fmt;
 use core::str::FromStr;
@@ -58,6 +59,7 @@ pub struct Chosen {
 pub fn choose(choice: Choice) -> Chosen {
     let checks = match choice {
         Choice::Fixed(CounterKind::MonotonicRaw) => Vec::new(),
+        Choice::Fixed(CounterKind::Module(counter)) => vec![check_module(counter)],
         _ => vec![check_invariant(), check_kernel(), check_agreement(compare_cpus(CounterKind::Tsc))],
     };
     decide(choice, checks)
@@ -74,6 +76,15 @@ fn decide(choice: Choice, checks: Vec<Check>) -> Chosen {
         (Choice::Fixed(kind), false) => (kind, format!("set in the configuration, although {failed}")),
     };
     Chosen { kind, reason, checks }
+}
+
+fn check_module(counter: ModuleCounter) -> Check {
+    let (ok, detail) = match shared::sample(counter) {
+        Err(error) => (false, error.to_string()),
+        Ok(sample) if sample.has(layout::UNTRUSTED) => (false, "the kernel found it unsteady".to_owned()),
+        Ok(sample) => (true, format!("{} bits at {} MHz", sample.width, sample.hertz() * 1e-6)),
+    };
+    Check { name: "read by the kernel module", ok, detail }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -112,7 +123,7 @@ const CLOCKSOURCE: &str = "tsc";
 const CLOCKSOURCE: &str = "arch_sys_counter";
 
 /// The clocksource that the kernel runs on now; `None` where it does not say (no sysfs).
-pub(crate) fn current_clocksource() -> Option<String> {
+pub fn current_clocksource() -> Option<String> {
     Some(fs::read_to_string(CURRENT).ok()?.trim().to_owned())
 }
 

@@ -10,6 +10,7 @@
 //! harm to intervals.
 
 use crate::choice::current_clocksource;
+use crate::ffcounter::shared;
 use crate::{ClockReading, CounterKind, HostClock, Nominal, read_narrowest};
 use core::fmt;
 use ffclock_units::{Counter, Period, Rate, Span, Ticks};
@@ -34,6 +35,13 @@ pub trait Readings {
     fn observe(&mut self) -> Observation;
     /// The kernel's clocksource, where it can be told.
     fn clocksource(&mut self) -> Option<String>;
+    /// The epoch that the counter itself states; `None` for one that knows none.
+    ///
+    /// # Errors
+    /// Why the counter cannot be read.
+    fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
+        Ok(None)
+    }
 }
 
 /// The readings of this host.
@@ -67,6 +75,18 @@ pub enum Break {
         /// While the other clock went so far.
         over: Span,
     },
+    /// The counter cannot be read any more.
+    CounterVanished {
+        /// As the kernel says it, with the remedy.
+        why: String,
+    },
+    /// The counter itself says that its values begin anew.
+    EpochEnded {
+        /// The epoch before, `None` where the counter could not be read then.
+        from: Option<u32>,
+        /// The epoch now.
+        to: u32,
+    },
     /// The kernel counts time by another clocksource.
     ClocksourceChanged {
         /// What it used before.
@@ -82,6 +102,9 @@ impl fmt::Display for Break {
             Break::Suspended { by } => write!(f, "the host was suspended for {by}"),
             Break::CounterJumped { by } => write!(f, "the counter jumped by {by}"),
             Break::CounterStalled { over } => write!(f, "the counter stood still for {over}"),
+            Break::CounterVanished { why } => write!(f, "the counter cannot be read: {why}"),
+            Break::EpochEnded { from: None, to } => write!(f, "the counter is back, in its epoch {to}"),
+            Break::EpochEnded { from: Some(from), to } => write!(f, "the counter's epoch {from} ended, now it is {to}"),
             Break::ClocksourceChanged { from, to } => write!(f, "the kernel's clocksource changed from {from} to {to}"),
         }
     }
@@ -118,6 +141,7 @@ pub struct Continuity<R = HostReadings> {
     witness_is_slewed: bool,
     first: Observation,
     last: Observation,
+    stated_epoch: Option<u32>,
     clocksource: Option<String>,
     clocksource_read: Span,
 }
@@ -136,7 +160,17 @@ impl<R: Readings> Continuity<R> {
         let first = readings.observe();
         let witness_is_slewed = kind == CounterKind::MonotonicRaw;
         let clocksource_read = first.witness;
-        Continuity { readings, nominal, witness_is_slewed, first, last: first, clocksource, clocksource_read }
+        let stated_epoch = readings.stated_epoch().ok().flatten();
+        Continuity {
+            readings,
+            nominal,
+            witness_is_slewed,
+            first,
+            last: first,
+            stated_epoch,
+            clocksource,
+            clocksource_read,
+        }
     }
 
     /// Looks whether the counter ran on undisturbed since the last call. After a break a new run begins with this call.
@@ -158,6 +192,7 @@ impl<R: Readings> Continuity<R> {
         if by > SHORTEST_SUSPEND {
             return Err(Break::Suspended { by });
         }
+        self.check_stated_epoch()?;
         let moved = self.compare(now);
         // A changed clocksource explains a disagreement, so it is asked for at once when there is one.
         if moved.is_err() || (now.witness - self.clocksource_read).abs() >= CLOCKSOURCE_EVERY {
@@ -170,6 +205,18 @@ impl<R: Readings> Continuity<R> {
         match (self.last.suspended, now.suspended) {
             (Some((_, before_at_most)), Some((now_at_least, _))) => now_at_least - before_at_most,
             _ => Span::ZERO,
+        }
+    }
+
+    fn check_stated_epoch(&mut self) -> Result<(), Break> {
+        let stated = self.readings.stated_epoch().map_err(|why| {
+            self.stated_epoch = None;
+            Break::CounterVanished { why }
+        })?;
+        let before = std::mem::replace(&mut self.stated_epoch, stated);
+        match stated {
+            Some(to) if before != stated => Err(Break::EpochEnded { from: before, to }),
+            _ => Ok(()),
         }
     }
 
@@ -219,7 +266,7 @@ impl<R: Readings> Continuity<R> {
 impl Readings for HostReadings {
     fn observe(&mut self) -> Observation {
         let witness = match self.kind {
-            CounterKind::Tsc => HostClock::MonotonicRaw,
+            CounterKind::Tsc | CounterKind::Module(_) => HostClock::MonotonicRaw,
             CounterKind::MonotonicRaw => HostClock::Monotonic,
         };
         let pair = read_narrowest(self.kind, 5, || witness.read());
@@ -230,6 +277,11 @@ impl Readings for HostReadings {
 
     fn clocksource(&mut self) -> Option<String> {
         current_clocksource()
+    }
+
+    fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
+        let CounterKind::Module(counter) = self.kind else { return Ok(None) };
+        shared::sample(counter).map(|sample| Some(sample.epoch)).map_err(|error| error.to_string())
     }
 }
 
@@ -255,6 +307,7 @@ mod tests {
         witness: Span,
         suspended: Option<Span>,
         clocksource: Option<String>,
+        stated_epoch: Result<Option<u32>, String>,
         off: Rate,
     }
 
@@ -270,6 +323,9 @@ mod tests {
         }
         fn clocksource(&mut self) -> Option<String> {
             self.0.borrow().clocksource.clone()
+        }
+        fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
+            self.0.borrow().stated_epoch.clone()
         }
     }
 
@@ -287,7 +343,8 @@ mod tests {
     fn watched(kind: CounterKind, off: Rate) -> (Rc<RefCell<Host>>, Continuity<Told>) {
         let counter = Counter::from_raw(u64::MAX - 1_000_000_000);
         let clocksource = Some("tsc".to_owned());
-        let host = Host { counter, witness: Span::from_secs(100), suspended: Some(Span::ZERO), clocksource, off };
+        let (witness, suspended, stated_epoch) = (Span::from_secs(100), Some(Span::ZERO), Ok(Some(7)));
+        let host = Host { counter, witness, suspended, clocksource, stated_epoch, off };
         let host = Rc::new(RefCell::new(host));
         let period = Period::from_seconds(1e-9).unwrap();
         let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
@@ -344,6 +401,28 @@ mod tests {
         let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
         host.borrow_mut().witness += Span::from_secs(2);
         assert_eq!(watcher.observe(), Err(Break::CounterStalled { over: Span::from_secs(2) }));
+    }
+
+    #[test]
+    fn a_counter_that_states_another_epoch_is_believed() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        host.borrow_mut().run(Span::from_millis(10));
+        host.borrow_mut().stated_epoch = Ok(Some(8));
+        assert_eq!(watcher.observe(), Err(Break::EpochEnded { from: Some(7), to: 8 }));
+        assert_eq!(watcher.observe(), Ok(()));
+    }
+
+    #[test]
+    fn a_counter_that_vanishes_is_told_with_the_reason_until_it_is_back() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        host.borrow_mut().stated_epoch = Err("the module was removed".to_owned());
+        for _ in 0..2 {
+            let Err(Break::CounterVanished { why }) = watcher.observe() else { panic!("not seen") };
+            assert!(why.contains("module"), "{why}");
+        }
+        host.borrow_mut().stated_epoch = Ok(Some(9));
+        assert_eq!(watcher.observe(), Err(Break::EpochEnded { from: None, to: 9 }));
+        assert_eq!(watcher.observe(), Ok(()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which counter.
 
+use crate::ffcounter::{ModuleCounter, shared};
 use crate::{clocks, cpu};
 use core::fmt;
 use core::str::FromStr;
@@ -12,19 +13,42 @@ pub enum CounterKind {
     Tsc,
     /// `CLOCK_MONOTONIC_RAW` of the kernel in ticks of 1 ns.
     MonotonicRaw,
+    /// A counter of the kernel module `ffcounter` (docs/kernel.md): any hardware, 64 bits wide. Where it cannot be read its value is
+    /// 0, which [`Continuity`](crate::Continuity) reports with the reason.
+    Module(ModuleCounter),
 }
 
 /// A text names no counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the counter must be tsc or monotonic-raw")]
+#[error(
+    "the counter must be tsc, monotonic-raw, module:tsc, module:hpet, module:acpi_pm, module:acpi_pm_safe or module:kvm-clock"
+)]
 pub struct UnknownCounter;
 
 impl CounterKind {
+    /// Every counter that can be named. The module's [`ModuleCounter::Active`] is not among them: it changes its frequency with the
+    /// kernel's clocksource.
+    pub const ALL: [CounterKind; 7] = [
+        CounterKind::Tsc,
+        CounterKind::MonotonicRaw,
+        CounterKind::Module(ModuleCounter::Tsc),
+        CounterKind::Module(ModuleCounter::Hpet),
+        CounterKind::Module(ModuleCounter::AcpiPm),
+        CounterKind::Module(ModuleCounter::AcpiPmSafe),
+        CounterKind::Module(ModuleCounter::KvmClock),
+    ];
+
     /// The name in configuration files and in the status.
     pub const fn name(self) -> &'static str {
         match self {
             CounterKind::Tsc => "tsc",
             CounterKind::MonotonicRaw => "monotonic-raw",
+            CounterKind::Module(ModuleCounter::Active) => "module:active",
+            CounterKind::Module(ModuleCounter::Tsc) => "module:tsc",
+            CounterKind::Module(ModuleCounter::Hpet) => "module:hpet",
+            CounterKind::Module(ModuleCounter::AcpiPm) => "module:acpi_pm",
+            CounterKind::Module(ModuleCounter::AcpiPmSafe) => "module:acpi_pm_safe",
+            CounterKind::Module(ModuleCounter::KvmClock) => "module:kvm-clock",
         }
     }
 }
@@ -38,7 +62,7 @@ impl fmt::Display for CounterKind {
 impl FromStr for CounterKind {
     type Err = UnknownCounter;
     fn from_str(text: &str) -> Result<Self, UnknownCounter> {
-        [CounterKind::Tsc, CounterKind::MonotonicRaw].into_iter().find(|kind| kind.name() == text).ok_or(UnknownCounter)
+        CounterKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or(UnknownCounter)
     }
 }
 
@@ -49,6 +73,7 @@ pub fn read_ordered(kind: CounterKind) -> Counter {
     match kind {
         CounterKind::Tsc => cpu::read_ordered(),
         CounterKind::MonotonicRaw => clocks::raw_clock(),
+        CounterKind::Module(counter) => shared::value(counter),
     }
 }
 
@@ -59,6 +84,7 @@ pub fn read_unordered(kind: CounterKind) -> Counter {
     match kind {
         CounterKind::Tsc => cpu::read_unordered(),
         CounterKind::MonotonicRaw => clocks::raw_clock(),
+        CounterKind::Module(counter) => shared::value(counter),
     }
 }
 
@@ -68,7 +94,7 @@ mod tests {
 
     #[test]
     fn names_parse_back() {
-        for kind in [CounterKind::Tsc, CounterKind::MonotonicRaw] {
+        for kind in CounterKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
         assert_eq!("hpet".parse::<CounterKind>(), Err(UnknownCounter));

@@ -5,6 +5,7 @@
 //! boot to boot. But an announced figure can be plainly wrong (a guest may see its host's while the counter is scaled),
 //! so a short measurement must confirm it.
 
+use crate::ffcounter::{ModuleCounter, shared};
 use crate::{Bracketed, CounterKind, raw_clock, read_narrowest};
 use core::fmt;
 use core::time::Duration;
@@ -26,6 +27,8 @@ pub struct Nominal {
 pub enum NominalSource {
     /// By definition: the kernel's raw clock counts nanoseconds.
     Definition,
+    /// The kernel module `ffcounter` states it, as the hardware or the kernel says.
+    Module,
     /// The CPU announces its crystal's frequency and the ratio to it (CPUID leaf 0x15).
     Crystal,
     /// The CPU announces its base frequency, rounded to 1 MHz (CPUID leaf 0x16).
@@ -42,6 +45,7 @@ impl fmt::Display for NominalSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             NominalSource::Definition => "by definition",
+            NominalSource::Module => "stated by the kernel module",
             NominalSource::Crystal => "announced by the CPU (crystal and ratio)",
             NominalSource::BaseFrequency => "announced by the CPU (base frequency)",
             NominalSource::Hypervisor => "announced by the hypervisor",
@@ -52,11 +56,14 @@ impl fmt::Display for NominalSource {
 }
 
 /// No nominal period was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NominalError {
     /// The counter and `CLOCK_MONOTONIC_RAW` do not run at a steady ratio, or one of them stands still.
     #[error("the counter does not run steadily against CLOCK_MONOTONIC_RAW")]
     Unsteady,
+    /// The kernel module does not give it.
+    #[error("{0}")]
+    Module(String),
 }
 
 /// A crystal keeps its nominal frequency to this.
@@ -77,17 +84,25 @@ const THOROUGH: Plan = Plan { rests: 4, rest: Duration::from_millis(20) };
 /// # Errors
 /// When the counter does not run steadily.
 pub fn nominal(kind: CounterKind) -> Result<Nominal, NominalError> {
-    if kind == CounterKind::MonotonicRaw {
-        return nanosecond();
-    }
-    if let Some(announced) = announced() {
-        let measured = measure_with_retries(CONFIRMING)?;
+    let announced = match kind {
+        CounterKind::MonotonicRaw => return nanosecond(),
+        CounterKind::Tsc => announced(),
+        CounterKind::Module(counter) => stated_by_module(counter)?,
+    };
+    if let Some(announced) = announced {
+        let measured = measure_with_retries(kind, CONFIRMING)?;
         let deviation = announced.period.relative_to(measured.period).abs();
         if deviation <= announced.error + measured.error {
             return Ok(announced);
         }
     }
-    measure_with_retries(THOROUGH)
+    measure_with_retries(kind, THOROUGH)
+}
+
+/// The module has the TSC's frequency from the kernel, which measured it at boot to some ten ppm; other frequencies are the hardware's.
+fn stated_by_module(counter: ModuleCounter) -> Result<Option<Nominal>, NominalError> {
+    let sample = shared::sample(counter).map_err(|error| NominalError::Module(error.to_string()))?;
+    Ok(announce(sample.hertz(), RAW_CLOCK, NominalSource::Module))
 }
 
 /// 1 ns to the last bit of a period: 2^93 / 10^9 * 2^-93 s.
@@ -139,8 +154,8 @@ struct Plan {
     rest: Duration,
 }
 
-fn measure_with_retries(plan: Plan) -> Result<Nominal, NominalError> {
-    let pair = || read_narrowest(CounterKind::Tsc, 20, raw_clock);
+fn measure_with_retries(kind: CounterKind, plan: Plan) -> Result<Nominal, NominalError> {
+    let pair = || read_narrowest(kind, 20, raw_clock);
     let rest = || std::thread::sleep(plan.rest);
     (0..3).find_map(|_| measure(plan.rests, pair, rest).ok()).ok_or(NominalError::Unsteady)
 }

@@ -4,6 +4,8 @@
 #![deny(missing_docs)]
 
 pub mod arguments;
+pub mod calibration;
+mod calibrator;
 pub mod config;
 pub mod control;
 mod event_loop;
@@ -16,6 +18,7 @@ mod peer;
 mod resolve;
 mod selection;
 mod timepiece;
+mod tracer;
 mod wording;
 
 pub use keeper::StartError;

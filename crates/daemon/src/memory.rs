@@ -48,7 +48,7 @@ const OVER_A_BOOT: Rate = Rate::from_ppm(20.0);
 impl RateStore {
     /// The store below `directory` for what holds now.
     pub(crate) fn new(directory: &Path, now: Circumstances) -> Self {
-        RateStore { path: directory.join(format!("rate-{}.json", now.counter.name())), now }
+        RateStore { path: directory.join(format!("rate-{}.json", now.counter.name().replace(':', "-"))), now }
     }
 
     /// Whether something could be remembered here; makes the directory.
@@ -89,8 +89,8 @@ impl RateStore {
             CounterKind::MonotonicRaw => {
                 (this_boot && stored.clocksource == self.now.clocksource).then_some(Rate::ZERO)
             }
-            CounterKind::Tsc if this_boot => Some(Rate::ZERO),
-            CounterKind::Tsc => (!is_guest()).then_some(OVER_A_BOOT),
+            CounterKind::Tsc | CounterKind::Module(_) if this_boot => Some(Rate::ZERO),
+            CounterKind::Tsc | CounterKind::Module(_) => (!is_guest()).then_some(OVER_A_BOOT),
         }
     }
 

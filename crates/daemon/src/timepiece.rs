@@ -5,6 +5,7 @@
 //! another rate with another clocksource. With the choice left to the daemon, a changed clocksource is a reason to choose again,
 //! since the kernel gives up one that it found unsteady.
 
+use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterKind, HostReadings, Nominal, NominalError};
 use ffclock_counter::{Observation, Readings};
 use ffclock_page::CounterId;
@@ -51,6 +52,10 @@ impl Readings for Witnesses {
 
     fn clocksource(&mut self) -> Option<String> {
         self.0.clocksource()
+    }
+
+    fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
+        self.0.stated_epoch()
     }
 }
 
@@ -99,6 +104,14 @@ impl Timepiece {
             CounterKind::MonotonicRaw => CounterId::MonotonicRaw,
             CounterKind::Tsc if cfg!(target_arch = "aarch64") => CounterId::ArmVirtual,
             CounterKind::Tsc => CounterId::Tsc,
+            CounterKind::Module(counter) => match counter {
+                ModuleCounter::Tsc => CounterId::ModuleTsc,
+                ModuleCounter::Hpet => CounterId::ModuleHpet,
+                ModuleCounter::AcpiPm => CounterId::ModuleAcpiPm,
+                ModuleCounter::AcpiPmSafe => CounterId::ModuleAcpiPmSafe,
+                ModuleCounter::KvmClock => CounterId::ModuleKvmClock,
+                ModuleCounter::Active => CounterId::ModuleActive,
+            },
         }
     }
 
@@ -122,7 +135,9 @@ impl Timepiece {
 
     /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Says what is left of the past.
     pub(crate) fn begin_epoch(&mut self, broken: &Break) -> Past {
-        if matches!(broken, Break::ClocksourceChanged { .. }) && self.choice == Choice::Auto {
+        if matches!(broken, Break::ClocksourceChanged { .. } | Break::CounterVanished { .. })
+            && self.choice == Choice::Auto
+        {
             self.choose_again();
         }
         self.epoch = self.epoch.next();

@@ -64,6 +64,9 @@ mod tests {
             Event::AsymmetryContradicted,
             Event::Restarted,
             Event::WarmupEnded,
+            Event::Disagreement,
+            Event::RateJumped,
+            Event::FilterRestarted,
         ];
         let rejections = [
             Rejection::OutOfOrder,
@@ -74,7 +77,7 @@ mod tests {
         let verdicts = [Verdict::FloorOnly, Verdict::Contradiction];
         let unused = verdicts.into_iter().chain(rejections.map(Verdict::Rejected)).filter_map(unused);
         let told: Vec<&str> = events.into_iter().filter_map(notable).chain(unused).collect();
-        assert_eq!(told.len(), 17);
+        assert_eq!(told.len(), 20);
         for text in told {
             assert!(document.contains(text), "docs/operations.md does not explain: {text}");
         }

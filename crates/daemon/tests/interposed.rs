@@ -52,7 +52,8 @@ impl Case {
     fn keeps_time(&self) {
         let (reading, error) = self.read().expect("there is an estimate");
         assert!(error.abs() <= reading.bound.as_span(), "error {error}, bound {}", reading.bound);
-        assert!(error.abs() < Span::from_millis(2), "{error}");
+        // Packets wait for milliseconds where the machine is busy; the breaks are of seconds.
+        assert!(error.abs() < Span::from_millis(50), "{error}");
     }
 
     /// Breaks the counter's run while the server is silent, waits until readers get no number any more, and then for a new estimate.

@@ -45,6 +45,23 @@ fn with_the_raw_clock_and_user_stamps_over_ipv6() {
     keeps_time("raw-user", CounterKind::MonotonicRaw, "user", "[::1]:0");
 }
 
+/// Whether this host traces packets for us; says why not.
+fn tracing_is_permitted() -> bool {
+    let instance = ffclock_sys::TraceInstance::create(CounterKind::MonotonicRaw, 8);
+    if let Err(error) = &instance {
+        println!("SKIP: {error}");
+    }
+    instance.is_ok()
+}
+
+#[test]
+fn with_the_stamps_of_the_kernels_tracing_by_either_counter() {
+    if tracing_is_permitted() {
+        keeps_time("tsc-trace", CounterKind::Tsc, "trace", "127.0.0.1:0");
+        keeps_time("raw-trace", CounterKind::MonotonicRaw, "trace", "[::1]:0");
+    }
+}
+
 #[test]
 fn a_server_that_stops_leaves_the_clock_running_free() {
     let scratch = Scratch::new("stops");

@@ -4,15 +4,15 @@ use crate::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Outcome, 
 use alloc::boxed::Box;
 use core::fmt;
 use core::str::FromStr;
-use ffclock_units::{Estimate, Exchange, OptionValue, ParseError, Period};
+use ffclock_units::{Estimate, Exchange, OptionDoc, OptionError, OptionValue, ParseError, Period};
 
 /// The algorithms there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Algorithm {
     /// The one of the RADclock papers.
-    #[default]
     Classic,
     /// One-sided evidence, two directions and a bank of oscillators.
+    #[default]
     Learned,
 }
 
@@ -54,6 +54,25 @@ pub struct Configs {
     pub classic: ClassicConfig,
     /// The learned algorithm.
     pub learned: LearnedConfig,
+}
+
+impl Configs {
+    /// Sets the option of a name, whichever algorithm it belongs to.
+    ///
+    /// # Errors
+    /// No option has this name, or the value is none that it can have.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
+        match self.classic.set(name, text) {
+            Err(OptionError::Unknown) => self.learned.set(name, text),
+            known => known,
+        }
+    }
+
+    /// Shows every option.
+    pub fn describe(visit: &mut dyn FnMut(OptionDoc<'_>)) {
+        ClassicConfig::describe(visit);
+        LearnedConfig::describe(visit);
+    }
 }
 
 /// An estimator of the algorithm that was chosen.
@@ -135,5 +154,18 @@ mod tests {
             assert!(chosen.bytes() > 60_000);
         }
         assert!("chrony".parse::<Algorithm>().is_err());
+        assert_eq!(Algorithm::default(), Algorithm::Learned);
+    }
+
+    #[test]
+    fn options_of_either_algorithm_are_known() {
+        let mut configs = Configs::default();
+        assert_eq!(configs.set("cycles", "false"), Ok(()));
+        assert_eq!(configs.set("wander", "1 ppm"), Ok(()));
+        assert_eq!(configs.set("tides", "true"), Err(OptionError::Unknown));
+        assert!(!configs.learned.cycles && configs.classic.wander.as_ppm() == 1.0);
+        let mut names = 0;
+        Configs::describe(&mut |_| names += 1);
+        assert!(names > 15);
     }
 }

@@ -1,6 +1,6 @@
-//! The options of the classic algorithm, and its presets.
+//! The options of both algorithms, and the presets of the classic one.
 
-use ffclock_units::{Bound, Rate, Span};
+use ffclock_units::{Bound, OptionError, OptionValue, Rate, Span};
 
 ffclock_units::options! {
     /// The classic algorithm. Everything but the timestamp limit, the oscillator and the path can stay as it is.
@@ -79,5 +79,45 @@ ffclock_units::options! {
         floor_changes: bool = true;
         /// Whether the floor of an earlier path is recognised when it returns.
         floor_memory: bool = true;
+    }
+}
+
+impl LearnedConfig {
+    /// The names of the parts that can be left out.
+    pub fn parts(visit: &mut dyn FnMut(&'static str)) {
+        Self::describe(&mut |doc| {
+            if doc.kind == <bool as OptionValue>::KIND {
+                visit(doc.name);
+            }
+        });
+    }
+
+    /// Leaves out the part of a name, to measure what it is worth.
+    ///
+    /// # Errors
+    /// No part has this name.
+    pub fn leave_out(&mut self, part: &str) -> Result<(), OptionError> {
+        let mut is_part = false;
+        Self::parts(&mut |name| is_part |= name == part);
+        if is_part { self.set(part, "false") } else { Err(OptionError::Unknown) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_can_be_left_out_by_its_name() {
+        let mut config = LearnedConfig::default();
+        let mut count = 0;
+        LearnedConfig::parts(&mut |part| {
+            let whole = config.clone();
+            assert_eq!(config.leave_out(part), Ok(()));
+            assert_ne!(config, whole, "{part}");
+            count += 1;
+        });
+        assert_eq!((count, config.cycles, config.directions), (7, false, false));
+        assert_eq!(config.leave_out("tides"), Err(OptionError::Unknown));
     }
 }

@@ -23,7 +23,7 @@ pub use choice::{Algorithm, Chosen, Configs};
 pub use classic::Classic;
 pub use config::{ClassicConfig, LearnedConfig};
 pub use learned::Learned;
-pub use outcome::{Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
+pub use outcome::{Agreement, Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
 
 use ffclock_units::{Estimate, Exchange};
 

@@ -214,6 +214,34 @@ pub struct Summary {
     pub poll: Span,
     /// Whether the estimator is still warming up.
     pub warming_up: bool,
+    /// How the learned time stands to the classic one.
+    pub agreement: Agreement,
+}
+
+/// How the learned time stands to the classic one, which is always kept beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Agreement {
+    /// The classic algorithm was chosen: there is no other.
+    Alone,
+    /// The learned part has seen too little: its queueing densities are still mostly what was assumed.
+    TooLittleData,
+    /// They agree within their uncertainties.
+    Agree,
+    /// They are further apart than their uncertainties explain. One of them is misled: after a change of the route in one
+    /// direction it is the classic one, which cannot see directions.
+    Disagree,
+}
+
+impl Agreement {
+    /// The name in logs, metrics, the control protocol and the answers of commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Agreement::Alone => "alone",
+            Agreement::TooLittleData => "too-little-data",
+            Agreement::Agree => "agree",
+            Agreement::Disagree => "disagree",
+        }
+    }
 }
 
 /// What is worth keeping about a counter across a restart.

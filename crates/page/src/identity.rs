@@ -9,6 +9,18 @@ pub enum CounterId {
     MonotonicRaw,
     /// The virtual counter of ARM processors, `CNTVCT_EL0`.
     ArmVirtual,
+    /// The TSC through the kernel module `ffcounter`.
+    ModuleTsc,
+    /// The HPET through the module.
+    ModuleHpet,
+    /// The ACPI power management timer through the module, read once.
+    ModuleAcpiPm,
+    /// The same, read until three reads are in order.
+    ModuleAcpiPmSafe,
+    /// The clock of KVM through the module.
+    ModuleKvmClock,
+    /// Whichever counter the kernel keeps time with, through the module.
+    ModuleActive,
 }
 
 impl CounterId {
@@ -18,6 +30,12 @@ impl CounterId {
             CounterId::Tsc => 1,
             CounterId::MonotonicRaw => 2,
             CounterId::ArmVirtual => 3,
+            CounterId::ModuleTsc => 4,
+            CounterId::ModuleHpet => 5,
+            CounterId::ModuleAcpiPm => 6,
+            CounterId::ModuleAcpiPmSafe => 7,
+            CounterId::ModuleKvmClock => 8,
+            CounterId::ModuleActive => 9,
         }
     }
 
@@ -27,6 +45,12 @@ impl CounterId {
             1 => Some(CounterId::Tsc),
             2 => Some(CounterId::MonotonicRaw),
             3 => Some(CounterId::ArmVirtual),
+            4 => Some(CounterId::ModuleTsc),
+            5 => Some(CounterId::ModuleHpet),
+            6 => Some(CounterId::ModuleAcpiPm),
+            7 => Some(CounterId::ModuleAcpiPmSafe),
+            8 => Some(CounterId::ModuleKvmClock),
+            9 => Some(CounterId::ModuleActive),
             _ => None,
         }
     }
@@ -37,6 +61,12 @@ impl CounterId {
             CounterId::Tsc => "tsc",
             CounterId::MonotonicRaw => "monotonic-raw",
             CounterId::ArmVirtual => "arm-virtual",
+            CounterId::ModuleTsc => "module:tsc",
+            CounterId::ModuleHpet => "module:hpet",
+            CounterId::ModuleAcpiPm => "module:acpi_pm",
+            CounterId::ModuleAcpiPmSafe => "module:acpi_pm_safe",
+            CounterId::ModuleKvmClock => "module:kvm-clock",
+            CounterId::ModuleActive => "module:active",
         }
     }
 }
@@ -74,9 +104,10 @@ mod tests {
 
     #[test]
     fn codes_and_counters_belong_together() {
-        for id in [CounterId::Tsc, CounterId::MonotonicRaw, CounterId::ArmVirtual] {
-            assert_eq!(CounterId::from_code(id.code()), Some(id));
+        for code in 1..=9 {
+            assert_eq!(CounterId::from_code(code).map(CounterId::code), Some(code));
         }
+        assert_eq!(CounterId::from_code(10), None);
         assert_eq!(CounterId::from_code(0), None);
     }
 

@@ -48,13 +48,13 @@ pub trait Clock {
     fn read(&mut self, counter: Counter) -> Option<Read>;
 }
 
-/// A clock by its name; `None` of a name that is not in [`NAMES`].
-pub(crate) fn make(name: &str, nominal: Period) -> Option<Box<dyn Clock>> {
+/// A clock by its name, the learned one with its options; `None` of a name that is not in [`NAMES`].
+pub(crate) fn make(name: &str, nominal: Period, learned: &LearnedConfig) -> Option<Box<dyn Clock>> {
     Some(match name {
         "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
         "learned" => {
-            let configs = (LearnedConfig::default(), ClassicConfig::default());
-            Box::new(FeedForward::new(Box::new(Learned::new(configs.0, configs.1, nominal, None))))
+            let learned = Learned::new(learned.clone(), ClassicConfig::default(), nominal, None);
+            Box::new(FeedForward::new(Box::new(learned)))
         }
         "pi" => Box::new(Disciplined::new(nominal, Pi::linuxptp())),
         "ptpd" => Box::new(Disciplined::new(nominal, Pi::ptpd())),

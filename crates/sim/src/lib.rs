@@ -36,4 +36,4 @@ pub use oscillator::Oscillator;
 pub use random::Random;
 pub use result::{ClockResult, OracleRatio, RunResult, WindowResult};
 pub use scenario::{Scenario, ScenarioError};
-pub use world::{RowSink, Run, Sample, SampleSink, Sinks};
+pub use world::{Cast, RowSink, Run, Sample, SampleSink, Sinks};

@@ -15,6 +15,7 @@ use crate::random::Random;
 use crate::result::RunResult;
 use crate::scenario::{Asleep, Direction, Scenario, SuspendSpec};
 use crate::server::{Server, label};
+use ffclock_estimator::LearnedConfig;
 use ffclock_source::{Event as SourceEvent, Nonce, Source, SourceConfig, Ticket};
 use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
 use ffclock_units::{ClockError, Counter, CounterEpoch, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
@@ -54,6 +55,15 @@ pub struct Sinks<'a> {
     pub rows: Option<RowSink<'a>>,
     /// The readings of the clocks.
     pub samples: Option<SampleSink<'a>>,
+}
+
+/// Who takes part in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Cast<'a> {
+    /// Some of the clocks of [`CLOCKS`](crate::CLOCKS), and oracles of [`ORACLES`].
+    pub clocks: &'a [&'a str],
+    /// The options of the learned estimator, to measure what its parts are worth.
+    pub learned: &'a LearnedConfig,
 }
 
 /// What happens.
@@ -121,11 +131,13 @@ impl Run<'_> {
     /// The same with some of the clocks of [`CLOCKS`](crate::CLOCKS) and some of the oracles of [`ORACLES`], which come last and cost many
     /// times what the clocks do.
     pub fn execute_with<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
-        self.execute_into(clocks, Sinks { rows: sink, samples: None })
+        let cast = Cast { clocks, learned: &LearnedConfig::default() };
+        self.execute_as(&cast, Sinks { rows: sink, samples: None })
     }
 
-    /// The same, with every reading of the clocks handed out, too. The oracles judge afterwards, and hand out nothing.
-    pub fn execute_into<'b>(&'b self, clocks: &[&str], sinks: Sinks<'b>) -> RunResult {
+    /// The same with this cast, and with every reading handed out, too.
+    pub fn execute_as<'b>(&'b self, cast: &Cast<'_>, sinks: Sinks<'b>) -> RunResult {
+        let Cast { clocks, learned } = *cast;
         let mut world = World::new(self.scenario, self.seed, sinks);
         let oracles: Vec<&str> = ORACLES.into_iter().filter(|name| clocks.contains(name)).collect();
         if !oracles.is_empty() {
@@ -134,7 +146,7 @@ impl Run<'_> {
         let asymmetry = world.path.asymmetry() + world.host.asymmetry();
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
-            let clock = clock::make(name, nominal)?;
+            let clock = clock::make(name, nominal, learned)?;
             Some(Judged { clock, ledger: Ledger::new(name, self.scenario, asymmetry) })
         };
         world.clocks = clocks.iter().filter_map(judged).collect();

@@ -91,6 +91,37 @@ pub(crate) fn user_of_peer(fd: BorrowedFd<'_>) -> io::Result<libc::uid_t> {
     Ok(peer.uid)
 }
 
+/// Every address of this host's network devices, as (name of the device, address without its port).
+pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
+    let mut first: *mut libc::ifaddrs = core::ptr::null_mut();
+    // SAFETY: the call writes one pointer.
+    checked(unsafe { libc::getifaddrs(&raw mut first) })?;
+    let mut found = Vec::new();
+    let mut next = first;
+    // SAFETY: the list is what getifaddrs made, ends with a null pointer and stays until it is given back.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        next = entry.ifa_next;
+        if entry.ifa_addr.is_null() || entry.ifa_name.is_null() {
+            continue;
+        }
+        // SAFETY: the name is a C string of that list, and the address is at least a family, which says how long it is.
+        let (name, family) = unsafe { (core::ffi::CStr::from_ptr(entry.ifa_name), (*entry.ifa_addr).sa_family) };
+        let length = match libc::c_int::from(family) {
+            libc::AF_INET => size_of::<libc::sockaddr_in>(),
+            libc::AF_INET6 => size_of::<libc::sockaddr_in6>(),
+            _ => continue,
+        };
+        let mut address = RawAddress::empty();
+        // SAFETY: an address of this family has this length, which a RawAddress has room for.
+        unsafe { core::ptr::copy_nonoverlapping(entry.ifa_addr.cast(), address.as_mut_ptr(), length) };
+        address.set_length(length);
+        found.push((name.to_string_lossy().into_owned(), address));
+    }
+    // SAFETY: the list is what getifaddrs made, and nothing refers to it any more.
+    unsafe { libc::freeifaddrs(first) };
+    Ok(found)
+}
+
 /// The effective user of this process.
 pub(crate) fn own_user() -> libc::uid_t {
     // SAFETY: the call takes no pointers and always succeeds.
@@ -134,6 +165,29 @@ pub(crate) fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
 pub(crate) fn fill_random(buffer: &mut [u8; 8]) -> io::Result<()> {
     // SAFETY: the pointer and the length belong to one array. Up to 256 bytes come whole.
     checked_size(unsafe { libc::getrandom(buffer.as_mut_ptr().cast(), buffer.len(), 0) }).map(drop)
+}
+
+/// Mounts a file system of the kernel's own without giving it a place in the file tree; gone when the descriptor is
+/// closed.
+pub(crate) fn mount_privately(kind: &core::ffi::CStr) -> io::Result<OwnedFd> {
+    /// `FSCONFIG_CMD_CREATE` of linux/mount.h.
+    const CREATE: libc::c_uint = 6;
+    const CLOSE_ON_EXEC: libc::c_uint = 1;
+    let nothing = core::ptr::null::<libc::c_char>();
+    // SAFETY: the name is a C string that outlives the call.
+    let context = checked_descriptor(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOSE_ON_EXEC) })?;
+    // SAFETY: this command takes neither a key nor a value, and no pointers but null.
+    let created = unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, nothing, nothing, 0) };
+    if created < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call takes no pointers.
+    checked_descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOSE_ON_EXEC, 0) })
+}
+
+/// A new descriptor from a call that libc has no function for.
+fn checked_descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    RawFd::try_from(result).ok().filter(|fd| *fd >= 0).map(owned).ok_or_else(io::Error::last_os_error)
 }
 
 /// Takes the exclusive lock of a file without waiting.

@@ -15,6 +15,7 @@
 mod address;
 mod cmsg;
 mod credentials;
+mod devices;
 mod ffi;
 mod ledger;
 mod mapper;
@@ -27,8 +28,10 @@ mod signals;
 mod socket;
 mod time;
 mod timer;
+mod tracing;
 
 pub use credentials::is_own_or_root;
+pub use devices::device_with;
 pub use ledger::SendId;
 pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};
@@ -39,3 +42,7 @@ pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
+pub use tracing::{
+    BufferPage, Direction, EventFormat, Field, FormatError, Lost, PacketTracer, TraceEvent, TraceInstance,
+    TraceUnavailable,
+};

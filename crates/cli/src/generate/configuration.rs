@@ -25,7 +25,12 @@ const SECTIONS: [(&str, &str, &str); 4] = [
         "One table for each server; at least one. Every key of [source] and [estimator] may stand here too, and then concerns this server alone.",
     ),
     ("source", "[source]", "How servers are asked: defaults for all of them."),
-    ("estimator", "[estimator]", "How exchanges become a clock: defaults for all servers."),
+    (
+        "estimator",
+        "[estimator]",
+        "How exchanges become a clock: defaults for all servers. Where nothing but the algorithm is to be chosen, `estimator = \"classic\"` at \
+         the top of the file does it without a table.",
+    ),
 ];
 
 const STORY: &str = "ffclockd reads one file in TOML. A key that is not known, or a value that is out of its range, is an error \

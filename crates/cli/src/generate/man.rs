@@ -15,13 +15,16 @@ const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 /// What a page belongs to.
 pub(super) const SOURCE: &str = concat!("ffclock ", env!("CARGO_PKG_VERSION"));
 
-/// `ffclock.1`, `ffclockd.8` and a page for each subcommand but `help`, which needs none.
+/// `ffclock.1`, `ffclockd.8` and a page for each subcommand and part of one but `help`, which needs none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
     let mut whole = Cli::<Public>::command().disable_help_subcommand(true);
     whole.build();
     let mut files = vec![page(whole.clone(), "1")?, page(Arguments::command(), "8")?];
     for subcommand in whole.get_subcommands() {
         files.push(page(subcommand.clone(), "1")?);
+        for part in subcommand.get_subcommands().filter(|part| part.get_name() != "help") {
+            files.push(page(part.clone(), "1")?);
+        }
     }
     Ok(files)
 }

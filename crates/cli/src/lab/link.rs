@@ -6,12 +6,19 @@ use crate::failure::Failure;
 /// The server's address on the link.
 pub(crate) const SERVER_ADDRESS: &str = "10.77.0.1";
 const CLIENT_ADDRESS: &str = "10.77.0.2";
-const SERVER_END: &str = "ff-server";
-const CLIENT_END: &str = "ff-client";
+/// The name of the server's end.
+pub(crate) const SERVER_END: &str = "ff-server";
+/// The client's device.
+pub(crate) const CLIENT_END: &str = "ff-client";
 
 /// Joins two workers that each have a network of their own.
 pub(crate) fn join(server: &Worker, client: &Worker) -> Result<(), Failure> {
-    let (server_pid, client_pid) = (server.pid().to_string(), client.pid().to_string());
+    join_processes(server.pid(), client.pid())
+}
+
+/// Joins two processes that each have a network of their own.
+pub(crate) fn join_processes(server: u32, client: u32) -> Result<(), Failure> {
+    let (server_pid, client_pid) = (server.to_string(), client.to_string());
     let pair = [
         "link",
         "add",

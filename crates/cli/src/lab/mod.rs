@@ -2,6 +2,7 @@
 
 pub(crate) mod link;
 mod server;
+mod traffic;
 pub(crate) mod truth;
 pub(crate) mod worker;
 
@@ -18,11 +19,17 @@ pub(crate) struct Args {
 enum Part {
     /// Serve NTP with a time that is a known function of this machine's raw counter.
     Server(server::Args),
+    /// Send packets as fast as the link takes them.
+    Flood(traffic::FloodArgs),
+    /// Capture every packet.
+    Capture(traffic::CaptureArgs),
 }
 
 /// Runs a part of the laboratory.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.part {
         Part::Server(args) => server::run(args),
+        Part::Flood(args) => traffic::flood(args),
+        Part::Capture(args) => traffic::capture(args),
     }
 }

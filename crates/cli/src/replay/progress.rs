@@ -1,4 +1,4 @@
-//! A sign of life while a long trace is replayed.
+//! A sign of life while a long file is read.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN: Duration = Duration::from_millis(200);
 
 /// Counts rows, and shows the count on a terminal.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     rows: u64,
     begun: Instant,
     next: Option<Instant>,
@@ -18,21 +18,29 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let begun = Instant::now();
         Progress { rows: 0, begun, next: stderr().is_terminal().then(|| begun + PATIENCE), shown: false }
     }
 
     /// One row was read.
-    pub(super) fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         self.rows += 1;
         if self.rows.is_multiple_of(STRIDE) && self.next.is_some_and(|next| Instant::now() >= next) {
             self.show();
         }
     }
 
+    /// So many more rows were read.
+    pub(crate) fn advance_by(&mut self, more: u64) {
+        self.rows += more;
+        if self.next.is_some_and(|next| Instant::now() >= next) {
+            self.show();
+        }
+    }
+
     /// How many rows were read.
-    pub(super) fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 

@@ -57,7 +57,7 @@ impl World {
 fn replay(trace: &str, line: &[&str]) -> Result<Report, Failure> {
     let args = args(line);
     let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace.to_owned()))).unwrap();
-    Replay::new(&args, reader, configs(&args.set)?)?.run(Instant::now())
+    Replay::new(&args, reader, configs(&args)?)?.run(Instant::now())
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn the_learned_algorithm_sees_what_round_trips_hide() {
 
 #[test]
 fn options_of_either_algorithm_are_known() {
-    assert!(configs(&["cycles=false".to_owned(), "wander = 1 ppm".to_owned()]).is_ok());
-    assert!(configs(&["tides=true".to_owned()]).is_err());
+    assert!(configs(&args(&["--set", "cycles=false", "--set", "wander = 1 ppm"])).is_ok());
+    assert!(configs(&args(&["--set", "tides=true"])).is_err());
 }
 
 /// The longer way out makes the server's stamps late for us, so the clock is ahead by half the asymmetry: error = +A/2.

@@ -2,8 +2,9 @@
 
 use super::series::Series;
 use super::{open, table, verdict};
+use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, ORACLES, Run, Sample, Sinks};
+use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, RunResult, Sample, SampleSink, Sinks};
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -26,19 +27,28 @@ pub(super) struct Args {
     /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long
     #[arg(long)]
     oracle: bool,
+    #[command(flatten)]
+    ablation: Ablation,
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
-    let mut outputs = Outputs::open(args, &run)?;
+    let learned = args.ablation.learned()?;
     let oracles = ORACLES.into_iter().filter(|_| args.oracle);
     let clocks: Vec<&str> = CLOCKS.into_iter().chain(oracles).collect();
-    let Outputs { trace, series } = &mut outputs;
-    let mut rows = |row: &TraceRow| trace.iter_mut().for_each(|trace| trace.take(row));
-    let mut samples = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
-    let result = run.execute_into(&clocks, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
-    outputs.finish()?;
+    let life = Life { run, cast: Cast { clocks: &clocks, learned: &learned } };
+    let trace = args.trace.as_deref();
+    let mut series = args.series.as_deref().map(|path| Series::create(path, &life.run, trace)).transpose()?;
+    let mut note = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
+    let samples: SampleSink = &mut note;
+    let result = match &args.trace {
+        Some(path) => {
+            life.traced(path, samples).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?
+        }
+        None => life.run.execute_as(&life.cast, Sinks { rows: None, samples: Some(samples) }),
+    };
+    series.map_or(Ok(()), Series::finish)?;
     if global.json {
         output::json(&result)?;
     } else {
@@ -47,72 +57,46 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     verdict(&[result])
 }
 
-/// What a run leaves in files.
-struct Outputs {
-    trace: Option<TraceFile>,
-    series: Option<Series>,
-}
-
-impl Outputs {
-    fn open(args: &Args, run: &Run) -> Result<Self, Failure> {
-        let trace = args.trace.as_deref();
-        Ok(Outputs {
-            trace: trace.map(|path| TraceFile::create(path, run)).transpose()?,
-            series: args.series.as_deref().map(|path| Series::create(path, run, trace)).transpose()?,
-        })
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        self.trace.map_or(Ok(()), TraceFile::finish)?;
-        self.series.map_or(Ok(()), Series::finish)
-    }
-}
-
-/// The format of a trace, by its name.
-enum Writer {
-    Csv(CsvWriter<BufWriter<File>>),
-    Native(Recorder),
-}
-
-/// A trace under way, which keeps the first error for the end.
-struct TraceFile {
-    path: PathBuf,
-    writer: Writer,
+/// A writer of rows that keeps the first error for the end.
+struct Keeping<F> {
+    append: F,
     outcome: io::Result<()>,
 }
 
-impl TraceFile {
-    /// A file that is there already is left alone.
-    fn create(path: &Path, run: &Run) -> Result<Self, Failure> {
-        let header = run.trace_header();
-        let writer = if path.extension().is_some_and(|extension| extension == "csv") {
-            let file = File::create_new(path);
-            file.and_then(|file| CsvWriter::new(BufWriter::new(file), &header)).map(Writer::Csv)
-        } else {
-            Recorder::create(path, &header).map(Writer::Native)
-        };
-        let writer = writer.map_err(|error| complaint(path, &error))?;
-        Ok(TraceFile { path: path.to_owned(), writer, outcome: Ok(()) })
-    }
-
+impl<F: FnMut(&TraceRow) -> io::Result<()>> Keeping<F> {
     fn take(&mut self, row: &TraceRow) {
         if self.outcome.is_ok() {
-            self.outcome = match &mut self.writer {
-                Writer::Csv(writer) => writer.append(row),
-                Writer::Native(recorder) => recorder.append(row),
-            };
+            self.outcome = (self.append)(row);
         }
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        let written = match self.writer {
-            Writer::Csv(mut writer) => writer.flush(),
-            Writer::Native(mut recorder) => recorder.sync(),
-        };
-        self.outcome.and(written).map_err(|error| complaint(&self.path, &error))
     }
 }
 
-fn complaint(path: &Path, error: &io::Error) -> Failure {
-    Failure::from(format!("{}: {error}", path.display()))
+/// A run, and who takes part in it.
+struct Life<'a> {
+    run: Run<'a>,
+    cast: Cast<'a>,
+}
+
+impl Life<'_> {
+    fn traced(&self, path: &Path, samples: SampleSink) -> io::Result<RunResult> {
+        let header = self.run.trace_header();
+        if path.extension().is_some_and(|extension| extension == "csv") {
+            let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &header)?;
+            let result = self.keep(samples, |row| writer.append(row))?;
+            writer.flush()?;
+            Ok(result)
+        } else {
+            let mut recorder = Recorder::create(path, &header)?;
+            let result = self.keep(samples, |row| recorder.append(row))?;
+            recorder.sync()?;
+            Ok(result)
+        }
+    }
+
+    fn keep(&self, samples: SampleSink, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
+        let mut keeping = Keeping { append, outcome: Ok(()) };
+        let mut take = |row: &TraceRow| keeping.take(row);
+        let result = self.run.execute_as(&self.cast, Sinks { rows: Some(&mut take), samples: Some(samples) });
+        keeping.outcome.map(|()| result)
+    }
 }

@@ -11,6 +11,8 @@ fn source() -> SourceReport {
         address: Some("192.0.2.1:123".into()),
         state: "reachable".into(),
         selected: true,
+        estimator: "learned".into(),
+        agreement: "agree".into(),
         poll_s: 1.0,
         stratum: Some(1),
         root_distance_s: Some(0.0),
@@ -80,7 +82,19 @@ fn every_field_stands_in_the_document() {
         let line = serde_json::to_string(&request).unwrap();
         assert!(document.contains(&line), "docs/control.md does not show {line}");
     }
-    for state in ["reloaded", "synchronised", "free-running", "warming-up", "unsynchronised", "resolving", "waiting"] {
+    for state in [
+        "reloaded",
+        "synchronised",
+        "free-running",
+        "warming-up",
+        "unsynchronised",
+        "resolving",
+        "waiting",
+        "agree",
+        "disagree",
+        "too-little-data",
+        "alone",
+    ] {
         assert!(document.contains(&format!("`{state}`")), "{state}");
     }
 }

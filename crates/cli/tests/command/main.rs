@@ -4,6 +4,7 @@
 mod asking;
 mod common;
 mod control_document;
+mod counters;
 mod reading;
 mod report;
 mod terminal;

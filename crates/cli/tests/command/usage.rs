@@ -4,8 +4,8 @@ use crate::common::Place;
 use ffclock_units::Status;
 use std::process::Stdio;
 
-const SUBCOMMANDS: [&str; 11] =
-    ["now", "stamp", "elapsed", "status", "sources", "watch", "wait", "reload", "replay", "report", "demo"];
+const SUBCOMMANDS: [&str; 12] =
+    ["counters", "now", "stamp", "elapsed", "status", "sources", "watch", "wait", "reload", "replay", "report", "demo"];
 
 #[test]
 fn every_help_has_an_example() {

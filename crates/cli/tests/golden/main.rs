@@ -1,7 +1,7 @@
 //! Golden traces: what `ffclock replay` says of them is the same bit for bit, and within limits that were set by hand.
 //!
-//! A directory of tests/golden holds a trace (`trace.*`), what came of it when it was last accepted (`expected.json`, `expected.csv`), and
-//! `limits.json`, the ranges that hold whatever is expected: a clock that got worse cannot be accepted by writing its figures anew.
+//! A directory of tests/golden holds a trace (`trace.*`), what came of it by each estimator when it was last accepted (`expected-NAME.json`,
+//! `expected-NAME.csv`), and `limits.json`, the ranges that hold whatever is expected: a clock that got worse cannot be accepted by writing its figures anew.
 //! Where the trace was generated, the test makes it again and finds the same bytes, and judges each row of the output by the truth that
 //! only the generator knows, in its own integers.
 //!
@@ -50,6 +50,9 @@ goldens! {
     recorded_chrony = "recorded-chrony",
 }
 
+/// Each trace is replayed with both.
+const ESTIMATORS: [&str; 2] = ["learned", "classic"];
+
 /// What a replay printed and wrote.
 pub struct Replayed {
     /// The report, without the one figure that is not the same at every run.
@@ -83,11 +86,13 @@ fn directory(name: &str) -> PathBuf {
 fn check(name: &str) {
     let directory = directory(name);
     let trace = Trace::of(name, &directory);
-    let replayed = replay(name, &[trace.path.to_str().unwrap()]);
-    limits::check(&directory, &replayed.report);
-    judge::check(&trace.truths, &replayed.rows);
-    compare(&directory.join("expected.json"), &replayed.report);
-    compare(&directory.join("expected.csv"), &judge::digest(&replayed.rows));
+    for estimator in ESTIMATORS {
+        let replayed = replay(name, &["--estimator", estimator, trace.path.to_str().unwrap()]);
+        limits::check(&directory, estimator, &replayed.report);
+        judge::check(&trace.truths, &replayed.rows);
+        compare(&directory.join(format!("expected-{estimator}.json")), &replayed.report);
+        compare(&directory.join(format!("expected-{estimator}.csv")), &judge::digest(&replayed.rows));
+    }
 }
 
 /// Whether the expected files are to be written instead of compared.

@@ -5,6 +5,7 @@
 
 mod demonstration;
 mod interop;
+mod probing;
 mod programs;
 mod readme;
 

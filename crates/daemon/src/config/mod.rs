@@ -3,11 +3,14 @@
 //! Options are declared once, in the crate that uses them (`ffclock_units::options!`); here a TOML table only finds the struct that
 //! knows the key. A key that nobody knows is an error.
 
+mod estimator;
 mod values;
 
-pub use values::{CounterChoice, FilePath, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised};
+pub use estimator::{EstimatorConfig, Which};
+pub use values::{
+    CounterChoice, FilePath, HostAsymmetry, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised,
+};
 
-use ffclock_estimator::ClassicConfig;
 use ffclock_source::SourceConfig;
 use ffclock_units::{OptionDoc, OptionError, Span};
 use std::fmt;
@@ -19,8 +22,13 @@ ffclock_units::options! {
     pub struct DaemonConfig {
         /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the kernel's raw clock.
         counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
-        /// Where packets are stamped.
+        /// Where packets are stamped. `kernel`: the kernel's software stamps, mapped to the counter; `trace`: the kernel's tracing, with the raw
+        /// counter itself (needs the right to trace); `user`: around the system calls.
         stamps: StampChoice = StampChoice::Kernel;
+        /// What is known of this host's own delays: with `calibrated`, those that `ffclock probe calibrate` measured are taken off the stamps.
+        asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
+        /// The file in which `ffclock probe calibrate` keeps what it measured.
+        calibration: FilePath = FilePath::fixed("/var/lib/ffclock/calibration.json");
         /// The page of shared memory that readers map.
         page: FilePath = FilePath::fixed("/run/ffclock/page");
         /// The control socket.
@@ -78,7 +86,7 @@ pub struct ServerConfig {
     /// How to talk to it.
     pub source: SourceConfig,
     /// How to judge it.
-    pub estimator: ClassicConfig,
+    pub estimator: EstimatorConfig,
 }
 
 /// The whole configuration.
@@ -147,7 +155,7 @@ pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
-    ClassicConfig::describe(&mut |doc| visit("estimator", doc));
+    EstimatorConfig::describe(&mut |doc| visit("estimator", doc));
 }
 
 type Table<'t> = DeTable<'t>;
@@ -173,7 +181,7 @@ impl<'t> Reader<'t> {
         };
         let mut config = Config::default();
         let source = self.defaults(&table, "source", SourceConfig::default(), SourceConfig::set);
-        let estimator = self.defaults(&table, "estimator", ClassicConfig::default(), ClassicConfig::set);
+        let estimator = self.defaults(&table, "estimator", EstimatorConfig::default(), EstimatorConfig::set);
         for (key, value) in &table {
             match key.get_ref().as_ref() {
                 "source" | "estimator" => {}
@@ -198,7 +206,7 @@ impl<'t> Reader<'t> {
         mut config: C,
         set: fn(&mut C, &str, &str) -> Result<(), OptionError>,
     ) -> C {
-        let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == section) else {
+        let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == section) else {
             return config;
         };
         match value.get_ref() {
@@ -207,12 +215,16 @@ impl<'t> Reader<'t> {
                     self.apply(key.span().start, key.get_ref(), value, &mut |name, text| set(&mut config, name, text));
                 }
             }
+            // `estimator = "classic"` alone needs no table.
+            DeValue::String(_) if section == "estimator" => {
+                self.apply(key.span().start, section, value, &mut |name, text| set(&mut config, name, text));
+            }
             _ => self.problem(value.span().start, format!("{section} must be a table: [{section}]")),
         }
         config
     }
 
-    fn servers(&mut self, value: &Value<'_>, source: &SourceConfig, estimator: &ClassicConfig) -> Vec<ServerConfig> {
+    fn servers(&mut self, value: &Value<'_>, source: &SourceConfig, estimator: &EstimatorConfig) -> Vec<ServerConfig> {
         let DeValue::Array(entries) = value.get_ref() else {
             self.problem(value.span().start, "servers are written as [[server]]".to_owned());
             return Vec::new();
@@ -232,7 +244,12 @@ impl<'t> Reader<'t> {
         servers
     }
 
-    fn server(&mut self, entry: &Value<'_>, source: &SourceConfig, estimator: &ClassicConfig) -> Option<ServerConfig> {
+    fn server(
+        &mut self,
+        entry: &Value<'_>,
+        source: &SourceConfig,
+        estimator: &EstimatorConfig,
+    ) -> Option<ServerConfig> {
         let DeValue::Table(entries) = entry.get_ref() else {
             self.problem(entry.span().start, "servers are written as [[server]]".to_owned());
             return None;
@@ -311,6 +328,7 @@ fn scalar_text(value: &DeValue<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_estimator::Algorithm;
 
     const SMALL: &str = "[[server]]\naddress = \"192.0.2.1\"\n";
 
@@ -334,9 +352,26 @@ mod tests {
                     [[server]]\naddress = \"a.example\"\n[[server]]\naddress = \"b.example\"\npoll = \"8 s\"\nasymmetry = \"-5 us\"\n";
         let config = Config::parse(text).unwrap();
         assert_eq!(config.servers[0].source.poll, Span::from_secs(4));
-        assert_eq!(config.servers[0].estimator.asymmetry, Span::from_micros(3));
+        assert_eq!(config.servers[0].estimator.options.classic.asymmetry, Span::from_micros(3));
         assert_eq!(config.servers[1].source.poll, Span::from_secs(8));
-        assert_eq!(config.servers[1].estimator.asymmetry, Span::from_micros(-5));
+        assert_eq!(config.servers[1].estimator.options.classic.asymmetry, Span::from_micros(-5));
+    }
+
+    #[test]
+    fn the_learned_estimator_is_taken_unless_another_is_named() {
+        let which = |text: &str| {
+            let config = Config::parse(text).unwrap();
+            config.servers.iter().map(|server| server.estimator.which.estimator).collect::<Vec<_>>()
+        };
+        let two = format!("{SMALL}[[server]]\naddress = \"192.0.2.2\"\nestimator = \"classic\"\n");
+        assert_eq!(which(&two), [Algorithm::Learned, Algorithm::Classic]);
+        let globally = "estimator = \"classic\"\n".to_owned() + &two;
+        assert_eq!(which(&globally), [Algorithm::Classic, Algorithm::Classic]);
+        let table = "[estimator]\nestimator = \"classic\"\ncycles = false\n".to_owned() + SMALL;
+        assert_eq!(which(&table), [Algorithm::Classic]);
+        assert!(!Config::parse(&table).unwrap().servers[0].estimator.options.learned.cycles);
+        assert!(problems(&format!("estimator = \"chrony\"\n{SMALL}"))[0].1.contains("\"classic\" or \"learned\""));
+        assert!(problems(&format!("estimator = 3\n{SMALL}"))[0].1.contains("must be a table"));
     }
 
     #[test]
@@ -344,7 +379,7 @@ mod tests {
         let found = problems("pagee = \"/x\"\nstamps = \"moon\"\n[[server]]\naddress = \"a b\"\npoll = 16\n");
         assert_eq!(found[0], (1, "unknown key `pagee`".to_owned()));
         assert_eq!(found[1].0, 2);
-        assert!(found[1].1.contains("\"kernel\" or \"user\""), "{found:?}");
+        assert!(found[1].1.contains("\"kernel\", \"trace\" or \"user\""), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 4 && text.contains("host name")), "{found:?}");
         assert!(found.iter().any(|(line, text)| *line == 5 && text.contains("span with its unit")), "{found:?}");
     }
@@ -396,7 +431,14 @@ mod tests {
     fn every_option_is_described() {
         let mut names = Vec::new();
         describe_all(&mut |section, doc| names.push(format!("{section}/{}", doc.name)));
-        for expected in ["/counter", "server/address", "source/poll", "estimator/asymmetry"] {
+        for expected in [
+            "/counter",
+            "server/address",
+            "source/poll",
+            "estimator/estimator",
+            "estimator/asymmetry",
+            "estimator/cycles",
+        ] {
             assert!(names.iter().any(|name| name == expected), "{expected} missing in {names:?}");
         }
     }

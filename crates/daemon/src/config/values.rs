@@ -24,7 +24,8 @@ impl fmt::Display for CounterChoice {
 }
 
 impl OptionValue for CounterChoice {
-    const KIND: &'static str = "\"auto\", \"tsc\" or \"monotonic-raw\"";
+    const KIND: &'static str = "\"auto\", \"tsc\", \"monotonic-raw\" or a counter of the kernel module: \"module:tsc\", \"module:hpet\", \
+         \"module:acpi_pm\", \"module:acpi_pm_safe\", \"module:kvm-clock\"";
 }
 
 /// Where packets are stamped.
@@ -32,8 +33,17 @@ impl OptionValue for CounterChoice {
 pub enum StampChoice {
     /// In the kernel, with user-space stamps where the kernel gives none.
     Kernel,
+    /// In the kernel by its tracing, with the raw counter itself; with software stamps where the kernel does not trace for us.
+    Trace,
     /// In user space, around the system calls.
     User,
+}
+
+impl StampChoice {
+    /// Whether the kernel is to stamp.
+    pub fn is_of_kernel(self) -> bool {
+        self != StampChoice::User
+    }
 }
 
 impl FromStr for StampChoice {
@@ -41,6 +51,7 @@ impl FromStr for StampChoice {
     fn from_str(text: &str) -> Result<Self, Unrecognised> {
         match text {
             "kernel" => Ok(StampChoice::Kernel),
+            "trace" => Ok(StampChoice::Trace),
             "user" => Ok(StampChoice::User),
             _ => Err(Unrecognised),
         }
@@ -51,13 +62,47 @@ impl fmt::Display for StampChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             StampChoice::Kernel => "kernel",
+            StampChoice::Trace => "trace",
             StampChoice::User => "user",
         })
     }
 }
 
 impl OptionValue for StampChoice {
-    const KIND: &'static str = "\"kernel\" or \"user\"";
+    const KIND: &'static str = "\"kernel\", \"trace\" or \"user\"";
+}
+
+/// What is known of the host's own asymmetry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostAsymmetry {
+    /// Nothing.
+    Unknown,
+    /// What `ffclock probe calibrate` measured.
+    Calibrated,
+}
+
+impl FromStr for HostAsymmetry {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        match text {
+            "unknown" => Ok(HostAsymmetry::Unknown),
+            "calibrated" => Ok(HostAsymmetry::Calibrated),
+            _ => Err(Unrecognised),
+        }
+    }
+}
+
+impl fmt::Display for HostAsymmetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HostAsymmetry::Unknown => "unknown",
+            HostAsymmetry::Calibrated => "calibrated",
+        })
+    }
+}
+
+impl OptionValue for HostAsymmetry {
+    const KIND: &'static str = "\"unknown\" or \"calibrated\"";
 }
 
 /// A value that may be switched off with the word `off`.
@@ -219,7 +264,12 @@ mod tests {
     fn every_default_reads_back_as_itself() {
         assert_eq!("auto".parse::<CounterChoice>().unwrap().to_string(), "auto");
         assert_eq!("monotonic-raw".parse::<CounterChoice>().unwrap().to_string(), "monotonic-raw");
-        assert_eq!("kernel".parse::<StampChoice>().unwrap().to_string(), "kernel");
+        for name in ["kernel", "trace", "user"] {
+            assert_eq!(name.parse::<StampChoice>().unwrap().to_string(), name);
+        }
+        for name in ["unknown", "calibrated"] {
+            assert_eq!(name.parse::<HostAsymmetry>().unwrap().to_string(), name);
+        }
         assert_eq!("off".parse::<Switchable<FilePath>>().unwrap(), Switchable::Off);
         assert_eq!("127.0.0.1:1".parse::<Switchable<LoopbackAddress>>().unwrap().to_string(), "127.0.0.1:1");
     }

@@ -2,6 +2,7 @@
 
 use super::Reporter;
 use super::report::{SourceReport, StatusReport};
+use ffclock_estimator::{Agreement, Algorithm};
 use std::fmt::Write;
 
 /// The answer to an HTTP request head.
@@ -109,6 +110,18 @@ fn exposition(status: &StatusReport) -> String {
     text.per_source("source_round_trip_seconds", "Round trip of the last exchange.", sources, |s| s.round_trip_s);
     text.per_source("source_bound_seconds", "Largest possible error of this source's clock.", sources, |s| s.bound_s);
     text.per_source("source_offset_seconds", "This source's clock - the published clock.", sources, |s| s.offset_s);
+    text.per_source(
+        "source_learned_agrees",
+        "Whether the learned estimator has enough data and agrees with the classic.",
+        sources,
+        |s| (s.estimator == Algorithm::Learned.name()).then(|| f64::from(s.agreement == Agreement::Agree.name())),
+    );
+    text.per_source(
+        "source_learned_contradicts",
+        "Whether the learned and the classic time contradict each other.",
+        sources,
+        |s| (s.estimator == Algorithm::Learned.name()).then(|| f64::from(s.agreement == Agreement::Disagree.name())),
+    );
     text.count_per_source("source_requests", "Requests sent.", sources, |s| s.sent);
     text.count_per_source("source_exchanges", "Replies accepted.", sources, |s| s.exchanges);
     text.count_per_source("source_used", "Exchanges that moved the estimate.", sources, |s| s.used);
@@ -139,7 +152,7 @@ mod tests {
         let document = include_str!("../../../../docs/operations.md");
         let text = exposition(&full_report());
         let families: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
-        assert_eq!(families.len(), 21, "{families:?}");
+        assert_eq!(families.len(), 23, "{families:?}");
         for family in families {
             let (name, kind) = family.split_once(' ').unwrap();
             let sample = if kind == "counter" { format!("`{name}_total`") } else { format!("`{name}`") };

@@ -101,6 +101,11 @@ pub struct SourceReport {
     pub state: String,
     /// Whether its clock is the one that is published.
     pub selected: bool,
+    /// The algorithm that judges it: "learned" or "classic".
+    pub estimator: String,
+    /// How the learned time stands to the classic one: "agree", "disagree", "too-little-data", or "alone" where the classic
+    /// algorithm was chosen.
+    pub agreement: String,
     /// Time between requests [s].
     pub poll_s: f64,
     /// Distance from a primary source; absent before the first reply.

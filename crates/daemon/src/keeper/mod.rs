@@ -6,7 +6,8 @@ mod reporting;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{Config, DaemonConfig, ServerConfig};
+use crate::calibrator::Calibrator;
+use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
 use crate::journal::{Journal, Weight};
 use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
@@ -14,6 +15,7 @@ use crate::peer::{Beginning, Context, Ground, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
 use crate::selection::{Candidate, select};
 use crate::timepiece::{Host, ThisHost, Timepiece};
+use crate::tracer::Tracer;
 use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
 use ffclock_sys::{Mapper, PageFileError, SharedPage};
@@ -101,13 +103,20 @@ impl<'a> Keeper<'a> {
             last_break: None,
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
-            context: Context { mapper, journal: Journal::new(now), now },
+            context: Context {
+                mapper,
+                tracer: Tracer::off(),
+                calibrator: Calibrator::new(&config.daemon, timepiece.nominal.period),
+                journal: Journal::new(now),
+                now,
+            },
             config: config.daemon,
             timepiece,
             boot,
         };
         let chosen = &keeper.timepiece.chosen;
         tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
+        keeper.trace_packets();
         keeper.check_store();
         for server in config.servers {
             keeper.add_server(server);
@@ -202,6 +211,8 @@ impl<'a> Keeper<'a> {
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
         self.context.mapper = Mapper::system(self.timepiece.kind(), self.timepiece.nominal.period);
+        self.context.calibrator = Calibrator::new(&self.config, self.timepiece.nominal.period);
+        self.trace_packets();
         let beginning = Beginning { ground: self.ground(), past, pace: self.pace() };
         for peer in &mut self.peers {
             peer.begin_epoch(&beginning, &mut self.context);
@@ -209,6 +220,18 @@ impl<'a> Keeper<'a> {
         if self.timepiece.kind() != kind {
             self.context.journal.warn("time is kept with another counter from now on", self.timepiece.kind().name());
             self.record_anew();
+        }
+    }
+
+    /// Has the kernel trace packets with the counter in use, where that is wanted.
+    fn trace_packets(&mut self) {
+        // Two instances at a time would trace everything twice.
+        self.context.tracer = Tracer::off();
+        if self.config.stamps == StampChoice::Trace {
+            self.context.tracer = Tracer::start(self.timepiece.kind(), self.timepiece.nominal.period);
+        }
+        if let Some(reason) = self.context.tracer.unavailable() {
+            self.context.journal.warn("the kernel does not trace packets: its software stamps serve", reason);
         }
     }
 

@@ -56,7 +56,10 @@ impl Keeper<'_> {
             self.peers.iter().filter(|peer| peer.stamping() == wanted).map(Peer::name).collect()
         };
         let reasons = [(Stamping::Refused, "the kernel refuses"), (Stamping::Missing, "the kernel's do not come")];
-        let mut text = self.config.stamps.to_string();
+        let mut text = match self.context.tracer.unavailable() {
+            Some(reason) => format!("kernel (no tracing: {reason})"),
+            None => self.config.stamps.to_string(),
+        };
         for (stamping, reason) in reasons {
             let names = names(stamping);
             if !names.is_empty() && names.len() == self.peers.len() {

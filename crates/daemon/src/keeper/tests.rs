@@ -275,7 +275,8 @@ fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
     assert_eq!(snapshot.counter_id(), CounterId::MonotonicRaw);
     let now = LeapTable::built_in().utc_from_tai(truth.at(ffclock_counter::read_ordered(CounterKind::Tsc)));
     let error = case.reading().unwrap().time - now;
-    assert!(error.abs() < Span::from_millis(5), "{error}");
+    // The first exchange may have waited where the machine is busy; by the counter of before, the time would be off by minutes.
+    assert!(error.abs() < Span::from_millis(50), "{error}");
 }
 
 #[test]
@@ -304,7 +305,7 @@ fn a_trace_is_about_one_counter() {
 
 #[test]
 fn packets_on_both_sides_of_a_break_make_no_exchange() {
-    for kind in ["kernel", "user"] {
+    for kind in ["kernel", "trace", "user"] {
         let (mut case, _) = one_server(&format!("straddle-{kind}"), &format!("counter = \"tsc\"\nstamps = \"{kind}\""));
         // The first request leaves, its reply comes, and the counter jumps before the daemon looks at it.
         case.keeper.wake(ffclock_sys::mono_now());
@@ -501,6 +502,27 @@ fn other_options_make_another_estimator_that_knows_the_rate() {
     let error = reading.time - LeapTable::built_in().utc_from_tai(truth.at(counter));
     assert!((error.abs() - Span::from_millis(10)).abs() < Span::from_millis(2), "{error}");
     assert!(after.clock.unwrap().rate_bound_ppm < 100.0, "the rate is still known");
+}
+
+#[test]
+fn another_algorithm_begins_with_the_rate_that_is_known() {
+    let period = ffclock_counter::nominal(CounterKind::Tsc).unwrap().period;
+    let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc))];
+    let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
+    let mut case = Case::start_remembering("algorithm", servers, "counter = \"tsc\"", memory);
+    let before = case.run_until("some exchanges", |status| used(status) >= 5);
+    assert_eq!(estimator(&before), ("learned", "too-little-data"));
+    let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"");
+    case.keeper.take_over(Config::parse(&(text + "estimator = \"classic\"\n")).unwrap());
+    assert!(case.reading().is_ok(), "what is known serves on");
+    let after = case.run_until("some more exchanges", |status| used(status) >= used(&before) + 3);
+    assert_eq!(estimator(&after), ("classic", "alone"));
+    assert!(after.clock.unwrap().rate_bound_ppm < 100.0, "the rate is still known");
+}
+
+fn estimator(status: &StatusReport) -> (&str, &str) {
+    let source = &status.sources[0];
+    (source.estimator.as_str(), source.agreement.as_str())
 }
 
 #[test]

@@ -6,12 +6,14 @@
 mod link;
 mod report;
 
-use crate::config::{ServerConfig, StampChoice};
+use crate::calibrator::Calibrator;
+use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 use crate::timepiece::Past;
+use crate::tracer::Tracer;
 use crate::wording;
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, RateMemory};
+use ffclock_estimator::{Chosen, Estimator, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
 use ffclock_sys::{Mapper, SocketEvent, StampMode};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
@@ -28,6 +30,10 @@ use std::os::fd::BorrowedFd;
 pub(crate) struct Context {
     /// Turns the kernel's stamps into counter readings.
     pub(crate) mapper: Mapper,
+    /// Gives them better ones, where that is wanted.
+    pub(crate) tracer: Tracer,
+    /// Knows the host's own delays, where they were measured.
+    pub(crate) calibrator: Calibrator,
     /// Where to tell what happened.
     pub(crate) journal: crate::journal::Journal,
     /// When it happens.
@@ -71,7 +77,7 @@ struct LastExchange {
 /// What the present estimate was made with and from.
 #[derive(Clone, PartialEq)]
 struct Basis {
-    options: ClassicConfig,
+    options: EstimatorConfig,
     address: Option<SocketAddr>,
 }
 
@@ -89,7 +95,7 @@ pub(crate) struct Peer {
     config: ServerConfig,
     ground: Ground,
     source: Source,
-    estimator: Classic,
+    estimator: Chosen,
     basis: Basis,
     tally: Tally,
     link: Option<Link>,
@@ -122,7 +128,7 @@ impl Peer {
         Peer {
             name: config.address.to_string(),
             source,
-            estimator: Classic::new(config.estimator.clone(), ground.nominal, remembered),
+            estimator: config.estimator.build(ground.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
             config,
             ground,
@@ -171,7 +177,8 @@ impl Peer {
         let mut has_come = false;
         for _ in 0..MOST_EVENTS {
             let Some(link) = &mut self.link else { return };
-            match link.next_event(&mut buffer, &mut context.mapper) {
+            let event = link.next_event(&mut buffer, &mut context.mapper);
+            match event.map(|event| event.map(|event| context.tracer.refine(event))) {
                 Ok(Some(SocketEvent::Transmitted(sent))) => {
                     let redeemed = link.redeem(&sent);
                     self.tell_source(redeemed);
@@ -308,6 +315,7 @@ impl Peer {
         // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket serves on.
         if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.ground.stamps)) {
             self.link = Some(link);
+            self.calibrate(context);
         }
     }
 
@@ -345,13 +353,23 @@ impl Peer {
 
     fn use_link(&mut self, link: Link, context: &mut Context) {
         let address = link.address();
-        if self.ground.stamps == StampChoice::Kernel && link.mode() == StampMode::User {
+        if self.ground.stamps.is_of_kernel() && link.mode() == StampMode::User {
             self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
+        self.calibrate(context);
         if before != Some(address) {
             self.tell(context, Weight::Notice, "asking", &address.to_string());
             self.source.retarget(context.now);
+        }
+    }
+
+    /// A new link may leave by another device.
+    fn calibrate(&mut self, context: &mut Context) {
+        let Some(link) = &mut self.link else { return };
+        match context.calibrator.shifts(link.local_address()) {
+            Ok(shifts) => link.calibrate(shifts),
+            Err(reason) => self.tell(context, Weight::Warning, "the host's delays are not known", &reason),
         }
     }
 
@@ -434,11 +452,11 @@ impl Peer {
         self.tally.used += summary.used;
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
-        self.estimator = Classic::new(self.config.estimator.clone(), self.ground.nominal, memory);
+        self.estimator = self.config.estimator.build(self.ground.nominal, memory);
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
-        let wanted = self.ground.stamps == StampChoice::Kernel;
+        let wanted = self.ground.stamps.is_of_kernel();
         let is_missed = [exchange.sent, exchange.received].iter().any(|stamp| stamp.location != StampLocation::Kernel);
         let missed = &mut self.last.without_kernel_stamps;
         *missed = if wanted && is_missed { missed.saturating_add(1) } else { 0 };

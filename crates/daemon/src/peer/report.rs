@@ -1,7 +1,6 @@
 //! What a server's state looks like from outside.
 
 use super::{Link, Peer, STAMPS_MISSED};
-use crate::config::StampChoice;
 use crate::control::report::SourceReport;
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
@@ -22,9 +21,9 @@ pub(crate) enum Stamping {
 impl Peer {
     /// Where packets are stamped.
     pub(crate) fn stamping(&self) -> Stamping {
-        match (self.ground.stamps, self.link.as_ref().map(Link::mode)) {
-            (StampChoice::Kernel, Some(StampMode::User)) => Stamping::Refused,
-            (StampChoice::Kernel, _) if self.last.without_kernel_stamps >= STAMPS_MISSED => Stamping::Missing,
+        match (self.ground.stamps.is_of_kernel(), self.link.as_ref().map(Link::mode)) {
+            (true, Some(StampMode::User)) => Stamping::Refused,
+            (true, _) if self.last.without_kernel_stamps >= STAMPS_MISSED => Stamping::Missing,
             _ => Stamping::AsWanted,
         }
     }
@@ -40,6 +39,8 @@ impl Peer {
             address: self.link.as_ref().map(|link| link.address().to_string()),
             state: self.state_name().to_owned(),
             selected: false,
+            estimator: self.basis.options.which.estimator.name().to_owned(),
+            agreement: summary.agreement.name().to_owned(),
             poll_s: self.source.poll_interval().as_seconds(),
             stratum: self.last.server.map(|server| server.identity.stratum),
             root_distance_s: self.last.server.map(|server| server.root_distance.as_seconds()),

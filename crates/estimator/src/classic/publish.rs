@@ -3,7 +3,7 @@
 use super::challenge::YOUNG;
 use super::rate::Slope;
 use super::{Classic, Now, believable, count};
-use crate::{Estimator, Outcome, RateMemory, Summary};
+use crate::{Agreement, Estimator, Outcome, RateMemory, Summary};
 use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Rate, Span, Status, Tai};
 
 /// What the arithmetic between the proof and a page can add to an error: s, and s/s.
@@ -115,6 +115,7 @@ impl Estimator for Classic {
             offset: offset.unwrap_or_default(),
             poll: Span::from_seconds(self.floor.poll()),
             warming_up: self.warming_up,
+            agreement: Agreement::Alone,
         }
     }
 

@@ -57,6 +57,11 @@ impl Learning {
         self.taken = 0;
     }
 
+    /// Whether the densities rest on too few exchanges to be more than what was assumed.
+    pub fn is_young(&self) -> bool {
+        self.taken < EAGER
+    }
+
     /// The present densities, for the families in their order.
     pub fn densities(&self) -> Densities<'_> {
         let [forward, backward] = &self.edges;

@@ -1,7 +1,7 @@
 //! What the learned algorithm tells: its own time and uncertainty, within the bounds that the classic part proves.
 
 use super::{Learned, MICRO, Now, YOUNG};
-use crate::{Estimator, Event, Events, Outcome, RateMemory, Summary};
+use crate::{Agreement, Estimator, Event, Events, Outcome, RateMemory, Summary};
 use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai};
 
 /// What the arithmetic of the filter can lose, s.
@@ -74,10 +74,12 @@ impl Learned {
         now.disagrees = disagrees;
     }
 
-    /// Whether the learned and the classic time are further apart than their uncertainties explain. One of them is misled: after a change
-    /// of the route in one direction it is the classic one, which cannot see directions.
-    pub fn disagrees_with_classic(&self) -> bool {
-        self.now.is_some_and(|now| now.disagrees)
+    fn agreement(&self) -> Agreement {
+        match self.now {
+            Some(now) if now.disagrees => Agreement::Disagree,
+            Some(now) if now.past >= YOUNG && !self.learning.is_young() => Agreement::Agree,
+            _ => Agreement::TooLittleData,
+        }
     }
 }
 
@@ -92,7 +94,7 @@ impl Estimator for Learned {
 
     fn summary(&self) -> Summary {
         let classic = self.classic.summary();
-        let Some(now) = self.now else { return classic };
+        let Some(now) = self.now else { return Summary { agreement: self.agreement(), ..classic } };
         let [forward, backward] = now.blend.floors;
         let before = self.classic.estimate().map(|estimate| estimate.time - Self::time(&now)).unwrap_or_default();
         let rate = (1.0 + now.blend.rate * MICRO) / (1.0 + classic.period.relative_to(self.nominal).as_fraction());
@@ -104,6 +106,7 @@ impl Estimator for Learned {
             local_rate: Some(Rate::from_fraction(rate - 1.0)),
             offset: ClockError::new(classic.offset.as_span() + before),
             warming_up: now.past < YOUNG,
+            agreement: self.agreement(),
             ..classic
         }
     }

@@ -1,0 +1,57 @@
+//! `ffclock counters`: what counters there are, how long reading them takes, how steady they run, what clock comes of each.
+
+mod campaign;
+mod clock;
+pub(crate) mod conditions;
+mod latency;
+mod list;
+mod record;
+mod show;
+mod stability;
+pub(crate) mod stress;
+mod watch;
+
+use crate::Global;
+use crate::failure::Failure;
+
+/// Options of `ffclock counters`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock counters
+  $ ffclock counters latency --for '30 s' --record latency.jsonl
+  $ ffclock counters stability --for '10 min' --stress cpu,network --phase '2 min'
+  $ ffclock counters watch --json
+
+Without a subcommand, lists what this machine has and which counter ffclock would use. The recordings
+are described in docs/counters.md; `make figures-counters` draws them beside the papers' figures.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// The instruments.
+#[derive(clap::Subcommand)]
+enum Part {
+    /// Measure how long it takes to read each counter, in each way there is
+    Latency(latency::Args),
+    /// Measure how steadily the counters run, against one another and a reference
+    Stability(stability::Args),
+    /// Compare the clocks that come of each counter and kind of packet stamps, on the same packets
+    Clock(clock::Args),
+    /// Watch for counters that jump, stall, run backwards or lose the kernel's trust
+    Watch(watch::Args),
+    /// Show a recording again
+    Show(show::Args),
+}
+
+/// Runs an instrument.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    match &args.part {
+        None => list::run(global),
+        Some(Part::Latency(args)) => latency::run(global, args),
+        Some(Part::Stability(args)) => stability::run(global, args),
+        Some(Part::Clock(args)) => clock::run(global, args),
+        Some(Part::Watch(args)) => watch::run(global, args),
+        Some(Part::Show(args)) => show::run(global, args),
+    }
+}

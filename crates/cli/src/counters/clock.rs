@@ -1,0 +1,187 @@
+//! `ffclock counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same packets.
+//!
+//! One server, whose time is a known function of the CPU's counter, and one stream of requests over loopback. Each packet is stamped by
+//! every counter; for each counter and kind of stamps an estimator of its own makes a clock, which is compared with the truth between
+//! two requests. Figures 5 (counter-availability) and 17, 18 (case-for-feed-forward).
+
+mod packets;
+mod tracks;
+
+use super::campaign::{Campaign, base_period, interval};
+use super::conditions::Conditions;
+use super::record::Record;
+use crate::failure::Failure;
+use crate::lab::truth::Truth;
+use crate::text::{self, Align};
+use crate::{Global, output, waiting_time};
+use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_instruments::campaign::{self, Phase};
+use ffclock_instruments::recording::{Recorded, RecordingError};
+use ffclock_instruments::ways::one_for_each_counter;
+use ffclock_sys::system_utc_now;
+use ffclock_units::{LeapTable, Period, Rate, Span};
+use packets::Packets;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use tracks::{ClockFigures, StampFigures, Tracks};
+
+/// Options of `ffclock counters clock`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock counters clock --for '2 min'
+  $ ffclock counters clock --only tsc,monotonic-raw --stress cpu,network --phase '1 min' --record clock.jsonl
+  $ ffclock counters clock --for '30 s' --json | jq 'select(.record == \"clock\") | .iqr_s'
+
+Packets go over loopback to a server whose time is a known function of the CPU's counter, so the error of
+each clock is known. Stamps: user (by each counter itself, in this program), socket (by the kernel at the
+driver, carried over to each counter by readings of both right before and after the packet).")]
+pub(super) struct Args {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// Time between two requests
+    #[arg(long, value_name = "SPAN", default_value = "250 ms", value_parser = interval)]
+    poll: Span,
+    /// Leave out of the figures what the clocks show before
+    #[arg(long, value_name = "SPAN", default_value = "30 s", value_parser = waiting_time)]
+    warm_up: Span,
+    /// The server's rate against the nominal rate of the CPU's counter
+    #[arg(long, value_name = "RATE", default_value = "-37 ppm", allow_hyphen_values = true)]
+    skew: Rate,
+    /// The largest deviation of the server's rate from its mean, in a swing of one minute
+    #[arg(long, value_name = "RATE", default_value = "0.05 ppm")]
+    wander: Rate,
+}
+
+/// What a recording says about the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct About {
+    base_hertz: f64,
+    poll_s: f64,
+    warm_up_s: f64,
+    skew_ppm: f64,
+    wander_ppm: f64,
+    clocks: Vec<String>,
+}
+
+/// Measures.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let period = base_period()?;
+    let phases = args.campaign.phases()?;
+    let ways = one_for_each_counter(args.campaign.ways(period)?);
+    let mut conditions = Conditions::prepare(&phases)?;
+    let truth = truth(args, period);
+    let mut packets = Packets::begin(&truth, period, ways)?;
+    let mut tracks = Tracks::new(packets.ways(), truth, period)?.after(args.warm_up);
+    let about = About {
+        base_hertz: period.as_hertz(),
+        poll_s: args.poll.as_seconds(),
+        warm_up_s: args.warm_up.as_seconds(),
+        skew_ppm: args.skew.as_fraction() * 1e6,
+        wander_ppm: args.wander.as_fraction() * 1e6,
+        clocks: tracks.names(),
+    };
+    let mut record = Record::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
+    let phases = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
+        if let Some(errors) = tracks.check(phase.number, t)? {
+            record.append("errors", &errors)?;
+        }
+        match packets.exchange()? {
+            Some(exchanged) => record.append("exchange", &tracks.feed(phase.number, t, &exchanged)),
+            None => record.append("lost", &serde_json::json!({ "t": t, "phase": phase.number })),
+        }
+    })?;
+    drop((conditions, packets));
+    record.extend("phase", &phases)?;
+    let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures() };
+    record.extend("clock", &result.clocks)?;
+    record.extend("stamps", &result.stamps)?;
+    record.finish()?;
+    if global.json { Ok(()) } else { output::write(&result.page()) }
+}
+
+fn truth(args: &Args, period: Period) -> Truth {
+    Truth {
+        origin: read_ordered(CounterKind::Tsc),
+        time: LeapTable::built_in().tai_from_utc(system_utc_now()),
+        period: period.stretched(args.skew),
+        wander: args.wander,
+        swing: Span::from_secs(60),
+    }
+}
+
+/// What came of it.
+pub(super) struct Measured {
+    phases: Vec<Phase>,
+    clocks: Vec<ClockFigures>,
+    stamps: Vec<StampFigures>,
+}
+
+impl Measured {
+    /// As a recording tells it.
+    pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
+        Ok(Measured { phases: recorded.all("phase")?, clocks: recorded.all("clock")?, stamps: recorded.all("stamps")? })
+    }
+
+    /// The tables.
+    pub(super) fn page(&self) -> String {
+        if self.clocks.is_empty() {
+            return "Nothing was measured after the warm-up: measure for longer, or shorten --warm-up.\n".to_owned();
+        }
+        let clocks: Vec<Vec<String>> = self.clocks.iter().map(|clock| self.clock_row(clock)).collect();
+        let mut page = text::table(&CLOCK_HEADING, &clocks);
+        let _ = writeln!(page, "\nstamps of user space against those of the kernel at the driver");
+        page +=
+            &text::table(&STAMP_HEADING, &self.stamps.iter().map(|stamps| self.stamp_row(stamps)).collect::<Vec<_>>());
+        page
+    }
+
+    fn phase(&self, number: usize) -> String {
+        self.phases.get(number).map_or("-", Phase::name).to_owned()
+    }
+
+    fn clock_row(&self, clock: &ClockFigures) -> Vec<String> {
+        let spans = [clock.median_s, clock.iqr_s, clock.p1_s, clock.p25_s, clock.p75_s, clock.p99_s];
+        let first = vec![
+            text::printable(&clock.counter),
+            clock.stamps.clone(),
+            self.phase(clock.phase),
+            clock.count.to_string(),
+        ];
+        let held = format!("{} of {}", clock.count - clock.outside, clock.count);
+        first.into_iter().chain(spans.map(text::span)).chain([held]).collect()
+    }
+
+    fn stamp_row(&self, stamps: &StampFigures) -> Vec<String> {
+        let ns = stamps.ns;
+        let first = vec![stamps.direction.clone(), self.phase(stamps.phase), stamps.count.to_string()];
+        let values = [ns.min, ns.p25, ns.median, ns.p75, ns.p95, ns.p99, ns.max];
+        first.into_iter().chain(values.map(|value| format!("{value:.0}"))).collect()
+    }
+}
+
+const CLOCK_HEADING: [(&str, Align); 11] = [
+    ("COUNTER", Align::Left),
+    ("STAMPS", Align::Left),
+    ("PHASE", Align::Left),
+    ("COUNT", Align::Right),
+    ("MEDIAN", Align::Right),
+    ("IQR", Align::Right),
+    ("1 %", Align::Right),
+    ("25 %", Align::Right),
+    ("75 %", Align::Right),
+    ("99 %", Align::Right),
+    ("BOUND HELD", Align::Right),
+];
+
+const STAMP_HEADING: [(&str, Align); 10] = [
+    ("DIRECTION", Align::Left),
+    ("PHASE", Align::Left),
+    ("COUNT", Align::Right),
+    ("MIN ns", Align::Right),
+    ("25 %", Align::Right),
+    ("MEDIAN", Align::Right),
+    ("75 %", Align::Right),
+    ("95 %", Align::Right),
+    ("99 %", Align::Right),
+    ("MAX", Align::Right),
+];

@@ -1,0 +1,78 @@
+//! The conditions of each phase: the load, the time, a sign of life, and an end when the user wants it.
+
+use super::stress::Stress;
+use crate::failure::Failure;
+use ffclock_instruments::campaign::{Phase, Surroundings};
+use ffclock_sys::{Interest, Signal, Signals, mono_now, poll};
+use ffclock_units::{Moment, Mono, Span};
+use std::io::{IsTerminal, Write, stderr};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+
+/// Between two looks at the loads and the sign of life.
+const SLICE: Span = Span::from_millis(500);
+/// A campaign shorter than this says nothing on the way.
+const PATIENCE: Span = Span::from_secs(2);
+
+/// Makes the conditions.
+pub(crate) struct Conditions {
+    stress: Stress,
+    signals: Signals,
+    begun: Moment<Mono>,
+    phase: String,
+    phases: usize,
+    shown: bool,
+}
+
+impl Conditions {
+    /// Checks that every load of `phases` can be had.
+    pub(crate) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
+        let stress = Stress::prepare(phases)?;
+        let signals = Signals::install()?;
+        Ok(Conditions { stress, signals, begun: mono_now(), phase: String::new(), phases: phases.len(), shown: false })
+    }
+
+    fn show(&mut self, share: f64) {
+        if stderr().is_terminal() && mono_now() - self.begun >= PATIENCE {
+            let _ = write!(stderr(), "\r{:3.0} %  {:40}", share * 100.0, self.phase);
+            self.shown = true;
+        }
+    }
+
+    fn is_interrupted(&mut self) -> bool {
+        std::iter::from_fn(|| self.signals.take()).any(|signal| signal != Signal::Hangup)
+    }
+}
+
+impl Surroundings for Conditions {
+    type Error = Failure;
+
+    fn enter(&mut self, phase: &Phase) -> Result<(), Failure> {
+        self.phase = format!("phase {} of {}: {}", phase.number + 1, self.phases, phase.name());
+        self.stress.change(phase)
+    }
+
+    fn wait(&mut self, deadline: Moment<Mono>, share: f64) -> Result<ControlFlow<()>, Failure> {
+        loop {
+            self.show(share);
+            self.stress.keep()?;
+            let now = mono_now();
+            if self.is_interrupted() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if now >= deadline {
+                return Ok(ControlFlow::Continue(()));
+            }
+            poll(&mut [Interest::readable(self.signals.as_fd())], Some(deadline.min(now + SLICE)))?;
+        }
+    }
+}
+
+impl Drop for Conditions {
+    /// Takes the sign away.
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(stderr(), "\r{:60}\r", "");
+        }
+    }
+}

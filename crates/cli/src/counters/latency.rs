@@ -1,0 +1,190 @@
+//! `ffclock counters latency`: how long reading takes.
+
+use super::campaign::{Campaign, base_period, cpus, interval};
+use super::conditions::Conditions;
+use super::list::handover_line;
+use super::record::Record;
+use crate::failure::Failure;
+use crate::text::{self, Align};
+use crate::{Global, output};
+use ffclock_instruments::campaign::{self, Phase};
+use ffclock_instruments::handover::{Handover, play_all};
+use ffclock_instruments::latency::{About, BATCH, Figures, Latency, Outlier, Overhead, Plan};
+use ffclock_instruments::recording::{Recorded, RecordingError};
+use ffclock_units::Span;
+use std::fmt::Write;
+
+/// Options of `ffclock counters latency`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock counters latency
+  $ ffclock counters latency --only tsc,monotonic-raw --for '1 min'
+  $ ffclock counters latency --stress cpu,network --phase '20 s' --record latency.jsonl
+  $ ffclock counters latency --for '1 s' --json | jq 'select(.record == \"figures\") | .ns.median'
+
+A reading is timed by the CPU's counter before and after. What that costs by itself is measured in the
+same round and subtracted. Arrangements: first (after a pause, as in the papers), single, back-to-back,
+all-cpus (while every CPU reads), kernel (inside the kernel, with the module ffcounter).")]
+pub(super) struct Args {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// How often to measure (the papers: every 0.5 s)
+    #[arg(long, value_name = "SPAN", default_value = "100 ms", value_parser = interval)]
+    every: Span,
+    /// Readings of each way in a round
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    burst: u32,
+}
+
+/// Measures.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let period = base_period()?;
+    let (phases, cpus) = (args.campaign.phases()?, cpus()?);
+    let ways = args.campaign.ways(period)?;
+    let mut conditions = Conditions::prepare(&phases)?;
+    let mut latency = Latency::new(Plan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
+    let about = latency.about();
+    let mut record = Record::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
+    let phases = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+        let rounds = latency.round(phase.number, t).map_err(|error| Failure::from(error.to_string()))?;
+        record.extend("round", &rounds)
+    })?;
+    drop(conditions);
+    record.extend("phase", &phases)?;
+    let result = Measured {
+        phases,
+        about,
+        figures: latency.figures(),
+        overheads: latency.overheads(),
+        outliers: latency.outliers(),
+        handovers: play_all(&cpus)?,
+    };
+    result.record(&mut record)?;
+    record.extend("histogram", &latency.bins())?;
+    record.finish()?;
+    if global.json { Ok(()) } else { output::write(&result.page()) }
+}
+
+/// What came of it.
+pub(super) struct Measured {
+    phases: Vec<Phase>,
+    about: About,
+    figures: Vec<Figures>,
+    overheads: Vec<Overhead>,
+    outliers: Vec<Outlier>,
+    handovers: Vec<Handover>,
+}
+
+impl Measured {
+    /// As a recording tells it.
+    pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
+        let about = recorded.about_as()?;
+        Ok(Measured {
+            phases: recorded.all("phase")?,
+            about,
+            figures: recorded.all("figures")?,
+            overheads: recorded.all("overhead")?,
+            outliers: recorded.all("outlier")?,
+            handovers: recorded.all("handover")?,
+        })
+    }
+
+    fn record(&self, record: &mut Record) -> Result<(), Failure> {
+        record.extend("figures", &self.figures)?;
+        record.extend("overhead", &self.overheads)?;
+        record.extend("outlier", &self.outliers)?;
+        record.extend("handover", &self.handovers)
+    }
+
+    /// The tables.
+    pub(super) fn page(&self) -> String {
+        let About { step, hertz, .. } = &self.about;
+        let ns = *step as f64 / hertz * 1e9;
+        let mut page =
+            format!("The CPU's counter has {} and steps of {step} ticks ({ns:.1} ns).\n\n", text::hertz(*hertz));
+        for phase in &self.phases {
+            self.phase(phase, &mut page);
+        }
+        let _ = writeln!(page, "slowest readings");
+        page +=
+            &text::table(&OUTLIER_HEADING, &self.outliers.iter().map(|slow| self.outlier(slow)).collect::<Vec<_>>());
+        page.push('\n');
+        for handover in &self.handovers {
+            let _ = writeln!(page, "{}", handover_line(handover, Some(self.about.hertz)));
+        }
+        page
+    }
+
+    fn phase(&self, phase: &Phase, page: &mut String) {
+        let rows: Vec<Vec<String>> = self.figures.iter().filter(|f| f.phase == phase.number).map(row).collect();
+        if rows.is_empty() {
+            return;
+        }
+        if self.phases.len() > 1 {
+            let _ = writeln!(page, "phase {}: {}", phase.number + 1, phase.name());
+        }
+        *page += &text::table(&HEADING, &rows);
+        for overhead in self.overheads.iter().filter(|overhead| overhead.phase == phase.number) {
+            let _ = writeln!(page, "{}", overhead_line(overhead));
+        }
+        page.push('\n');
+    }
+
+    fn outlier(&self, slow: &Outlier) -> Vec<String> {
+        let phase = self.phases.get(slow.phase).map_or("-", Phase::name);
+        vec![
+            format!("{:.3} s", slow.t),
+            phase.to_owned(),
+            slow.cpu.to_string(),
+            text::printable(&slow.counter),
+            text::printable(&slow.access),
+            slow.arrangement.to_string(),
+            slow.ticks.to_string(),
+            format!("{:.0}", slow.ns),
+        ]
+    }
+}
+
+const HEADING: [(&str, Align); 13] = [
+    ("COUNTER", Align::Left),
+    ("READ BY", Align::Left),
+    ("ARRANGEMENT", Align::Left),
+    ("COUNT", Align::Right),
+    ("CYCLES", Align::Right),
+    ("MIN ns", Align::Right),
+    ("25 %", Align::Right),
+    ("MEDIAN", Align::Right),
+    ("75 %", Align::Right),
+    ("95 %", Align::Right),
+    ("99 %", Align::Right),
+    ("99.9 %", Align::Right),
+    ("MAX", Align::Right),
+];
+
+const OUTLIER_HEADING: [(&str, Align); 8] = [
+    ("AT", Align::Right),
+    ("PHASE", Align::Left),
+    ("CPU", Align::Right),
+    ("COUNTER", Align::Left),
+    ("READ BY", Align::Left),
+    ("ARRANGEMENT", Align::Left),
+    ("CYCLES", Align::Right),
+    ("ns", Align::Right),
+];
+
+fn row(figures: &Figures) -> Vec<String> {
+    let names = [text::printable(&figures.counter), text::printable(&figures.access), figures.arrangement.to_string()];
+    let ns = figures.ns;
+    let values = [ns.min, ns.p25, ns.median, ns.p75, ns.p95, ns.p99, ns.p999, ns.max];
+    let counts = [figures.count.to_string(), format!("{:.0}", figures.ticks.median)];
+    names.into_iter().chain(counts).chain(values.map(|value| format!("{value:.1}"))).collect()
+}
+
+fn overhead_line(overhead: &Overhead) -> String {
+    let Overhead { arrangement, subtracted_ns, left_ns, left_iqr_ns, .. } = overhead;
+    let each = if overhead.arrangement.readings() > 1 { format!(" ({BATCH} share it)") } else { String::new() };
+    format!(
+        "own overhead, {arrangement}: {subtracted_ns:.1} ns a reading{each}, measured and subtracted; \
+         measured again, {left_ns:.1} ns are left (IQR {left_iqr_ns:.1} ns)"
+    )
+}

@@ -1,0 +1,80 @@
+//! Where the records of a measurement go: into a file, to standard output as JSON, or nowhere.
+
+use crate::failure::Failure;
+use crate::{Global, output};
+use ffclock_instruments::recording::{Recorded, Recorder, read};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+/// The destinations.
+pub(super) struct Record {
+    file: Option<(PathBuf, Recorder<BufWriter<File>>)>,
+    json: Option<Recorder<Vec<u8>>>,
+}
+
+impl Record {
+    /// Begins to record what `instrument` measures.
+    pub(super) fn begin(
+        global: &Global,
+        path: Option<&Path>,
+        instrument: &str,
+        about: &impl Serialize,
+    ) -> Result<Self, Failure> {
+        let open = |path: &Path| -> std::io::Result<_> {
+            let file = BufWriter::new(File::create(path)?);
+            Ok((path.to_owned(), Recorder::begin(file, instrument, about)?))
+        };
+        let file = path.map(|path| open(path).map_err(|error| unwritable(path, &error))).transpose()?;
+        let json = global.json.then(|| Recorder::begin(Vec::new(), instrument, about)).transpose()?;
+        let mut record = Record { file, json };
+        record.pass_on()?;
+        Ok(record)
+    }
+
+    /// Appends a record.
+    pub(super) fn append(&mut self, kind: &str, fields: &impl Serialize) -> Result<(), Failure> {
+        if let Some((path, recorder)) = &mut self.file {
+            recorder.append(kind, fields).map_err(|error| unwritable(path, &error))?;
+        }
+        if let Some(json) = &mut self.json {
+            json.append(kind, fields)?;
+        }
+        self.pass_on()
+    }
+
+    /// Appends many.
+    pub(super) fn extend(&mut self, kind: &str, rows: &[impl Serialize]) -> Result<(), Failure> {
+        rows.iter().try_for_each(|row| self.append(kind, row))
+    }
+
+    fn pass_on(&mut self) -> Result<(), Failure> {
+        let Some(json) = &mut self.json else { return Ok(()) };
+        let text = String::from_utf8_lossy(json.output_mut()).into_owned();
+        json.output_mut().clear();
+        output::write(&text)
+    }
+
+    /// Ends the recording in good order.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        if let Some((path, recorder)) = self.file {
+            recorder.finish().map_err(|error| unwritable(&path, &error))?;
+        }
+        match self.json {
+            Some(json) => output::write(&String::from_utf8_lossy(&json.finish()?)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    format!("the recording {} cannot be written: {error}", path.display()).into()
+}
+
+/// Reads a recording.
+pub(super) fn open(path: &Path) -> Result<Recorded, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::from(format!("{} {error}", path.display()));
+    let file = File::open(path).map_err(|error| failed(&format!("cannot be opened: {error}")))?;
+    read(BufReader::new(file)).map_err(|error| failed(&error))
+}

@@ -1,0 +1,38 @@
+//! `ffclock counters show`: the tables of a recording.
+
+use super::{clock, latency, record, stability};
+use crate::failure::Failure;
+use crate::{Global, output};
+use std::path::PathBuf;
+
+/// Options of `ffclock counters show`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock counters latency --for '1 min' --record latency.jsonl
+  $ ffclock counters show latency.jsonl
+  $ ffclock counters show latency.jsonl --json
+
+A recording without its end is refused: the measurement was killed, or the copy is incomplete.")]
+pub(super) struct Args {
+    /// What a measurement recorded
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+}
+
+/// Shows.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let recorded = record::open(&args.recording)?;
+    if global.json {
+        return recorded.records.iter().try_for_each(output::json);
+    }
+    let failed = |error| Failure::from(format!("{} {error}", args.recording.display()));
+    let page = match recorded.instrument.as_str() {
+        "latency" => latency::Measured::of(&recorded).map_err(failed)?.page(),
+        "clock" => clock::Measured::of(&recorded).map_err(failed)?.page(),
+        "stability" => stability::Measured::of(&recorded).map_err(failed)?.page(),
+        other => {
+            return Err(format!("{}: nothing is known of the instrument {other:?}", args.recording.display()).into());
+        }
+    };
+    output::write(&page)
+}

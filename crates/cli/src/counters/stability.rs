@@ -1,0 +1,197 @@
+//! `ffclock counters stability`: how steadily counters run.
+
+use super::campaign::{Campaign, base_period, interval};
+use super::conditions::Conditions;
+use super::record::Record;
+use crate::failure::Failure;
+use crate::text::{self, Align};
+use crate::{Global, output};
+use ffclock_instruments::campaign::{self, Phase};
+use ffclock_instruments::recording::{Recorded, RecordingError};
+use ffclock_instruments::stability::{
+    About, Reference, Sample, Stability, Steadiness, analyse, points_of_file, with_reference,
+};
+use ffclock_instruments::ways::one_for_each_counter;
+use ffclock_units::Span;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Options of `ffclock counters stability`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock counters stability --for '10 min' --against ffclock
+  $ ffclock counters stability --against /dev/pps0 --for '7 d' --record week.jsonl
+  $ ffclock counters stability --stress cpu,cpu,network --record stress.jsonl
+  $ ffclock counters stability --for '10 s' --json | jq 'select(.record == \"steadiness\")'
+
+Every counter is read between two readings of the CPU's own, which is called base. Rates are ppm, positive
+when the counter is fast; those from sample to sample are relative to the mean of the quiet phases.
+A file for --against is read at the end: lines of the base's reading, a comma, and the time in s.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// How often to read the counters
+    #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = interval)]
+    every: Span,
+    /// The reference: ffclock (the published clock), /dev/ptpN, /dev/ppsN, or a file
+    #[arg(long, value_name = "REFERENCE")]
+    against: Option<Against>,
+}
+
+/// What to compare with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Against {
+    Published,
+    Device(PathBuf),
+    File(PathBuf),
+}
+
+impl FromStr for Against {
+    type Err = std::convert::Infallible;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "ffclock" => Against::Published,
+            text if text.starts_with("/dev/") => Against::Device(text.into()),
+            text => Against::File(text.into()),
+        })
+    }
+}
+
+/// Measures.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let period = base_period()?;
+    let phases = args.campaign.phases()?;
+    let failed = |error: &dyn std::fmt::Display| Failure::from(error.to_string());
+    let reference = match &args.against {
+        Some(Against::Published) => Some(Reference::published(global.page.as_deref()).map_err(|error| failed(&error))?),
+        Some(Against::Device(path)) => Some(Reference::device(path).map_err(|error| failed(&error))?),
+        _ => None,
+    };
+    let ways = one_for_each_counter(args.campaign.ways(period)?);
+    let mut stability = Stability::new(ways, reference, period).map_err(|error| failed(&error))?;
+    let mut conditions = Conditions::prepare(&phases)?;
+    let mut about = stability.about(args.every.as_seconds());
+    if let Some(Against::File(path)) = &args.against {
+        about.reference = Some(path.display().to_string());
+    }
+    let mut record = Record::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
+    let mut samples = Vec::new();
+    let phases = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+        let sample = stability.sample(phase.number, t).map_err(|error| failed(&error))?;
+        record.append("sample", &sample)?;
+        samples.push(sample);
+        Ok(())
+    })?;
+    drop(conditions);
+    record.extend("phase", &phases)?;
+    if let Some(Against::File(path)) = &args.against {
+        let joined = joined(&about, &samples, path)?;
+        record.extend("sample", &joined[samples.len()..])?;
+        samples = joined;
+    }
+    let result = Measured::new(phases, &about, &samples);
+    record.extend("steadiness", &result.found)?;
+    record.finish()?;
+    if global.json { Ok(()) } else { output::write(&result.page()) }
+}
+
+fn joined(about: &About, samples: &[Sample], path: &Path) -> Result<Vec<Sample>, Failure> {
+    let points = points_of_file(path).map_err(|error| Failure::from(error.to_string()))?;
+    Ok(with_reference(about, samples, &points))
+}
+
+/// What came of it.
+pub(super) struct Measured {
+    phases: Vec<Phase>,
+    found: Vec<Steadiness>,
+}
+
+impl Measured {
+    fn new(phases: Vec<Phase>, about: &About, samples: &[Sample]) -> Self {
+        let found = analyse(about, samples).iter().map(|curve| curve.steadiness(&phases)).collect();
+        Measured { phases, found }
+    }
+
+    /// As a recording tells it.
+    pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
+        Ok(Measured { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
+    }
+
+    /// The tables.
+    pub(super) fn page(&self) -> String {
+        let rows: Vec<Vec<String>> = self.found.iter().flat_map(|found| self.rate_rows(found)).collect();
+        let mut page = text::table(&RATE_HEADING, &rows);
+        for found in &self.found {
+            let _ = writeln!(
+                page,
+                "\nstability of {} against {}",
+                text::printable(&found.counter),
+                text::printable(&found.against)
+            );
+            page += &text::table(&DEVIATION_HEADING, &deviation_rows(found));
+        }
+        page
+    }
+
+    fn rate_rows(&self, found: &Steadiness) -> Vec<Vec<String>> {
+        let of_phase = |phase: &Phase| {
+            let rates = found.rates_ppm.get(phase.number).copied().flatten();
+            let spread = |value: fn(&ffclock_instruments::spread::Spread) -> f64| {
+                rates.as_ref().map_or("-".to_owned(), |rates| format!("{:+.4}", value(rates)))
+            };
+            vec![
+                text::printable(&found.counter),
+                text::printable(&found.against),
+                phase.name().to_owned(),
+                format!("{:+.4}", found.rate_ppm),
+                spread(|rates| rates.median),
+                spread(|rates| rates.iqr()),
+                spread(|rates| rates.min),
+                spread(|rates| rates.max),
+                format!("{:.0}", found.width_ns),
+            ]
+        };
+        self.phases.iter().map(of_phase).collect()
+    }
+}
+
+const RATE_HEADING: [(&str, Align); 9] = [
+    ("COUNTER", Align::Left),
+    ("AGAINST", Align::Left),
+    ("PHASE", Align::Left),
+    ("MEAN ppm", Align::Right),
+    ("STRAY ppm", Align::Right),
+    ("IQR", Align::Right),
+    ("MIN", Align::Right),
+    ("MAX", Align::Right),
+    ("WIDTH ns", Align::Right),
+];
+
+const DEVIATION_HEADING: [(&str, Align); 4] =
+    [("TAU s", Align::Right), ("ALLAN", Align::Right), ("MODIFIED", Align::Right), ("COUNT", Align::Right)];
+
+fn deviation_rows(found: &Steadiness) -> Vec<Vec<String>> {
+    let row = |deviation: &ffclock_instruments::stability::Deviation| {
+        vec![
+            format!("{:.3}", deviation.tau_s),
+            format!("{:.3e}", deviation.adev),
+            deviation.mdev.map_or("-".to_owned(), |mdev| format!("{mdev:.3e}")),
+            deviation.count.to_string(),
+        ]
+    };
+    found.deviations.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_told_by_their_form() {
+        let of = |text: &str| text.parse::<Against>().unwrap();
+        assert_eq!(of("ffclock"), Against::Published);
+        assert_eq!(of("/dev/pps0"), Against::Device("/dev/pps0".into()));
+        assert_eq!(of("gps.csv"), Against::File("gps.csv".into()));
+    }
+}

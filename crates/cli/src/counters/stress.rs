@@ -1,0 +1,266 @@
+//! Loads, each ended when its phase ends, and also when this process dies.
+
+use crate::failure::Failure;
+use crate::lab::link::{self, SERVER_ADDRESS};
+use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
+use ffclock_instruments::campaign::{Load, Phase};
+use ffclock_sys::mono_now;
+use ffclock_units::{Moment, Mono, Span};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const STRESS_NG: &str = "stress-ng";
+const MISSING: &str = "the load needs stress-ng, which cannot be run here; `tools/setup packages` installs it, or install the package stress-ng";
+/// A load ends by itself so long after its phase, should nobody be left to end it.
+const GRACE_S: f64 = 60.0;
+/// How long stress-ng may take to end in good order.
+const ENDING: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_millis(20);
+/// The traffic: as much as the link takes, in packets that fill an Ethernet frame.
+const PORT: u16 = 9_009;
+
+/// The loads of a campaign.
+pub(super) struct Stress {
+    running: Vec<Running>,
+    directory: Option<Directory>,
+    cycle: Option<Cycle>,
+}
+
+enum Running {
+    Program(Program),
+    Namespace(Worker),
+}
+
+/// stress-ng, ended when dropped.
+struct Program(Child);
+
+/// The machine warms and cools in turn.
+struct Cycle {
+    half: Span,
+    next: Moment<Mono>,
+    seconds: f64,
+    is_warming: bool,
+}
+
+/// Removed with everything in it.
+struct Directory(PathBuf);
+
+impl Stress {
+    /// Checks that every load of `phases` can be had, so that none fails hours later.
+    pub(super) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
+        let loads: Vec<Load> = phases.iter().filter_map(|phase| phase.load).collect();
+        if loads.iter().any(|load| *load != Load::Network) {
+            let tried = Command::new(STRESS_NG).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+            tried.map_err(|error| format!("{MISSING} ({error})"))?;
+        }
+        if loads.contains(&Load::Network) {
+            namespaces_permitted().map_err(|reason| {
+                format!(
+                    "the load network needs network namespaces: {reason}; run as root, or leave network out of --stress"
+                )
+            })?;
+        }
+        let directory = (!loads.is_empty()).then(Directory::create).transpose()?;
+        Ok(Stress { running: Vec::new(), directory, cycle: None })
+    }
+
+    /// Ends what runs and starts the load of `phase`.
+    pub(super) fn change(&mut self, phase: &Phase) -> Result<(), Failure> {
+        self.cycle = None;
+        self.running.clear();
+        match (phase.load, &self.directory) {
+            (Some(Load::Network), Some(directory)) => self.running = traffic(&directory.0)?,
+            (Some(load), Some(directory)) => {
+                self.running.push(program(load, &directory.0, phase.length_s)?);
+                self.cycle = (load == Load::TemperatureCycle).then(|| Cycle::begin(phase.length_s));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the load goes on.
+    pub(super) fn keep(&mut self) -> Result<(), Failure> {
+        for running in &mut self.running {
+            running.check()?;
+        }
+        if self.cycle.as_mut().is_some_and(Cycle::turns) {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<(), Failure> {
+        let (Some(cycle), Some(directory)) = (&self.cycle, &self.directory) else { return Ok(()) };
+        self.running.clear();
+        if cycle.is_warming {
+            self.running.push(program(Load::TemperatureCycle, &directory.0, cycle.seconds)?);
+        }
+        Ok(())
+    }
+}
+
+impl Cycle {
+    /// Four times warm and four times cool in a phase.
+    fn begin(seconds: f64) -> Self {
+        let half = Span::from_seconds(seconds / 8.0);
+        Cycle { half, next: mono_now() + half, seconds, is_warming: true }
+    }
+
+    fn turns(&mut self) -> bool {
+        let is_time = mono_now() >= self.next;
+        if is_time {
+            self.next = self.next + self.half;
+            self.is_warming = !self.is_warming;
+        }
+        is_time
+    }
+}
+
+impl Running {
+    fn check(&mut self) -> Result<(), Failure> {
+        match self {
+            Running::Namespace(worker) => worker.check_alive(),
+            Running::Program(Program(child)) => match child.try_wait()? {
+                None => Ok(()),
+                Some(status) => {
+                    Err(format!("{STRESS_NG} ended before its time: {status}; run it by hand to see why").into())
+                }
+            },
+        }
+    }
+}
+
+/// What stress-ng is told, for all CPUs.
+fn arguments(load: Load) -> &'static [&'static str] {
+    match load {
+        Load::Cpu | Load::TemperatureCycle => &["--cpu", "0"],
+        Load::Memory => &["--stream", "0", "--vm", "1", "--vm-bytes", "10%"],
+        Load::Io => &["--hdd", "1", "--hdd-bytes", "64M", "--iomix", "1", "--iomix-bytes", "16M"],
+        Load::Syscall => &["--syscall", "1", "--get", "1"],
+        Load::Ip => &["--udp", "1"],
+        Load::Interrupt => &["--timer", "1", "--timer-freq", "10000"],
+        Load::Network => &[],
+    }
+}
+
+fn program(load: Load, directory: &Path, seconds: f64) -> Result<Running, Failure> {
+    let timeout = format!("{:.0}s", seconds + GRACE_S);
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", STRESS_NG, "--quiet", "--timeout", &timeout]).args(arguments(load));
+    command.arg("--temp-path").arg(directory);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().map_err(|error| format!("{MISSING} (setpriv: {error})"))?;
+    Ok(Running::Program(Program(child)))
+}
+
+impl Drop for Program {
+    /// stress-ng ends its own children when it is asked to end.
+    fn drop(&mut self) {
+        let Program(child) = self;
+        let pid = rustix::process::Pid::from_child(child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        for _ in 0..ENDING.as_millis() / STEP.as_millis() {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(STEP);
+        }
+        // Both fail only when the child has already been reaped.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// Two namespaces, a link, a program that fills it, and one that captures every packet: the papers' tcpdump on a full hub.
+fn traffic(directory: &Path) -> Result<Vec<Running>, Failure> {
+    let ourselves = std::env::current_exe()?;
+    let command = |words: &[&str]| -> Vec<String> {
+        std::iter::once(ourselves.display().to_string()).chain(words.iter().map(|word| (*word).to_owned())).collect()
+    };
+    let port = PORT.to_string();
+    let capture = command(&["lab", "capture", "--port", &port]);
+    let flood = command(&["lab", "flood", "--to", &format!("{SERVER_ADDRESS}:{PORT}")]);
+    let logs = [directory.join("capture.log"), directory.join("flood.log")];
+    let mut workers = [("packet capture", &capture), ("traffic", &flood)]
+        .iter()
+        .zip(&logs)
+        .map(|((name, command), log)| {
+            Worker::prepare(&Task { name, command, log, rights: Rights::AllButTheClock }, Network::Own)
+        })
+        .collect::<Result<Vec<Worker>, Failure>>()?;
+    if let [server, client] = workers.as_slice() {
+        link::join(server, client)?;
+    }
+    workers.iter_mut().try_for_each(Worker::release)?;
+    Ok(workers.into_iter().map(Running::Namespace).collect())
+}
+
+impl Directory {
+    fn create() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("ffclock-stress-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Directory(path))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left behind lies in the directory for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_instruments::campaign::schedule;
+
+    fn has_stress_ng() -> bool {
+        let found = Command::new(STRESS_NG).arg("--version").output().is_ok();
+        if !found {
+            println!("SKIP: stress-ng is not installed");
+        }
+        found
+    }
+
+    fn processes_below(directory: &Path) -> usize {
+        let wanted = directory.display().to_string();
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        entries
+            .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+            .filter(|line| String::from_utf8_lossy(line).contains(&wanted))
+            .count()
+    }
+
+    #[test]
+    fn a_load_runs_in_its_phase_and_leaves_nothing() {
+        if !has_stress_ng() {
+            return;
+        }
+        let phases = schedule(&[Load::Cpu], Span::from_secs(5));
+        let mut stress = Stress::prepare(&phases).unwrap();
+        let directory = stress.directory.as_ref().unwrap().0.clone();
+        stress.change(&phases[1]).unwrap();
+        stress.keep().unwrap();
+        // On a busy host it takes a moment until the program is what it was told to become.
+        let appears = (0..250).any(|_| {
+            std::thread::sleep(STEP);
+            processes_below(&directory) >= 1
+        });
+        assert!(appears, "no load was started");
+        stress.change(&phases[2]).unwrap();
+        assert_eq!(processes_below(&directory), 0);
+        drop(stress);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn warm_and_cool_take_turns() {
+        let mut cycle = Cycle { half: Span::from_millis(1), next: mono_now(), seconds: 1.0, is_warming: true };
+        assert!(cycle.turns() && !cycle.is_warming);
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(cycle.turns() && cycle.is_warming);
+    }
+}

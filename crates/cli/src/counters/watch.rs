@@ -1,0 +1,57 @@
+//! `ffclock counters watch`: whether counters stay trustworthy.
+
+use super::campaign::interval;
+use super::conditions::Conditions;
+use crate::failure::Failure;
+use crate::{Global, output, waiting_time};
+use ffclock_instruments::campaign::{self, schedule};
+use ffclock_instruments::watching::{Finding, Watcher};
+use ffclock_units::Span;
+
+/// Options of `ffclock counters watch`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock counters watch
+  $ ffclock counters watch --for '1 h' --json >findings.jsonl || mail -s 'counter' admin
+
+Looks for jumps, standstills and backward runs of the CPU's counter and of the kernel's raw clock, for
+offsets between CPUs, for suspends, and for clocksources that the kernel changes or withdraws. One line
+for each finding. Exit code: 0 when nothing was found, 1 otherwise.")]
+pub(super) struct Args {
+    /// How long to watch [default: until interrupted]
+    #[arg(long = "for", value_name = "SPAN", value_parser = waiting_time)]
+    length: Option<Span>,
+    /// How often to look
+    #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = interval)]
+    every: Span,
+}
+
+/// Watches.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let phases = schedule(&[], args.length.unwrap_or(Span::from_secs(366 * 86_400)));
+    let mut conditions = Conditions::prepare(&phases)?;
+    let failed = |error: ffclock_instruments::watching::WatchError| Failure::from(error.to_string());
+    let mut watcher = Watcher::start().map_err(failed)?;
+    let (mut looks, mut findings) = (0_u64, 0_u64);
+    campaign::run(&phases, args.every, &mut conditions, |_, t| {
+        let found = watcher.look(t).map_err(failed)?;
+        looks += 1;
+        findings += found.len() as u64;
+        found.iter().try_for_each(|finding| tell(global, finding))
+    })?;
+    drop(conditions);
+    if global.json {
+        output::json(&serde_json::json!({ "record": "end", "looks": looks, "findings": findings }))?;
+    } else {
+        output::line(&format!("{looks} looks, {findings} findings"))?;
+    }
+    if findings == 0 { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
+}
+
+fn tell(global: &Global, finding: &Finding) -> Result<(), Failure> {
+    if global.json {
+        return output::json(finding);
+    }
+    let Finding { t, counter, kind, evidence } = finding;
+    output::line(&format!("{t:9.3} s  {counter}  {kind}: {evidence}"))
+}

@@ -1,0 +1,43 @@
+//! `ffclock probe`: where packets wait in this host.
+
+mod calibrate;
+mod echo;
+mod network;
+mod run;
+mod table;
+
+use crate::Global;
+use crate::failure::Failure;
+
+/// Options of `ffclock probe`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock probe run --netns --packets 2000
+  $ ffclock probe echo                      (on another host)
+  $ ffclock probe run --to 192.0.2.7
+
+docs/probe.md explains the locations, the signs and the tables.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    part: Part,
+}
+
+/// The parts of the instrument.
+#[derive(clap::Subcommand)]
+enum Part {
+    /// Send test packets to an echo server and stamp them at every location of this host
+    Run(run::Args),
+    /// Measure this host's own delays, for ffclockd to take them off its stamps
+    Calibrate(calibrate::Args),
+    /// Send test packets back
+    Echo(echo::Args),
+}
+
+/// Runs a part.
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    match &args.part {
+        Part::Run(args) => run::run(global, args),
+        Part::Calibrate(args) => calibrate::run(global, args),
+        Part::Echo(args) => echo::run(global, args),
+    }
+}

@@ -1,0 +1,127 @@
+//! `ffclock probe calibrate`: the host's own delays, for the daemon to take off its stamps.
+
+use super::run::{Course, Measured, measure};
+use crate::failure::Failure;
+use crate::text::{self, Align};
+use crate::{Global, output};
+use ffclock_daemon::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
+use ffclock_instruments::probe::findings::{Asymmetry, Plausibility};
+use ffclock_instruments::probe::site::{Location, Site};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// Options of `ffclock probe calibrate`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock probe calibrate --to 192.0.2.7
+  $ ffclock probe calibrate --to 192.0.2.7 --stress cpu,ip --phase '30 s'
+
+The delays are measured up to the boundary of the driver, so tracing must be permitted. Then set
+asymmetry = \"calibrated\" in ffclockd.conf. Measure again after a change of kernel, driver or device; with
+loads, what they change is counted as doubt.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    course: Course,
+    /// Where the calibration is kept
+    #[arg(long, value_name = "FILE", default_value = "/var/lib/ffclock/calibration.json")]
+    file: PathBuf,
+}
+
+/// Measures and writes.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    // What cannot be written should not be measured for minutes first.
+    let mut calibration = read(args)?;
+    calibration.write(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
+    let whole = measure(&args.course, None)?;
+    let subject = Subject::here(&whole.way.device);
+    let mut entries: Vec<Entry> = Vec::new();
+    for phase in &whole.phases {
+        for entry in of_phase(&subject, phase)? {
+            join(&mut entries, entry);
+        }
+    }
+    for entry in &entries {
+        calibration.replace(entry.clone());
+    }
+    calibration.write(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
+    if global.json {
+        return output::json(&entries);
+    }
+    let rows: Vec<_> = entries.iter().map(row).collect();
+    output::write(&format!(
+        "{}\nwritten to {}; ffclockd uses it with asymmetry = \"calibrated\"\n",
+        text::table(&HEADING, &rows),
+        args.file.display()
+    ))
+}
+
+fn read(args: &Args) -> Result<Calibration, Failure> {
+    match Calibration::read(&args.file) {
+        Ok(calibration) => Ok(calibration),
+        Err(CalibrationError::Unreadable(error)) if error.kind() == ErrorKind::NotFound => Ok(Calibration::default()),
+        Err(error) => Err(format!("{}: {error}; or remove it", args.file.display()).into()),
+    }
+}
+
+/// What one phase says about the locations that the daemon stamps at.
+fn of_phase(subject: &Subject, measured: &Measured) -> Result<Vec<Entry>, Failure> {
+    let findings = &measured.findings;
+    if findings.reference != (Site::DriverOut, Site::DriverIn) {
+        let reasons = measured.unavailable.join("; ");
+        return Err(format!("the boundary to the driver cannot be seen, so nothing is calibrated ({reasons})").into());
+    }
+    let wanted = [(Location::User, Taken::User), (Location::Socket, Taken::Kernel)];
+    let entries = wanted.into_iter().filter_map(|(location, taken)| {
+        let found = findings.asymmetries.iter().find(|one| one.location == location)?;
+        (found.verdict != Plausibility::CausalityFault).then(|| entry(subject, (taken, found), measured))
+    });
+    Ok(entries.collect())
+}
+
+/// Quiet phases come again and again: the smallest delays of all of them count.
+fn join(entries: &mut Vec<Entry>, next: Entry) {
+    let same = |entry: &&mut Entry| entry.location == next.location && entry.load == next.load;
+    match entries.iter_mut().find(same) {
+        None => entries.push(next),
+        Some(known) => {
+            known.out_ns = known.out_ns.min(next.out_ns);
+            known.in_ns = known.in_ns.min(next.in_ns);
+            known.uncertainty_ns = known.uncertainty_ns.max(next.uncertainty_ns);
+            known.packets += next.packets;
+        }
+    }
+}
+
+fn entry(subject: &Subject, (location, found): (Taken, &Asymmetry), measured: &Measured) -> Entry {
+    Entry {
+        subject: subject.clone(),
+        location,
+        load: measured.phase.name().to_owned(),
+        out_ns: found.out_ns,
+        in_ns: found.in_ns,
+        uncertainty_ns: found.interval_ns.1 - found.interval_ns.0,
+        packets: measured.counts.received,
+        measured_at: ffclock_sys::system_utc_now().whole_seconds(),
+    }
+}
+
+const HEADING: [(&str, Align); 6] = [
+    ("LOCATION", Align::Left),
+    ("LOAD", Align::Left),
+    ("OUT (us)", Align::Right),
+    ("IN (us)", Align::Right),
+    ("ASYMMETRY (us)", Align::Right),
+    ("UNCERTAINTY (us)", Align::Right),
+];
+
+fn row(entry: &Entry) -> Vec<String> {
+    let us = |ns: f64| format!("{:.2}", ns / 1e3);
+    vec![
+        entry.location.name().to_owned(),
+        entry.load.clone(),
+        us(entry.out_ns),
+        us(entry.in_ns),
+        us(entry.out_ns - entry.in_ns),
+        us(entry.uncertainty_ns),
+    ]
+}

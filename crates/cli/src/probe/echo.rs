@@ -1,0 +1,57 @@
+//! `ffclock probe echo`: the other end.
+
+use crate::failure::Failure;
+use crate::{Global, output};
+use ffclock_instruments::probe::echo::Echo;
+use ffclock_sys::{Interest, Signal, Signals, poll};
+use serde_json::json;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The port of test packets: one that nobody else was given.
+pub(super) const PORT: u16 = 8_777;
+
+/// Options of `ffclock probe echo`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock probe echo --listen '[::]:8777'
+  echoes test packets on [::]:8777; end it with Ctrl-C
+  answered 10000 packets, ignored 0
+
+It answers test packets of `ffclock probe run` only, each with one that is a byte shorter.")]
+pub(super) struct Args {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], PORT)))]
+    listen: SocketAddr,
+}
+
+/// Answers until a signal ends it.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let echo = Echo::bind(args.listen).map_err(|error| format!("cannot listen on {}: {error}", args.listen))?;
+    let address = echo.address()?;
+    let mut signals = Signals::install()?;
+    if !global.json {
+        output::line(&format!("echoes test packets on {address}; end it with Ctrl-C"))?;
+    }
+    let stop = AtomicBool::new(false);
+    let answered = std::thread::scope(|scope| {
+        let server = scope.spawn(|| echo.serve(&stop));
+        while !server.is_finished() {
+            // A server that fails is noticed within a second.
+            let deadline = ffclock_sys::mono_now() + ffclock_units::Span::from_secs(1);
+            let woken = poll(&mut [Interest::readable(signals.as_fd())], Some(deadline));
+            let is_asked = std::iter::from_fn(|| signals.take()).any(|signal| signal != Signal::Hangup);
+            if woken.is_err() || is_asked {
+                stop.store(true, Ordering::Release);
+                break;
+            }
+        }
+        server.join()
+    });
+    let answered = answered.map_err(|_| Failure::from("the echo server ended unexpectedly".to_owned()))??;
+    if global.json {
+        return output::json(&json!({ "answered": answered.answered, "ignored": answered.ignored }));
+    }
+    output::line(&format!("answered {} packets, ignored {}", answered.answered, answered.ignored))
+}

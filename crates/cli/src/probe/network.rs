@@ -1,0 +1,85 @@
+//! The way to the echo server: over the network that there is, or over a link of the instrument's own.
+
+use super::echo::PORT;
+use crate::failure::Failure;
+use crate::lab::link::{self, CLIENT_END, SERVER_ADDRESS};
+use crate::lab::worker::{Network, Rights, Task, Worker, run};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// The echo server listens by then.
+const ECHO_START: Duration = Duration::from_millis(300);
+
+/// Where packets go, and what was made for it.
+pub(super) struct Way {
+    pub(super) to: SocketAddr,
+    pub(super) device: String,
+    /// What it is, for people.
+    pub(super) description: String,
+    _echo: Option<Echo>,
+}
+
+/// An echo server of our own, ended when dropped, and its log.
+struct Echo {
+    _worker: Worker,
+    log: PathBuf,
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        // What is left behind lies in the directory for temporary files.
+        let _ = std::fs::remove_file(&self.log);
+    }
+}
+
+impl Way {
+    /// To an echo server on the network that there is.
+    pub(super) fn to(address: SocketAddr, device: Option<&str>) -> Result<Way, Failure> {
+        let device = device.map_or_else(|| device_towards(address.ip()), |device| Ok(device.to_owned()))?;
+        let description = format!("to {address} over {device}");
+        Ok(Way { to: address, device, description, _echo: None })
+    }
+
+    /// To an echo server in a network namespace of its own, over a virtual Ethernet link. This process moves into another namespace, so
+    /// that nothing of the host's network is touched; both end with their processes.
+    pub(super) fn own() -> Result<Way, Failure> {
+        let permitted = ffclock_instruments::probe::enter_own_network();
+        permitted.map_err(|error| format!("cannot make a network namespace: {error}; run as root, or use --to"))?;
+        let program = std::env::current_exe()?.display().to_string();
+        let command: Vec<String> =
+            [program.as_str(), "probe", "echo", "--listen", &format!("0.0.0.0:{PORT}")].map(str::to_owned).into();
+        let log = std::env::temp_dir().join(format!("ffclock-echo-{}.log", std::process::id()));
+        let task = Task { name: "the echo server", command: &command, log: &log, rights: Rights::None };
+        let mut worker = Worker::prepare(&task, Network::Own)?;
+        link::join_processes(worker.pid(), std::process::id())?;
+        worker.release()?;
+        std::thread::sleep(ECHO_START);
+        worker.check_alive()?;
+        Ok(Way {
+            to: SocketAddr::new(SERVER_ADDRESS.parse().map_err(|_| "no address".to_owned())?, PORT),
+            device: CLIENT_END.to_owned(),
+            description: "between two network namespaces joined by veth".to_owned(),
+            _echo: Some(Echo { _worker: worker, log }),
+        })
+    }
+}
+
+/// The device that packets to `address` leave by.
+fn device_towards(address: IpAddr) -> Result<String, Failure> {
+    let output = Command::new("ip").args(["-oneline", "route", "get", &address.to_string()]).output();
+    let output = output.map_err(|error| format!("ip: {error}; name the device with --device"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut words = text.split_whitespace().skip_while(|word| *word != "dev");
+    let device = words.nth(1).map(str::to_owned);
+    device.ok_or_else(|| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        format!("there is no way to {address} ({}); name the device with --device", said.trim()).into()
+    })
+}
+
+/// Brings up the loopback of our own namespace, for loads that need one.
+pub(super) fn raise_loopback() -> Result<(), Failure> {
+    run("ip", &["link", "set", "lo", "up"])
+}

@@ -1,0 +1,270 @@
+//! `ffclock probe run`: test packets, stamped at every location.
+
+use super::echo::PORT;
+use super::network::Way;
+use super::table;
+use crate::counters::conditions::Conditions;
+use crate::failure::Failure;
+use crate::{Global, output, waiting_time};
+use ffclock_counter::{CounterKind, nominal};
+use ffclock_daemon::calibration::Subject;
+use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
+use ffclock_instruments::probe::findings::Findings;
+use ffclock_instruments::probe::payload::Lengths;
+use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
+use ffclock_instruments::probe::site::Site;
+use ffclock_instruments::recording::Recorder;
+use ffclock_sys::mono_now;
+use ffclock_units::{Period, Span};
+use serde::Serialize;
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Options of `ffclock probe run`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock probe run --netns
+  $ ffclock probe run --to 192.0.2.7 --packets 20000 --rate 500
+  $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.jsonl
+  $ ffclock probe run --netns --json | jq '.phases[0].findings.asymmetries'
+
+Delays are against the boundary to the driver: location to driver on the way out, driver to location on
+the way in. Kernel stamps need root (tracing: CAP_SYS_ADMIN, tap: CAP_NET_RAW); without them user space
+and socket remain, and what is missing is named.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    course: Course,
+    /// Record every stamp into a file (docs/probe.md)
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// What every measurement with test packets can be told.
+#[derive(clap::Args)]
+pub(super) struct Course {
+    #[command(flatten)]
+    target: Target,
+    /// How many packets, in all phases together
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PACKETS))]
+    packets: u64,
+    /// Packets per second
+    #[arg(long, value_name = "R", default_value_t = 1_000.0, value_parser = rate)]
+    rate: f64,
+    /// Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel's events
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    size: usize,
+    /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network
+    #[arg(long, value_name = "LOAD,...", value_delimiter = ',')]
+    stress: Vec<Load>,
+    /// How long each phase lasts (the paper: 2 h); replaces --packets
+    #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
+    phase: Option<Span>,
+    /// Leave a way to stamp out: tap, tracing
+    #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
+    without: Vec<Probe>,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Target {
+    /// The host on which `ffclock probe echo` runs, with its port if it is not 8777
+    #[arg(long, value_name = "HOST[:PORT]")]
+    to: Option<String>,
+    /// Use an echo server in a network namespace of its own
+    #[arg(long)]
+    netns: bool,
+    /// The device on the way to the host, where it cannot be found out
+    #[arg(long, value_name = "NAME", group = "way")]
+    device: Option<String>,
+}
+
+/// What can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Probe {
+    /// The packet tap
+    Tap,
+    /// The kernel's tracing
+    Tracing,
+}
+
+/// The most packets in a second that one thread sends and receives.
+const FASTEST: f64 = 50_000.0;
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if rate.is_finite() && (0.01..=FASTEST).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err(format!("must lie between 0.01 and {FASTEST}"))
+    }
+}
+
+/// What is told about a run.
+#[derive(Serialize)]
+struct About<'a> {
+    way: &'a str,
+    device: &'a str,
+    driver: String,
+    counter: &'a str,
+    counter_hz: f64,
+    rate: f64,
+    size: usize,
+}
+
+/// One phase.
+#[derive(Serialize)]
+pub(super) struct Measured {
+    pub(super) phase: Phase,
+    pub(super) counts: Counts,
+    pub(super) unavailable: Vec<String>,
+    pub(super) length_s: f64,
+    pub(super) findings: Findings,
+}
+
+/// Everything that a run brings.
+pub(super) struct Whole {
+    pub(super) way: Way,
+    pub(super) phases: Vec<Measured>,
+    about: serde_json::Value,
+}
+
+/// Measures, and prints the tables.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let whole = measure(&args.course, args.record.as_deref())?;
+    if global.json {
+        return output::json(&serde_json::json!({ "about": whole.about, "phases": whole.phases }));
+    }
+    output::write(&table::page(&whole.way.description, &whole.phases))
+}
+
+/// Measures.
+pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, Failure> {
+    let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
+    let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
+    let way = course.target.way()?;
+    let phases = course.phases();
+    if phases.iter().any(|phase| phase.load == Some(Load::Ip)) && course.target.netns {
+        super::network::raise_loopback()?;
+    }
+    let mut conditions = Conditions::prepare(&phases)?;
+    let about = About {
+        way: &way.description,
+        device: &way.device,
+        driver: Subject::here(&way.device).driver,
+        counter: counter.name(),
+        counter_hz: nominal.period.as_hertz(),
+        rate: course.rate,
+        size: course.size,
+    };
+    let mut record = record.map(|path| begin_record(path, &about)).transpose()?;
+    let mut measured = Vec::new();
+    for phase in &phases {
+        conditions.enter(phase)?;
+        let plan = course.plan(&way, (counter, nominal.period), phase);
+        let outcome = one_phase(&plan, &mut conditions, (phase, &phases))?;
+        if let Some(record) = &mut record {
+            write_packets(record, phase, &outcome)?;
+        }
+        measured.push(Measured {
+            phase: *phase,
+            findings: Findings::of(&outcome.passages, nominal.period),
+            counts: outcome.counts,
+            unavailable: outcome.unavailable,
+            length_s: outcome.length_s,
+        });
+    }
+    drop(conditions);
+    if let Some(record) = record {
+        record.finish()?;
+    }
+    let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
+    Ok(Whole { way, phases: measured, about })
+}
+
+fn one_phase(
+    plan: &Plan,
+    conditions: &mut Conditions,
+    (phase, phases): (&Phase, &[Phase]),
+) -> Result<Outcome, Failure> {
+    let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
+    let mut trouble = None;
+    let outcome = ffclock_instruments::probe::run::run(plan, &mut |sent| {
+        let share = (phase.begin_s + sent as f64 / plan.rate) / total;
+        match conditions.wait(mono_now(), share.min(1.0)) {
+            Ok(flow) => flow,
+            Err(failure) => {
+                trouble = Some(failure);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    match trouble {
+        Some(failure) => Err(failure),
+        None => outcome.map_err(|error| error.to_string().into()),
+    }
+}
+
+impl Target {
+    fn way(&self) -> Result<Way, Failure> {
+        match &self.to {
+            Some(host) => Way::to(address_of(host)?, self.device.as_deref()),
+            None => Way::own(),
+        }
+    }
+}
+
+/// A name or an address, with or without a port.
+fn address_of(host: &str) -> Result<SocketAddr, Failure> {
+    let bare: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let whole = bare.map(|address| SocketAddr::new(address, PORT)).or_else(|| host.parse().ok());
+    if let Some(address) = whole {
+        return Ok(address);
+    }
+    let with_port = if host.contains(':') { host.to_owned() } else { format!("{host}:{PORT}") };
+    let found = with_port.to_socket_addrs().map_err(|error| format!("{host}: {error}"))?.next();
+    found.ok_or_else(|| format!("{host}: the name has no address").into())
+}
+
+impl Course {
+    fn phases(&self) -> Vec<Phase> {
+        let phases = schedule(&self.stress, Span::from_secs(1)).len();
+        let each = Span::from_seconds(self.packets as f64 / self.rate / phases as f64);
+        schedule(&self.stress, self.phase.unwrap_or(each))
+    }
+
+    fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {
+        let active = |probe| if self.without.contains(&probe) { Active::No } else { Active::Yes };
+        Plan {
+            to: way.to,
+            device: way.device.clone(),
+            packets: ((phase.length_s * self.rate).round() as u64).clamp(1, MOST_PACKETS),
+            rate: self.rate,
+            lengths: Lengths::from(self.size),
+            counter,
+            period,
+            probes: Probes { tap: active(Probe::Tap), tracing: active(Probe::Tracing) },
+        }
+    }
+}
+
+type PacketRecorder = Recorder<BufWriter<File>>;
+
+fn begin_record(path: &Path, about: &About<'_>) -> Result<PacketRecorder, Failure> {
+    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Recorder::begin(BufWriter::new(file), "probe", about)?)
+}
+
+/// Every packet: its stamps in ticks since the beginning of the phase, `null` where there is none.
+fn write_packets(record: &mut PacketRecorder, phase: &Phase, outcome: &Outcome) -> Result<(), Failure> {
+    record.append("phase", phase)?;
+    for sequence in 0..outcome.passages.len() {
+        let stamps = Site::ALL.map(|site| outcome.passages.at(sequence, site).map(|ticks| ticks.raw()));
+        record
+            .append("packet", &serde_json::json!({ "phase": phase.number, "sequence": sequence, "ticks": stamps }))?;
+    }
+    record.append("counts", &outcome.counts)?;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! The tables of `ffclock probe run`.
+
+use super::run::Measured;
+use crate::text::{self, Align};
+use ffclock_instruments::probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
+use ffclock_instruments::probe::payload::Direction;
+use ffclock_instruments::probe::run::Counts;
+use ffclock_instruments::spread::Spread;
+use std::fmt::Write;
+
+const DELAYS: [(&str, Align); 11] = [
+    ("WAY", Align::Left),
+    ("LOCATION", Align::Left),
+    ("PACKETS", Align::Right),
+    ("MIN", Align::Right),
+    ("25 %", Align::Right),
+    ("MEDIAN", Align::Right),
+    ("75 %", Align::Right),
+    ("90 %", Align::Right),
+    ("99 %", Align::Right),
+    ("99.9 %", Align::Right),
+    ("MAX", Align::Right),
+];
+
+const TRIPS: [(&str, Align); 6] = [
+    ("ROUND TRIP", Align::Left),
+    ("MIN", Align::Right),
+    ("MEDIAN", Align::Right),
+    ("99 %", Align::Right),
+    ("IN THE HOST: MIN", Align::Right),
+    ("MEDIAN", Align::Right),
+];
+
+const ASYMMETRIES: [(&str, Align); 7] = [
+    ("LOCATION", Align::Left),
+    ("MIN OUT", Align::Right),
+    ("MIN IN", Align::Right),
+    ("ASYMMETRY", Align::Right),
+    ("95 % INTERVAL", Align::Right),
+    ("LIMIT", Align::Right),
+    ("", Align::Left),
+];
+
+/// Everything, phase by phase.
+pub(super) fn page(way: &str, phases: &[Measured]) -> String {
+    let mut page = format!("packets {way}; delays in us against the boundary to the driver\n");
+    for measured in phases {
+        let _ = write!(page, "\nphase {}: {}\n", measured.phase.number + 1, measured.phase.name());
+        page += &counts_line(&measured.counts, measured.length_s);
+        for reason in &measured.unavailable {
+            let _ = writeln!(page, "not available: {}", text::printable(reason));
+        }
+        page.push('\n');
+        tables(&measured.findings, &mut page);
+    }
+    page
+}
+
+fn counts_line(counts: &Counts, length_s: f64) -> String {
+    let mut line = format!("{} sent in {}, {} received", counts.sent, text::duration(length_s), counts.received);
+    let rest = [
+        (counts.lost, "lost"),
+        (counts.duplicated, "duplicated"),
+        (counts.reordered, "reordered"),
+        (counts.foreign, "foreign packets"),
+        (counts.unreachable, "times unreachable"),
+        (counts.refused, "refused by the kernel"),
+        (counts.socket_stamps_discarded, "socket stamps discarded"),
+        (counts.tap_dropped, "dropped by the tap"),
+        (counts.tap_stamps_discarded, "tap stamps discarded"),
+        (counts.events_lost, "events lost by the kernel"),
+        (counts.events_unplaced, "events of no packet"),
+    ];
+    for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = write!(line, ", {count} {what}");
+    }
+    line.push('\n');
+    line
+}
+
+fn tables(findings: &Findings, page: &mut String) {
+    let rows: Vec<_> = findings.delays.iter().map(delay_row).collect();
+    *page += &text::table(&DELAYS, &rows);
+    page.push('\n');
+    *page += &text::table(&TRIPS, &findings.round_trips.iter().map(trip_row).collect::<Vec<_>>());
+    page.push('\n');
+    *page += &text::table(&ASYMMETRIES, &findings.asymmetries.iter().map(asymmetry_row).collect::<Vec<_>>());
+    page.push('\n');
+    *page += &causality(&findings.causality);
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.2}", ns / 1e3)
+}
+
+fn way(direction: Direction) -> String {
+    match direction {
+        Direction::Outgoing => "out".to_owned(),
+        Direction::Incoming => "in".to_owned(),
+    }
+}
+
+fn delay_row(delay: &Delay) -> Vec<String> {
+    let Spread { min, p25, median, p75, p99, p999, max, .. } = delay.delay_ns;
+    let mut row = vec![way(delay.direction), delay.site.name().to_owned(), delay.count.to_string()];
+    row.extend([min, p25, median, p75, delay.p90_ns, p99, p999, max].map(us));
+    row
+}
+
+fn trip_row(trip: &RoundTrip) -> Vec<String> {
+    let partial = |of: fn(&Spread) -> f64| trip.partial_ns.as_ref().map_or("-".to_owned(), |spread| us(of(spread)));
+    let whole = &trip.whole_ns;
+    let mut row = vec![trip.location.name().to_owned()];
+    row.extend([whole.min, whole.median, whole.p99].map(us));
+    row.extend([partial(|spread| spread.min), partial(|spread| spread.median)]);
+    row
+}
+
+fn asymmetry_row(one: &Asymmetry) -> Vec<String> {
+    let verdict = match one.verdict {
+        Plausibility::Possible => "",
+        Plausibility::BeyondReference => "nearer to the wire than the reference",
+        Plausibility::CausalityFault => "impossible: its stamps break causality",
+    };
+    vec![
+        one.location.name().to_owned(),
+        us(one.out_ns),
+        us(one.in_ns),
+        us(one.asymmetry_ns),
+        format!("{} to {}", us(one.interval_ns.0), us(one.interval_ns.1)),
+        if one.limit_ns < 0.0 { "-".to_owned() } else { format!("+-{}", us(one.limit_ns)) },
+        verdict.to_owned(),
+    ]
+}
+
+fn causality(orders: &[Violation]) -> String {
+    let mut lines = String::new();
+    for order in orders.iter().filter(|order| order.violations > 0) {
+        let examples: Vec<String> =
+            order.examples.iter().map(|(sequence, ns)| format!("packet {sequence} by {} us", us(-ns))).collect();
+        let _ = writeln!(
+            lines,
+            "causality: {} {} before {} {} in {} of {} packets, by up to {} us ({})",
+            way(order.second.direction()),
+            order.second.name(),
+            way(order.first.direction()),
+            order.first.name(),
+            order.violations,
+            order.count,
+            us(-order.worst_ns),
+            examples.join(", ")
+        );
+    }
+    if lines.is_empty() {
+        lines = format!("causality: kept in all {} orders of events\n", orders.len());
+    }
+    lines
+}

@@ -1,0 +1,56 @@
+//! `ffclock theta`: message delay correlation between hosts.
+//!
+//! The work is done in `ffclock_theta`; here are the ways in and out, one file each.
+
+mod analyse;
+mod check;
+mod progress;
+mod simulate;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::{Failure, Global};
+
+/// Options of `ffclock theta`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
+  $ ffclock theta analyse run-1
+  Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
+  $ ffclock theta check --printed --n 7 --f 2
+
+docs/theta.md tells what is measured, docs/theta-run.md how to run, simulate and check, docs/theta-log.md the format of a log.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Say how the delays in a log hang together: Omega, Theta and what they are made of
+    Analyse(analyse::Args),
+    /// Explore what the algorithm does under every fault
+    Check(check::Args),
+    /// Run the algorithm in virtual time, with the truth known
+    Simulate(simulate::Args),
+}
+
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::Analyse(args) => analyse::run(global, args),
+        Command::Check(args) => check::run(global, args),
+        Command::Simulate(args) => simulate::run(global, args),
+    }
+}
+
+/// n and f, as the command line has them.
+#[derive(clap::Args, Clone, Copy)]
+struct Sizes {
+    /// Processes
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    n: u32,
+    /// Byzantine processes tolerated: n must be at least 3f + 1
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    f: u32,
+}

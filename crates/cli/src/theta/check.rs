@@ -1,0 +1,197 @@
+//! `ffclock theta check`.
+
+use super::Sizes;
+use super::progress::Progress;
+use crate::{Failure, Global, output};
+use ffclock_theta::algorithm::{Form, Quorum};
+use ffclock_theta::check::{
+    Bounds, BoundsError, Campaign, CampaignOutcome, Effort, Exploration, Verdict, explore_deliveries, explore_switches,
+};
+use serde::Serialize;
+use std::fmt::Write;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock theta check --n 4 --f 1
+  $ ffclock theta check --printed --n 7 --f 2
+  $ ffclock theta check --n 10 --f 3 --rounds 4 --campaign 1000000
+
+Exit code 1 if the algorithm can stop or do what it must not: so it is with --printed from f = 2 on. docs/theta-run.md says what the
+explorations cover.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    sizes: Sizes,
+    /// Check the algorithm as the paper prints it, which is known to be bad, instead of the repaired one
+    #[arg(long)]
+    printed: bool,
+    /// Explore with one step for each switch, until processes come to this round; 0 leaves this out
+    #[arg(long, value_name = "ROUND", default_value_t = 6)]
+    rounds: u64,
+    /// Explore with one step for each delivery, until processes come to this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]
+    #[arg(long, value_name = "ROUND")]
+    every_delivery: Option<u64>,
+    /// Random adversaries
+    #[arg(long, value_name = "RUNS", default_value_t = 10_000)]
+    campaign: u64,
+    /// The round to which random adversaries run
+    #[arg(long, value_name = "ROUND", default_value_t = 12)]
+    campaign_rounds: u64,
+    /// Where all chance comes from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Give an exploration up beyond so many states
+    #[arg(long, value_name = "STATES", default_value_t = 2_000_000)]
+    states: usize,
+}
+
+#[derive(Serialize)]
+struct Report {
+    n: u32,
+    f: u32,
+    form: Form,
+    switches: Option<Exploration>,
+    deliveries: Option<Exploration>,
+    campaign: Option<CampaignOutcome>,
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let Sizes { n, f } = args.sizes;
+    let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
+    let form = if args.printed { Form::Printed } else { Form::Repaired };
+    let bounds = |last_round| Bounds { quorum, form, last_round };
+    let every_delivery = args.every_delivery.unwrap_or(if n <= 4 { 3 } else { 0 });
+    let report = Report {
+        n,
+        f,
+        form,
+        // Its bounds are the narrower ones: what is too much for it is told before anything takes long.
+        deliveries: explore(bounds(every_delivery), args.states, explore_deliveries)?,
+        switches: explore(bounds(args.rounds), args.states, explore_switches)?,
+        campaign: campaign(&Campaign { bounds: bounds(args.campaign_rounds), seed: args.seed }, args.campaign)?,
+    };
+    if global.json {
+        output::json(&report)?
+    } else {
+        output::write(&render(&report))?
+    }
+    if report.is_bad() { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
+}
+
+type Explore = fn(Bounds, &mut Effort<'_>) -> Result<Exploration, BoundsError>;
+
+fn explore(bounds: Bounds, states_max: usize, explore: Explore) -> Result<Option<Exploration>, Failure> {
+    if bounds.last_round == 0 {
+        return Ok(None);
+    }
+    let mut progress = Progress::new();
+    let mut watch = |states| progress.show(|| format!("{states} states"));
+    explore(bounds, &mut Effort { states_max, watch: &mut watch }).map(Some).map_err(usage)
+}
+
+fn usage(error: BoundsError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+fn campaign(campaign: &Campaign, runs: u64) -> Result<Option<CampaignOutcome>, Failure> {
+    let mut outcome = CampaignOutcome::default();
+    let mut progress = Progress::new();
+    for number in 0..runs {
+        campaign.run(number, &mut outcome).map_err(usage)?;
+        if number.is_multiple_of(256) {
+            progress.show(|| format!("{number} of {runs} runs"));
+        }
+    }
+    Ok((runs > 0).then_some(outcome))
+}
+
+impl Report {
+    fn is_bad(&self) -> bool {
+        let explorations = [&self.switches, &self.deliveries].into_iter().flatten();
+        let mut verdicts = explorations.map(|exploration| exploration.verdict);
+        verdicts.any(|verdict| matches!(verdict, Verdict::Stops | Verdict::Violated(_)))
+            || self.campaign.as_ref().is_some_and(|outcome| !outcome.is_clean())
+    }
+}
+
+fn render(report: &Report) -> String {
+    let form = match report.form {
+        Form::Repaired => "repaired",
+        Form::Printed => "as printed",
+    };
+    let mut text = format!("n = {}, f = {}, {form}\n", report.n, report.f);
+    render_exploration(&mut text, "every switch", report.switches.as_ref());
+    render_exploration(&mut text, "every delivery", report.deliveries.as_ref());
+    if let Some(outcome) = &report.campaign {
+        let CampaignOutcome { runs, deliveries, stopped, violated, .. } = outcome;
+        let _ = writeln!(text, "random: {runs} runs, {deliveries} deliveries: {stopped} stopped, {violated} violated");
+        if let Some((seed, _, _)) = &outcome.first_bad {
+            let _ = writeln!(text, "  the first of them alone: --seed {seed} --campaign 1 --json");
+        }
+    }
+    text
+}
+
+fn render_exploration(text: &mut String, name: &str, exploration: Option<&Exploration>) {
+    let Some(Exploration { verdict, states, steps, last_round, witness }) = exploration else { return };
+    let verdict = match verdict {
+        Verdict::Holds => "holds: never stops, never misled".to_owned(),
+        Verdict::Unfinished => "nothing wrong so far; given up at the limit of states (--states)".to_owned(),
+        Verdict::Stops => "STOPS for ever".to_owned(),
+        Verdict::Violated(violation) => format!("VIOLATED: {violation:?}"),
+    };
+    let _ = writeln!(text, "{name} to round {last_round}: {states} states, {steps} steps: {verdict}");
+    if let Some(witness) = witness {
+        let _ = write!(text, "{witness}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+        #[command(flatten)]
+        global: Global,
+    }
+
+    fn ended(words: &[&str]) -> Result<(), Failure> {
+        let line = Line::parse_from([&["check", "--json"], words].concat());
+        run(&line.global, &line.args)
+    }
+
+    #[test]
+    fn the_exit_code_is_the_verdict() {
+        assert_eq!(ended(&["--n", "4", "--f", "1", "--every-delivery", "2", "--campaign", "100"]), Ok(()));
+        let printed = ended(&["--printed", "--n", "7", "--f", "2", "--campaign", "0"]);
+        assert_eq!(printed, Err(Failure::silent(Failure::FAILED)));
+    }
+
+    #[test]
+    fn bad_sizes_and_depths_are_wrong_usage() {
+        for (words, part) in [
+            (&["--n", "6", "--f", "2"][..], "at least 3f + 1 = 7"),
+            (&["--n", "0", "--f", "0"], "at least one process"),
+            (&["--every-delivery", "0", "--rounds", "1"], "at least 2"),
+            (&["--every-delivery", "0", "--rounds", "99"], "too much"),
+            (&["--n", "10", "--f", "3", "--every-delivery", "4"], "too much"),
+        ] {
+            let failure = ended(words).unwrap_err();
+            assert_eq!(failure.code, Failure::USAGE);
+            assert!(failure.message.contains(part), "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_witness_is_shown() {
+        let quorum = Quorum::new(7, 2).unwrap();
+        let bounds = Bounds { quorum, form: Form::Printed, last_round: 4 };
+        let switches = explore(bounds, 100_000, explore_switches).unwrap();
+        let report = Report { n: 7, f: 2, form: Form::Printed, switches, deliveries: None, campaign: None };
+        let text = render(&report);
+        assert!(text.contains("STOPS for ever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");
+    }
+}

@@ -1,0 +1,186 @@
+//! `ffclock theta simulate`.
+
+use super::Sizes;
+use super::progress::Progress;
+use crate::{Failure, Global, output};
+use ffclock_theta::algorithm::Form;
+use ffclock_theta::simulate::{Outcome, Simulation, SimulationError, Spec, Unobserved};
+use ffclock_units::Span;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
+  $ ffclock theta simulate --scenario jumps.toml --seed 7 --log run-2
+  $ ffclock theta simulate --n 7 --f 2 --two-faced 5 --two-faced 6 --delay \"1 ms\" --json
+
+A scenario is a short TOML file; docs/theta-run.md describes what it may say. Options on the command line come before the file. Exit
+code 1 if correct processes stand still before the last round.")]
+pub(super) struct Args {
+    /// The scenario; without it everything has its default
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Processes [default: the scenario's, or 4]
+    #[arg(long, value_name = "COUNT")]
+    n: Option<u32>,
+    /// Byzantine processes tolerated: n must be at least 3f + 1 [default: the scenario's, or 1]
+    #[arg(long, value_name = "COUNT")]
+    f: Option<u32>,
+    /// The last round that processes send [default: the scenario's, or 1000]
+    #[arg(long, value_name = "ROUND")]
+    rounds: Option<u64>,
+    /// The delay D between a quorum and the next round, such as "1 ms" [default: the scenario's, or 0 s]
+    #[arg(long, value_name = "TIME")]
+    delay: Option<Span>,
+    /// Run the algorithm as the paper prints it, which is known to be bad
+    #[arg(long)]
+    printed: bool,
+    /// A process that tells each other one something else
+    #[arg(long, value_name = "PROCESS")]
+    two_faced: Vec<u32>,
+    /// Where all chance comes from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the run as a log into this directory, which must not hold one
+    #[arg(long, value_name = "DIR")]
+    log: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    n: u32,
+    f: u32,
+    seed: u64,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+    log: Option<&'a Path>,
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let (spec, directory) = spec(args)?;
+    let simulation = Simulation::new(&spec, &directory, args.seed).map_err(failure)?;
+    let mut progress = Progress::new();
+    let mut watch = |messages| progress.show(|| format!("{messages} messages"));
+    let outcome = match &args.log {
+        Some(log) => simulation.run_to_log(log, &mut watch),
+        None => simulation.run(&mut Unobserved, &mut watch),
+    };
+    let outcome = outcome.map_err(failure)?;
+    drop(progress);
+    let report = Report { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
+    if global.json {
+        output::json(&report)?
+    } else {
+        output::write(&render(&report))?
+    }
+    if outcome.unfinished.is_empty() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
+}
+
+fn failure(error: SimulationError) -> Failure {
+    match error {
+        SimulationError::Sense(_) | SimulationError::Syntax(_) => Failure::usage(error.to_string()),
+        _ => Failure::from(error.to_string()),
+    }
+}
+
+/// The scenario, with what the command line says put over it, and the directory that its files are below.
+fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
+    let (mut spec, directory) = match &args.scenario {
+        None => (Spec::default(), PathBuf::from(".")),
+        Some(path) => {
+            let complaint = |why: String| Failure::usage(format!("{}: {why}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|error| complaint(error.to_string()))?;
+            let spec = Spec::parse(&text).map_err(|error| complaint(error.to_string()))?;
+            (spec, path.parent().unwrap_or(Path::new(".")).to_owned())
+        }
+    };
+    let Sizes { n, f } = Sizes { n: args.n.unwrap_or(spec.n), f: args.f.unwrap_or(spec.f) };
+    (spec.n, spec.f) = (n, f);
+    spec.rounds = args.rounds.unwrap_or(spec.rounds);
+    spec.delay = args.delay.map_or(spec.delay, ffclock_sim::scenario::Length);
+    if args.printed {
+        spec.form = Form::Printed;
+    }
+    spec.faults.extend(args.two_faced.iter().map(|&process| ffclock_theta::simulate::FaultSpec::two_faced(process)));
+    Ok((spec, directory))
+}
+
+fn render(report: &Report<'_>) -> String {
+    let outcome = report.outcome;
+    let mut text = format!(
+        "n = {}, f = {}, seed {}: {} messages in {:.6} s, rounds {} to {}, clocks at most {} apart\n",
+        report.n,
+        report.f,
+        report.seed,
+        outcome.perceived,
+        outcome.end_ps as f64 * 1e-12,
+        outcome.least_round,
+        outcome.greatest_round,
+        outcome.precision
+    );
+    let faults = [
+        (outcome.lost, "lost"),
+        (outcome.duplicated, "duplicated"),
+        (outcome.held, "held back"),
+        (outcome.missed, "for processes that were not there"),
+    ];
+    for (count, what) in faults.iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(text, "{count} messages {what}");
+    }
+    if !outcome.unfinished.is_empty() {
+        let _ = writeln!(text, "STOPPED: correct processes {:?} did not come to the last round", outcome.unfinished);
+    }
+    if let Some(log) = report.log {
+        let _ = writeln!(text, "log: {}", log.display());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+        #[command(flatten)]
+        global: Global,
+    }
+
+    fn ended(words: &[&str]) -> Result<(), Failure> {
+        let line = Line::parse_from([&["simulate", "--json"], words].concat());
+        run(&line.global, &line.args)
+    }
+
+    #[test]
+    fn a_run_ends_well() {
+        assert_eq!(ended(&["--rounds", "50"]), Ok(()));
+        assert_eq!(ended(&["--n", "7", "--f", "2", "--rounds", "50", "--two-faced", "5", "--delay", "1 ms"]), Ok(()));
+    }
+
+    #[test]
+    fn wrong_usage_says_why() {
+        for (words, part) in [
+            (&["--n", "6", "--f", "2"][..], "at least 3f + 1 = 7"),
+            (&["--delay=-1 s"], "between 0 s and 1000 s"),
+            (&["--two-faced", "9"], "there is no process 9"),
+            (&["--scenario", "no-such-file.toml"], "no-such-file.toml"),
+        ] {
+            let failure = ended(words).unwrap_err();
+            assert_eq!(failure.code, Failure::USAGE, "{failure}");
+            assert!(failure.message.contains(part), "{failure}");
+        }
+    }
+
+    #[test]
+    fn what_stands_still_is_named() {
+        let outcome = Outcome { unfinished: vec![2], lost: 7, ..Outcome::default() };
+        let text = render(&Report { n: 4, f: 1, seed: 1, outcome: &outcome, log: Some(Path::new("here")) });
+        assert!(text.contains("STOPPED: correct processes [2]") && text.contains("7 messages lost"), "{text}");
+        assert!(text.contains("log: here"), "{text}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Results for people.
+
+use ffclock_theta::analysis::{ConformanceReport, Omega, Peak, Ratio, Report};
+use ffclock_units::Span;
+use std::fmt::Write;
+
+/// The results of an analysis.
+pub(super) fn render(report: &Report) -> String {
+    let mut text = String::new();
+    let Report { processes, tolerated, correct, counts, rounds, .. } = report;
+    let (wait, lasted) = (span(Some(report.delay_ps as i64)), span(Some(report.duration_ps as i64)));
+    let _ =
+        writeln!(text, "n = {processes}, f = {tolerated}, {correct} correct, D = {wait}; {rounds} rounds in {lasted}");
+    let _ = writeln!(
+        text,
+        "{} messages counted, {} never perceived, {} perceived again",
+        counts.messages, counts.unperceived, counts.duplicates
+    );
+    let delays = [("tau+", report.delay_max_ps), ("tau-", report.delay_min_ps)];
+    for (name, delay) in delays {
+        let _ = writeln!(text, "{name:<9} {}", span(delay));
+    }
+    let _ = writeln!(text, "Theta_po  {}", ratio(report.theta_po));
+    if report.theta.is_some() {
+        let _ = writeln!(text, "Theta     {}", ratio(report.theta));
+    }
+    omega(&mut text, "first switches of a round", &report.first);
+    let _ = writeln!(text, "  throughout  {}", peak(report.throughout));
+    omega(&mut text, "all switches", &report.all);
+    conformance(&mut text, &report.conformance);
+    for remark in &report.remarks {
+        let _ = writeln!(text, "partial: {remark}");
+    }
+    text
+}
+
+fn omega(text: &mut String, title: &str, seen: &Omega) {
+    let _ = writeln!(
+        text,
+        "\n{title}: {} ({} with nothing in transit, {} at 1 or less)",
+        seen.switches, seen.idle, seen.at_most_one
+    );
+    let _ = writeln!(text, "  Omega       {}", peak(seen.omega));
+    let _ = writeln!(text, "  with D      {}", ratio(seen.omega_with_delay));
+    let _ = writeln!(text, "  tau_r-      {} to {}", span(seen.relevant_min_ps), span(seen.relevant_max_ps));
+    let _ = writeln!(text, "  Theta_ro    {}", ratio(seen.theta_ro));
+    let _ = writeln!(text, "  g, g_r      {}, {}", number(seen.g), number(seen.g_r));
+    if let Some(block) = seen.per_block {
+        let (mean, low, high) = (block.mean, block.low, block.high);
+        let _ = writeln!(
+            text,
+            "  per block   {mean:.4} ({low:.4} to {high:.4}, {} blocks of {} rounds)",
+            block.blocks, seen.block_rounds
+        );
+    }
+    if let Some(tail) = seen.tail {
+        let ten_fold = tail.return_level(10.0 * seen.switches as f64);
+        let _ = writeln!(text, "  tail        shape {:.3}; in ten times as many switches {ten_fold:.4}", tail.shape);
+    }
+}
+
+fn conformance(text: &mut String, seen: &ConformanceReport) {
+    let kept = if seen.kept { "kept" } else { "BROKEN" };
+    let bound = seen.spread_bound.map_or_else(|| "no bound".to_owned(), |bound| format!("at most {bound} allowed"));
+    let _ = writeln!(
+        text,
+        "\nrules {kept}: {} switches checked, {} by the catch-up rule, {} breaches; {} rounds apart ({bound})",
+        seen.switches, seen.catch_ups, seen.breaches, seen.spread_max
+    );
+    for example in &seen.examples {
+        let _ = writeln!(text, "  {example}");
+    }
+}
+
+fn peak(peak: Option<Peak>) -> String {
+    peak.map_or_else(
+        || "-".to_owned(),
+        |peak| {
+            let (over, under) = peak.ratio.parts();
+            let (over, under) = (span(Some(over as i64)), span(Some(under as i64)));
+            format!(
+                "{:.4}  at round {} of process {} ({over} / {under})",
+                peak.ratio.as_f64(),
+                peak.round.0,
+                peak.process.0
+            )
+        },
+    )
+}
+
+fn ratio(ratio: Option<Ratio>) -> String {
+    number(ratio.map(Ratio::as_f64))
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
+}
+
+fn span(picoseconds: Option<i64>) -> String {
+    picoseconds.map_or_else(|| "-".to_owned(), |picoseconds| Span::from_seconds(picoseconds as f64 * 1e-12).to_string())
+}

@@ -1,0 +1,116 @@
+//! The command as a user types it.
+
+use super::{Args, run};
+use crate::{Cli, Failure};
+use clap::{Parser, Subcommand};
+use ffclock_theta::log::LogWriter;
+use ffclock_theta::record::{
+    ClockSample, Event, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn,
+};
+use ffclock_units::{Counter, Period, Rate};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Subcommand)]
+enum Only {
+    Theta(Args),
+}
+
+fn theta(words: &[&str]) -> Result<(), Failure> {
+    let cli = Cli::<Only>::try_parse_from(["ffclock", "theta"].iter().chain(words)).unwrap();
+    let Only::Theta(args) = &cli.command;
+    run(&cli.global, args)
+}
+
+struct Log(PathBuf);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn one_process() -> Run {
+    Run {
+        origin: Origin::Simulated,
+        form: Form::Repaired,
+        processes: 1,
+        tolerated: 0,
+        delay_ps: 0,
+        delay_min_ps: 0,
+        disorder_ps: 0,
+        hosts: vec![Host { name: "alone".to_owned(), counter: "simulated".to_owned() }],
+        host_of: vec![HostId(0)],
+        faults: vec![],
+        settings: BTreeMap::new(),
+        unrecorded: 0,
+    }
+}
+
+/// A process that speaks with itself; `needed` messages let it switch, by what it claims.
+fn log(name: &str, claims: impl Fn(u64) -> bool) -> Log {
+    let path = std::env::temp_dir().join(format!("ffclock-theta-cli-{}-{name}", std::process::id()));
+    let mut writer = LogWriter::create(&path, &one_process()).unwrap();
+    let (process, period) = (ProcessId(0), Period::from_seconds(1e-9).unwrap());
+    let drift_bound = Rate::from_ppm(0.0);
+    writer.clock(ClockSample {
+        host: HostId(0),
+        counter: Counter::from_raw(0),
+        time_ps: 0,
+        bound_ps: 0,
+        period,
+        drift_bound,
+    });
+    for round in 1..=100 {
+        let at = Counter::from_raw(1000 * round);
+        let (from, to) = (Round(round - 1), Round(round));
+        if round > 1 {
+            writer
+                .event(&Event::Switch(Switch { process, from, to, at, decided: at, rule: SwitchRule::Advance }))
+                .unwrap();
+        }
+        writer.event(&Event::Broadcast { process, round: to, at }).unwrap();
+        if claims(round) {
+            let at = Counter::from_raw(1000 * round + 900);
+            writer
+                .event(&Event::Perception { process, sender: process, round: to, at, way_in: WayIn::default() })
+                .unwrap();
+        }
+    }
+    writer.finish().unwrap();
+    Log(path)
+}
+
+fn analyse(log: &Path, more: &[&str]) -> Result<(), Failure> {
+    theta(&[&["analyse", log.to_str().unwrap()], more].concat())
+}
+
+#[test]
+fn a_log_that_keeps_the_rules_is_well() {
+    let log = log("kept", |_| true);
+    assert_eq!(analyse(&log.0, &[]), Ok(()));
+    assert_eq!(analyse(&log.0, &["--json", "--theta", "--histograms", "--stamp", "before", "--trim", "10 us"]), Ok(()));
+}
+
+#[test]
+fn a_switch_without_its_messages_is_a_failure() {
+    let log = log("broken", |round| round != 50);
+    let failure = analyse(&log.0, &[]).unwrap_err();
+    assert!(failure.message.contains("rules"), "{failure:?}");
+}
+
+#[test]
+fn a_cut_log_gives_partial_results_and_a_failure() {
+    let log = log("cut", |_| true);
+    let run_file = log.0.join("run.json");
+    let text = std::fs::read_to_string(&run_file).unwrap();
+    std::fs::write(&run_file, text.replace("\"complete\": true", "\"complete\": false")).unwrap();
+    let failure = analyse(&log.0, &["--json"]).unwrap_err();
+    assert!(failure.message.contains("partial"), "{failure:?}");
+}
+
+#[test]
+fn what_is_no_log_is_named() {
+    let failure = analyse(Path::new("no-such-log"), &[]).unwrap_err();
+    assert!(failure.message.contains("no-such-log"), "{failure:?}");
+}

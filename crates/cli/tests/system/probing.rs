@@ -1,0 +1,143 @@
+//! `ffclock probe` between namespaces and over loopback, with rights and without.
+
+use super::{fresh_directory, programs};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// What the command said: the JSON of its standard output, and its standard error.
+fn run(mut command: Command) -> Result<Value, String> {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(serde_json::from_slice(&output.stdout).unwrap()) } else { Err(said) }
+}
+
+fn probe(arguments: &[&str]) -> Command {
+    let mut command = Command::new(programs::ffclock());
+    command.args(["probe", "run", "--json"]).args(arguments);
+    command
+}
+
+/// An echo server on loopback; ended when dropped.
+struct Echo {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    address: String,
+}
+
+impl Echo {
+    fn start() -> Self {
+        let mut command = Command::new(programs::ffclock());
+        command.args(["probe", "echo", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address = line.split_whitespace().find(|word| word.starts_with("127.")).unwrap();
+        Echo { child, output, address: address.trim_end_matches(';').to_owned() }
+    }
+
+    /// Ends it as a person would, and returns its last words.
+    fn end(mut self) -> String {
+        Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        line
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn delays<'a>(answer: &'a Value, site: &str) -> Vec<&'a Value> {
+    let delays = answer["phases"][0]["findings"]["delays"].as_array().unwrap();
+    delays.iter().filter(|delay| delay["site"] == site).collect()
+}
+
+#[test]
+fn packets_between_namespaces_are_stamped_at_every_location() {
+    let answer = match run(probe(&["--netns", "--packets", "300", "--rate", "1000"])) {
+        Err(said) if said.contains("cannot make a network namespace") => return println!("SKIP: {said}"),
+        other => other.unwrap(),
+    };
+    let phase = &answer["phases"][0];
+    assert_eq!((phase["counts"]["sent"].as_u64(), phase["counts"]["foreign"].as_u64()), (Some(300), Some(0)));
+    let received = phase["counts"]["received"].as_u64().unwrap();
+    assert!(received > 200, "{phase}");
+    for reason in phase["unavailable"].as_array().unwrap() {
+        println!("SKIP: {reason}");
+    }
+    let sites = ["user-send", "user-receive", "socket-out", "socket-in", "tap-out", "tap-in", "queue-out"];
+    let counts = sites.map(|site| delays(&answer, site).first().and_then(|delay| delay["count"].as_u64()));
+    if phase["unavailable"] == serde_json::json!([]) {
+        assert_eq!(phase["findings"]["reference"], serde_json::json!(["driver-out", "driver-in"]));
+        for (site, count) in sites.iter().zip(counts) {
+            assert!(count.is_some_and(|count| count * 10 >= received * 9), "{site}: {count:?} of {received}");
+        }
+    }
+    // On its way out a packet leaves the program before it reaches the driver, and on its way in the other way round.
+    for site in ["user-send", "user-receive", "tap-out", "queue-out"] {
+        for delay in delays(&answer, site) {
+            assert!(delay["delay_ns"]["min"].as_f64().unwrap() > 0.0, "{delay}");
+        }
+    }
+    let asymmetries = phase["findings"]["asymmetries"].as_array().unwrap();
+    let user = asymmetries.iter().find(|one| one["location"] == "user").unwrap();
+    let (asymmetry, limit) = (user["asymmetry_ns"].as_f64().unwrap(), user["limit_ns"].as_f64().unwrap());
+    assert!(asymmetry.abs() <= limit, "{user}");
+}
+
+#[test]
+fn without_any_right_user_space_and_socket_remain() {
+    let echo = Echo::start();
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    command.arg(programs::ffclock()).args(["probe", "run", "--json", "--to", &echo.address, "--packets", "50"]);
+    let answer = match run(command) {
+        Err(said) if said.contains("setpriv") => return println!("SKIP: this user cannot become another one: {said}"),
+        other => other.unwrap(),
+    };
+    let phase = &answer["phases"][0];
+    assert_eq!(phase["counts"]["received"], 50);
+    let reasons = phase["unavailable"].to_string();
+    assert!(reasons.contains("packet tap") && reasons.contains("CAP_NET_RAW"), "{reasons}");
+    assert!(reasons.contains("kernel tracing"), "{reasons}");
+    assert_eq!(phase["findings"]["reference"], serde_json::json!(["socket-out", "socket-in"]));
+    assert_eq!(delays(&answer, "user-send").len(), 1);
+    assert_eq!(echo.end(), "answered 50 packets, ignored 0\n");
+}
+
+#[test]
+fn a_recording_has_every_packet() {
+    let echo = Echo::start();
+    let path = fresh_directory("probe-recording").join("probe.jsonl");
+    let answer = run(probe(&["--to", &echo.address, "--packets", "40", "--record", path.to_str().unwrap()])).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let packets: Vec<_> = records.iter().filter(|record| record["record"] == "packet").collect();
+    assert_eq!(packets.len(), 40);
+    let period = 1e9 / answer["about"]["counter_hz"].as_f64().unwrap();
+    for (sequence, packet) in packets.iter().enumerate() {
+        assert_eq!(packet["sequence"], sequence);
+        let ticks = packet["ticks"].as_array().unwrap();
+        let (out, back) = (ticks[0].as_f64().unwrap(), ticks[10].as_f64().unwrap());
+        assert!(back > out && (back - out) * period < 1e9, "{packet}");
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_explained() {
+    let said = run(probe(&["--to", "127.0.0.1:9", "--packets", "3"])).unwrap_err();
+    assert!(said.contains("none of 3 packets was answered") && said.contains("ffclock probe echo"), "{said}");
+    let said = run(probe(&["--to", "no-such-host.invalid"])).unwrap_err();
+    assert!(said.contains("no-such-host.invalid"), "{said}");
+    let said = run(probe(&["--packets", "3"])).unwrap_err();
+    assert!(said.contains("--netns"), "{said}");
+    let said = run(probe(&["--netns", "--rate", "0"])).unwrap_err();
+    assert!(said.contains("must lie between"), "{said}");
+}

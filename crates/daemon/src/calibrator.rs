@@ -1,0 +1,69 @@
+//! Which calibration holds for which link.
+
+use crate::calibration::{Calibration, CalibrationError, Shift, Subject, Taken};
+use crate::config::{DaemonConfig, HostAsymmetry, StampChoice};
+use ffclock_units::{Period, Stamp, StampLocation};
+use std::net::IpAddr;
+
+/// What was measured on this host, where that is wanted.
+#[derive(Debug)]
+pub(crate) struct Calibrator {
+    measured: Option<Result<Calibration, String>>,
+    stamps: StampChoice,
+    period: Period,
+}
+
+/// How the stamps of one link are moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shifts {
+    user: Shift,
+    kernel: Shift,
+}
+
+impl Shifts {
+    fn of(self, stamp: &Stamp) -> Shift {
+        if stamp.location == StampLocation::Kernel { self.kernel } else { self.user }
+    }
+
+    /// The stamp of a packet sent.
+    pub(crate) fn sent(self, stamp: Stamp) -> Stamp {
+        self.of(&stamp).sent(stamp)
+    }
+
+    /// The stamp of a packet received.
+    pub(crate) fn received(self, stamp: Stamp) -> Stamp {
+        self.of(&stamp).received(stamp)
+    }
+}
+
+impl Calibrator {
+    /// Reads the file, where it is wanted; `period` is that of the counter.
+    pub(crate) fn new(config: &DaemonConfig, period: Period) -> Self {
+        let is_wanted = config.asymmetry == HostAsymmetry::Calibrated;
+        let path = config.calibration.as_path();
+        let read = || Calibration::read(path).map_err(|error| format!("{}: {error}", path.display()));
+        Calibrator { measured: is_wanted.then(read), stamps: config.stamps, period }
+    }
+
+    /// How stamps of packets are moved that leave from this address of ours; nothing moves where a calibration is not wanted.
+    ///
+    /// # Errors
+    /// It is wanted, and there is none for the stamps that are asked for.
+    pub(crate) fn shifts(&self, local: Option<IpAddr>) -> Result<Shifts, String> {
+        let Some(measured) = &self.measured else { return Ok(Shifts::default()) };
+        let calibration = measured.as_ref().map_err(Clone::clone)?;
+        let device = local.and_then(ffclock_sys::device_with).ok_or("the device of the packets cannot be found out")?;
+        let subject = Subject::here(&device);
+        let shift = |taken| {
+            calibration.shift(&subject, taken, self.period).map_err(|error: CalibrationError| error.to_string())
+        };
+        match self.stamps {
+            // The tracing stamps at the boundary itself: there is nothing to move.
+            StampChoice::Trace => Ok(Shifts { user: shift(Taken::User).unwrap_or_default(), kernel: Shift::default() }),
+            StampChoice::Kernel => {
+                Ok(Shifts { user: shift(Taken::User).unwrap_or_default(), kernel: shift(Taken::Kernel)? })
+            }
+            StampChoice::User => Ok(Shifts { user: shift(Taken::User)?, kernel: Shift::default() }),
+        }
+    }
+}

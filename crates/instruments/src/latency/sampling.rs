@@ -1,0 +1,163 @@
+//! Taking the time of readings, on one CPU and on all at once.
+
+use crate::ways::{KernelTicks, Way, Work};
+use core::fmt;
+use core::hint::black_box;
+use ffclock_counter::{CounterKind, pin_to, read_ordered};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::Barrier;
+
+/// Readings between two looks at the CPU's counter, back to back: the instrument's own cost is shared among them.
+pub const BATCH: usize = 32;
+
+/// How readings follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrangement {
+    /// The first one after a pause, with whatever is in the caches: as the papers measure it.
+    First,
+    /// Each by itself, right after others of its kind.
+    Single,
+    /// [`BATCH`] without a look at the CPU's counter in between; figures are per reading.
+    BackToBack,
+    /// Each by itself while all CPUs read.
+    AllCpus,
+    /// Measured inside the kernel by the module ffcounter.
+    Kernel,
+}
+
+impl fmt::Display for Arrangement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arrangement::First => "first",
+            Arrangement::Single => "single",
+            Arrangement::BackToBack => "back-to-back",
+            Arrangement::AllCpus => "all-cpus",
+            Arrangement::Kernel => "kernel",
+        })
+    }
+}
+
+impl Arrangement {
+    /// Readings between two looks at the CPU's counter.
+    pub const fn readings(self) -> usize {
+        match self {
+            Arrangement::BackToBack => BATCH,
+            Arrangement::First | Arrangement::Single | Arrangement::AllCpus | Arrangement::Kernel => 1,
+        }
+    }
+}
+
+/// Brackets of one way on one CPU.
+#[derive(Debug)]
+pub(super) struct Burst {
+    pub(super) way: usize,
+    pub(super) cpu: usize,
+    pub(super) arrangement: Arrangement,
+    /// Ticks of each bracket, its own cost included; `None` where the counter could not be read.
+    pub(super) ticks: Option<Vec<u64>>,
+}
+
+/// Times brackets of `readings` each.
+struct Timed {
+    brackets: usize,
+    readings: usize,
+}
+
+impl Work for Timed {
+    type Output = Option<Vec<u64>>;
+
+    #[inline(always)]
+    fn run<F: FnMut() -> Option<u64>>(self, mut read: F) -> Option<Vec<u64>> {
+        let mut ticks = Vec::with_capacity(self.brackets);
+        for _ in 0..self.brackets {
+            let mut last = None;
+            let before = read_ordered(CounterKind::Tsc);
+            for _ in 0..self.readings {
+                last = black_box(read());
+            }
+            let after = read_ordered(CounterKind::Tsc);
+            last?;
+            ticks.push(u64::try_from((after - before).raw()).unwrap_or(0));
+        }
+        Some(ticks)
+    }
+}
+
+/// Times brackets of one reading each, which the compiler then knows.
+struct Single(usize);
+
+impl Work for Single {
+    type Output = Option<Vec<u64>>;
+
+    fn run<F: FnMut() -> Option<u64>>(self, read: F) -> Option<Vec<u64>> {
+        Timed { brackets: self.0, readings: 1 }.run(read)
+    }
+}
+
+/// Every way on one CPU, one after the other.
+pub(super) fn burst_on(cpu: usize, ways: &[Way], burst: usize) -> io::Result<Vec<Burst>> {
+    in_thread(|| {
+        pin_to(cpu)?;
+        Ok(ways.iter().enumerate().flat_map(|(number, way)| bursts_of(number, way, cpu, burst)).collect())
+    })
+}
+
+fn bursts_of(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
+    if way.kernel_ticks().is_some() {
+        return bursts_in_kernel(number, way, cpu, burst);
+    }
+    let made = |arrangement, ticks| Burst { way: number, cpu, arrangement, ticks };
+    let first = way.with(Single(1));
+    let single = way.with(Single(burst));
+    let batches = way.with(Timed { brackets: burst.div_ceil(BATCH).max(2), readings: BATCH });
+    vec![made(Arrangement::First, first), made(Arrangement::Single, single), made(Arrangement::BackToBack, batches)]
+}
+
+/// As the module measured it; its own cost counts for the way that reads nothing, which is the first one.
+fn bursts_in_kernel(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
+    let samples: Option<Vec<KernelTicks>> = (0..burst).map(|_| way.kernel_ticks().flatten()).collect();
+    let made = |way, ticks| Burst { way, cpu, arrangement: Arrangement::Kernel, ticks };
+    let of = |part: fn(&KernelTicks) -> u64| samples.as_ref().map(|samples| samples.iter().map(part).collect());
+    // A counter that is gone is told under its own name only.
+    vec![made(0, of(|sample| sample.own).or_else(|| Some(Vec::new()))), made(number, of(|sample| sample.bracket))]
+}
+
+/// Every way on all CPUs at once, all at the same way at the same time.
+pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> io::Result<Vec<Burst>> {
+    let barrier = Barrier::new(cpus.len());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = cpus
+            .iter()
+            .map(|&cpu| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    // Whoever cannot be pinned still meets the others, who would wait for ever.
+                    let pinned = pin_to(cpu);
+                    let outside = ways.iter().enumerate().filter(|(_, way)| way.kernel_ticks().is_none());
+                    let bursts: Vec<Burst> = outside.map(|way| together(barrier, way, cpu, burst)).collect();
+                    pinned.map(|()| bursts)
+                })
+            })
+            .collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.join().map_err(|_| io::Error::other("a thread failed"))??);
+        }
+        Ok(all)
+    })
+}
+
+fn together(barrier: &Barrier, (number, way): (usize, &Way), cpu: usize, burst: usize) -> Burst {
+    barrier.wait();
+    Burst { way: number, cpu, arrangement: Arrangement::AllCpus, ticks: way.with(Single(burst)) }
+}
+
+/// The caller's thread keeps its freedom to move.
+fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().spawn_scoped(scope, work)?;
+        worker.join().map_err(|_| io::Error::other("a thread failed"))?
+    })
+}

@@ -1,0 +1,232 @@
+//! Test packets as the kernel's tracing sees them, with the raw counter.
+
+use super::payload::{Direction, Lengths};
+use super::site::Site;
+use ffclock_counter::CounterKind;
+use ffclock_sys::{EventFormat, Field, Lost, TraceEvent, TraceInstance, TraceUnavailable};
+use ffclock_units::Counter;
+use std::collections::BTreeMap;
+use std::io;
+
+/// For each CPU: 5,000 packets/s make some 2 MB of events a second, and the buffers are emptied every few milliseconds.
+const BUFFER_KILOBYTES: u32 = 2048;
+const UDP_HEADER: u64 = 8;
+/// Ethernet with room for tags.
+const LONGEST_LINK_HEADER: u64 = 64;
+/// Packets on their way through the driver at a time, far more than queues hold.
+const MOST_ON_THE_WAY: usize = 1 << 14;
+
+const QUEUED: &str = "net/net_dev_queue";
+const STARTED: &str = "net/net_dev_start_xmit";
+const DONE: &str = "net/net_dev_xmit";
+const RECEIVED: [(&str, Site); 4] = [
+    ("net/napi_gro_receive_entry", Site::DriverIn),
+    ("net/netif_rx_entry", Site::DriverIn),
+    ("net/netif_receive_skb_entry", Site::DriverIn),
+    ("net/netif_receive_skb", Site::StackIn),
+];
+
+/// A packet passed a site. Which packet, its length tells: its direction, and its number modulo the count of lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketEvent {
+    /// Where.
+    pub site: Site,
+    /// When.
+    pub counter: Counter,
+    /// The number modulo [`LENGTHS`](super::payload::LENGTHS).
+    pub code: u64,
+}
+
+/// What to look for.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// The device that the packets pass.
+    pub device: &'a str,
+    /// Bytes of an IP header: 20 or 40.
+    pub ip_header: u64,
+    /// How long they are.
+    pub lengths: Lengths,
+}
+
+#[derive(Debug)]
+struct SentFields {
+    id: u16,
+    skb: Field,
+}
+
+#[derive(Debug)]
+struct StartedFields {
+    id: u16,
+    skb: Field,
+    length: Field,
+    transport_offset: Field,
+}
+
+#[derive(Debug)]
+struct ReceivedFields {
+    id: u16,
+    site: Site,
+    length: Field,
+}
+
+/// Follows test packets through the kernel.
+#[derive(Debug)]
+pub struct Events {
+    instance: TraceInstance,
+    decoder: Decoder,
+    lost: u64,
+}
+
+#[derive(Debug)]
+struct Decoder {
+    lengths: Lengths,
+    ip_header: u64,
+    queued: Option<SentFields>,
+    started: StartedFields,
+    done: Option<SentFields>,
+    received: Vec<ReceivedFields>,
+    /// By the address of the packet's buffer in the kernel: when it was queued.
+    waiting: BTreeMap<u64, Counter>,
+    /// By the address of the packet's buffer in the kernel: which packet it is.
+    on_the_way: BTreeMap<u64, u64>,
+}
+
+impl Events {
+    /// Begins to trace. Events that this kernel does not have are left out and named in the second value.
+    ///
+    /// # Errors
+    /// The kernel does not trace for us, or has not even the event of transmission.
+    pub fn open(counter: CounterKind, scope: &Scope<'_>) -> Result<(Self, Vec<String>), TraceUnavailable> {
+        let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
+        let (shortest, longest) = scope.lengths.range();
+        let header = scope.ip_header + UDP_HEADER;
+        let device = scope.device;
+        let (from, to) = (shortest as u64 + header, longest as u64 + header);
+        let sent = format!("name == \"{device}\" && len >= {from} && len <= {}", to + LONGEST_LINK_HEADER);
+        let came = format!("name == \"{device}\" && len >= {from} && len <= {to}");
+        let mut missing = Vec::new();
+        let mut optional = |result: Result<EventFormat, TraceUnavailable>| {
+            result.map_err(|error| missing.push(error.to_string())).ok()
+        };
+        let started = StartedFields::of(&instance.enable(STARTED, &sent)?)?;
+        let queued = optional(instance.enable(QUEUED, &sent)).and_then(|format| SentFields::of(&format));
+        let done = optional(instance.enable(DONE, &sent)).and_then(|format| SentFields::of(&format));
+        let mut received = Vec::new();
+        for (event, site) in RECEIVED {
+            let format = optional(instance.enable(event, &came));
+            received.extend(format.and_then(|format| ReceivedFields::of(&format, site)));
+        }
+        let decoder = Decoder {
+            lengths: scope.lengths,
+            ip_header: scope.ip_header,
+            queued,
+            started,
+            done,
+            received,
+            waiting: BTreeMap::new(),
+            on_the_way: BTreeMap::new(),
+        };
+        Ok((Events { instance, decoder, lost: 0 }, missing))
+    }
+
+    /// Hands over what has happened since the last call.
+    ///
+    /// # Errors
+    /// The kernel's buffer cannot be read.
+    pub fn drain(&mut self, mut take: impl FnMut(PacketEvent)) -> io::Result<()> {
+        let decoder = &mut self.decoder;
+        let lost = self.instance.drain(|event| {
+            decoder.decode(&event, &mut take);
+        })?;
+        self.lost += match lost {
+            Lost::None => 0,
+            Lost::Some => 1,
+            Lost::Counted(count) => count,
+        };
+        Ok(())
+    }
+
+    /// How many events the kernel could not keep until now; at least, where it did not count them.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// How many kinds of events are traced.
+    pub fn kinds(&self) -> usize {
+        1 + usize::from(self.decoder.queued.is_some())
+            + usize::from(self.decoder.done.is_some())
+            + self.decoder.received.len()
+    }
+}
+
+impl Decoder {
+    fn decode(&mut self, event: &TraceEvent<'_>, take: &mut impl FnMut(PacketEvent)) -> Option<()> {
+        let id = event.id()?;
+        let counter = event.counter;
+        if id == self.started.id {
+            let skb = self.started.skb.number(event.bytes)?;
+            let code = self.code_of(self.started.payload(event.bytes)?, Direction::Outgoing)?;
+            take(PacketEvent { site: Site::DriverOut, counter, code });
+            if let Some(queued) = self.waiting.remove(&skb) {
+                take(PacketEvent { site: Site::QueueOut, counter: queued, code });
+            }
+            remember(&mut self.on_the_way, skb, code);
+        } else if let Some(queued) = self.queued.as_ref().filter(|fields| fields.id == id) {
+            remember(&mut self.waiting, queued.skb.number(event.bytes)?, counter);
+        } else if let Some(done) = self.done.as_ref().filter(|fields| fields.id == id) {
+            let code = self.on_the_way.remove(&done.skb.number(event.bytes)?)?;
+            take(PacketEvent { site: Site::DoneOut, counter, code });
+        } else {
+            let received = self.received.iter().find(|fields| fields.id == id)?;
+            let payload = received.length.number(event.bytes)?.checked_sub(self.ip_header + UDP_HEADER)?;
+            let code = self.code_of(payload, Direction::Incoming)?;
+            take(PacketEvent { site: received.site, counter, code });
+        }
+        Some(())
+    }
+
+    fn code_of(&self, payload: u64, wanted: Direction) -> Option<u64> {
+        let (direction, code) = self.lengths.code(usize::try_from(payload).ok()?)?;
+        (direction == wanted).then_some(code)
+    }
+}
+
+/// Remembers, but not without end: what never came out of the driver is forgotten with everything else.
+fn remember<T>(map: &mut BTreeMap<u64, T>, key: u64, value: T) {
+    if map.len() >= MOST_ON_THE_WAY {
+        map.clear();
+    }
+    map.insert(key, value);
+}
+
+impl SentFields {
+    fn of(format: &EventFormat) -> Option<Self> {
+        Some(SentFields { id: format.id(), skb: format.field("skbaddr")?.clone() })
+    }
+}
+
+impl StartedFields {
+    fn of(format: &EventFormat) -> Result<Self, TraceUnavailable> {
+        let field = |name: &str| {
+            let missing = || TraceUnavailable::NoField { event: STARTED.to_owned(), field: name.to_owned() };
+            format.field(name).cloned().ok_or_else(missing)
+        };
+        Ok(StartedFields {
+            id: format.id(),
+            skb: field("skbaddr")?,
+            length: field("len")?,
+            transport_offset: field("transport_offset")?,
+        })
+    }
+
+    /// The bytes of the UDP payload.
+    fn payload(&self, event: &[u8]) -> Option<u64> {
+        self.length.number(event)?.checked_sub(self.transport_offset.number(event)?)?.checked_sub(UDP_HEADER)
+    }
+}
+
+impl ReceivedFields {
+    fn of(format: &EventFormat, site: Site) -> Option<Self> {
+        Some(ReceivedFields { id: format.id(), site, length: format.field("len")?.clone() })
+    }
+}

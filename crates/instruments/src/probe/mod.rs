@@ -1,0 +1,24 @@
+//! Where packets wait in the host: test packets stamped at every location, after "Probing the Latencies of Software Timestamping".
+//!
+//! Requests go to an echo server and come back. Each is stamped, on its way out and in, in user space, by the socket, by the packet tap and
+//! by the kernel's tracing at the boundary to the driver: all of it with the same raw counter. What lies between the stamps is where
+//! packets wait.
+
+pub mod echo;
+pub mod events;
+pub mod findings;
+pub mod pairs;
+pub mod passages;
+pub mod payload;
+mod ring;
+pub mod run;
+pub mod site;
+pub mod tap;
+
+/// Moves the calling thread, and threads that it starts later, into a network namespace of their own; it ends with them.
+///
+/// # Errors
+/// The right to (`CAP_SYS_ADMIN`) is missing.
+pub fn enter_own_network() -> std::io::Result<()> {
+    crate::ffi::leave_network()
+}

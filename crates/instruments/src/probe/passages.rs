@@ -1,0 +1,173 @@
+//! The stamps of all packets of a run, and how the kernel's events find their packets.
+
+use super::events::PacketEvent;
+use super::payload::{Direction, LENGTHS};
+use super::site::Site;
+use ffclock_units::{Counter, Ticks};
+
+const SITES: usize = Site::ALL.len();
+/// No stamp. A real one lies so far from the beginning of a run only after centuries.
+const MISSING: i64 = i64::MIN;
+
+/// Ticks since the beginning of the run, by packet and site.
+#[derive(Clone, Debug)]
+pub struct Passages {
+    begin: Counter,
+    rows: Vec<[i64; SITES]>,
+    /// By code: replies in the order in which they came.
+    replies: Vec<Vec<(i64, u64)>>,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// It is the first of its packet there.
+    First,
+    /// The packet was there before.
+    Again,
+    /// No packet fits.
+    Nowhere,
+}
+
+impl Passages {
+    /// No packets yet; no stamp lies before `begin`.
+    pub fn new(begin: Counter) -> Self {
+        Passages { begin, rows: Vec::new(), replies: vec![Vec::new(); LENGTHS as usize] }
+    }
+
+    /// How many packets were sent.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no packet was sent.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Begins the row of the next packet: user space is about to send it.
+    pub fn send(&mut self, counter: Counter) {
+        let mut row = [MISSING; SITES];
+        row[Site::UserSend.index()] = self.ticks(counter);
+        self.rows.push(row);
+    }
+
+    /// Notes a stamp of a packet that is known by its identity. The first one counts.
+    pub fn note(&mut self, sequence: u64, site: Site, counter: Counter) -> Placed {
+        let ticks = self.ticks(counter);
+        let placed = self.place(sequence, site, ticks);
+        if placed == Placed::First && site == Site::UserReceive {
+            self.replies[(sequence % LENGTHS) as usize].push((ticks, sequence));
+        }
+        placed
+    }
+
+    /// Notes an event that is known by its code only: it belongs to the last request that left user space before it, or to the first
+    /// reply that reached user space after it.
+    pub fn note_event(&mut self, event: &PacketEvent) -> Placed {
+        let ticks = self.ticks(event.counter);
+        let sequence = match event.site.direction() {
+            Direction::Outgoing => self.last_sent_before(ticks, event.code),
+            Direction::Incoming => self.first_received_after(ticks, event.code),
+        };
+        sequence.map_or(Placed::Nowhere, |sequence| self.place(sequence, event.site, ticks))
+    }
+
+    /// When a packet passed a site, since the beginning of the run.
+    pub fn at(&self, sequence: usize, site: Site) -> Option<Ticks> {
+        let ticks = *self.rows.get(sequence)?.get(site.index())?;
+        (ticks != MISSING).then(|| Ticks::from_raw(ticks))
+    }
+
+    /// How many packets have a stamp of this site.
+    pub fn count(&self, site: Site) -> usize {
+        self.rows.iter().filter(|row| row[site.index()] != MISSING).count()
+    }
+
+    /// From one site to another, for every packet that has both.
+    pub fn between(&self, from: Site, to: Site) -> impl Iterator<Item = (usize, Ticks)> {
+        self.rows.iter().enumerate().filter_map(move |(sequence, row)| {
+            let (from, to) = (row[from.index()], row[to.index()]);
+            (from != MISSING && to != MISSING).then(|| (sequence, Ticks::from_raw(to - from)))
+        })
+    }
+
+    fn ticks(&self, counter: Counter) -> i64 {
+        (counter - self.begin).raw()
+    }
+
+    fn place(&mut self, sequence: u64, site: Site, ticks: i64) -> Placed {
+        let row = usize::try_from(sequence).ok().and_then(|sequence| self.rows.get_mut(sequence));
+        let Some(place) = row.and_then(|row| row.get_mut(site.index())) else { return Placed::Nowhere };
+        if *place != MISSING {
+            // The drivers of some devices hand one packet over in two steps: the first one counts.
+            *place = ticks.min(*place);
+            return Placed::Again;
+        }
+        *place = ticks;
+        Placed::First
+    }
+
+    fn last_sent_before(&self, ticks: i64, code: u64) -> Option<u64> {
+        let sent = self.rows.partition_point(|row| row[Site::UserSend.index()] <= ticks) as u64;
+        let last = sent.checked_sub(1)?;
+        last.checked_sub((last % LENGTHS + LENGTHS - code) % LENGTHS)
+    }
+
+    fn first_received_after(&self, ticks: i64, code: u64) -> Option<u64> {
+        let replies = self.replies.get(usize::try_from(code).ok()?)?;
+        replies.get(replies.partition_point(|(received, _)| *received < ticks)).map(|(_, sequence)| *sequence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ticks: u64) -> Counter {
+        Counter::from_raw(1_000_000 + ticks)
+    }
+
+    fn run(packets: u64) -> Passages {
+        let mut passages = Passages::new(at(0));
+        for sequence in 0..packets {
+            passages.send(at(sequence * 100));
+            passages.note(sequence, Site::UserReceive, at(sequence * 100 + 70));
+        }
+        passages
+    }
+
+    #[test]
+    fn events_find_their_packets_by_time_and_code() {
+        let mut passages = run(1000);
+        for sequence in [0, 127, 128, 400, 999] {
+            let code = sequence % LENGTHS;
+            let out = PacketEvent { site: Site::DriverOut, counter: at(sequence * 100 + 10), code };
+            let back = PacketEvent { site: Site::StackIn, counter: at(sequence * 100 + 60), code };
+            assert_eq!((passages.note_event(&out), passages.note_event(&back)), (Placed::First, Placed::First));
+            let row = sequence as usize;
+            assert_eq!(passages.at(row, Site::DriverOut), Some(Ticks::from_raw(sequence as i64 * 100 + 10)));
+            assert_eq!(passages.at(row, Site::StackIn), Some(Ticks::from_raw(sequence as i64 * 100 + 60)));
+        }
+        assert_eq!(passages.count(Site::DriverOut), 5);
+    }
+
+    #[test]
+    fn an_event_before_the_first_packet_or_after_the_last_reply_is_nobodys() {
+        let mut passages = run(3);
+        let early = PacketEvent { site: Site::DriverOut, counter: at(5), code: 2 };
+        let late = PacketEvent { site: Site::StackIn, counter: at(5000), code: 2 };
+        assert_eq!((passages.note_event(&early), passages.note_event(&late)), (Placed::Nowhere, Placed::Nowhere));
+    }
+
+    #[test]
+    fn the_first_of_two_stamps_counts() {
+        let mut passages = run(2);
+        assert_eq!(passages.note(1, Site::TapIn, at(150)), Placed::First);
+        assert_eq!(passages.note(1, Site::TapIn, at(140)), Placed::Again);
+        assert_eq!(passages.at(1, Site::TapIn), Some(Ticks::from_raw(140)));
+        assert_eq!(passages.note(7, Site::TapIn, at(140)), Placed::Nowhere);
+        let delays: Vec<_> = passages.between(Site::TapIn, Site::UserReceive).collect();
+        assert_eq!(delays, [(1, Ticks::from_raw(30))]);
+    }
+}

@@ -1,0 +1,197 @@
+//! How steadily counters run: against one another and against a reference.
+//!
+//! Every counter is read between two readings of the CPU's own, the base, so that all are known at moments of one scale. Against a
+//! reference with a time of its own (the published clock, a PTP hardware clock, pulses, a file) the base is compared directly, and every
+//! other counter through it. Figures: the mean rate, the rate from sample to sample (figures 2 and 13 of the papers), Allan deviation
+//! (figures 1 and 12).
+
+mod allan;
+mod analysis;
+mod reference;
+
+pub use allan::{Deviation, allan_deviation, deviations, modified_allan_deviation};
+pub use analysis::{Curve, Steadiness, analyse, with_reference};
+pub use reference::{Reference, ReferenceError, points_of_file};
+
+use crate::ways::Way;
+use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_units::{Counter, Period};
+use serde::{Deserialize, Serialize};
+
+/// A reading and when it was made by the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// The base in the middle of the reading, ticks.
+    pub base: u64,
+    /// The whole width of the range in which it was made, ticks.
+    pub width: u64,
+    /// What the counter showed: its ticks, or ns of a reference.
+    pub value: i128,
+}
+
+/// All counters once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Seconds since the beginning.
+    pub t: f64,
+    /// Number of the phase.
+    pub phase: usize,
+    /// One for each counter, in the order of the header.
+    pub points: Vec<Point>,
+    /// Of the reference, where there is one and it had something new.
+    pub reference: Option<Point>,
+}
+
+/// What a recording says about the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// Nominal ticks per second of the base.
+    pub base_hertz: f64,
+    /// The counters.
+    pub counters: Vec<CounterAbout>,
+    /// What the reference is, where there is one.
+    pub reference: Option<String>,
+    /// Seconds between samples.
+    pub every_s: f64,
+}
+
+/// One counter of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CounterAbout {
+    /// Name and access.
+    pub name: String,
+    /// Nominal ticks per second.
+    pub hertz: f64,
+}
+
+/// Why stability cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum StabilityError {
+    /// A counter that was there is gone.
+    #[error(
+        "{name} cannot be read any more: its device was removed, or its module unloaded. Load it again, or leave it out with --only"
+    )]
+    Vanished {
+        /// Which.
+        name: String,
+    },
+    /// A frequency that no counter has.
+    #[error(
+        "{name} claims {hertz} Hz, which no counter has: leave it out with --only, and report it to whoever made its driver"
+    )]
+    AbsurdFrequency {
+        /// Which.
+        name: String,
+        /// What it claims.
+        hertz: f64,
+    },
+    /// The reference failed.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+}
+
+/// Tries for one point: the narrowest counts.
+const TRIES: usize = 10;
+/// Slower than a coarse tick and faster than light goes a centimetre: no counter.
+const PLAUSIBLE_HERTZ: core::ops::Range<f64> = 10.0..1e11;
+
+/// A measurement under way.
+#[derive(Debug)]
+pub struct Stability {
+    ways: Vec<Way>,
+    reference: Option<Reference>,
+    period: Period,
+}
+
+impl Stability {
+    /// Prepares to compare `ways` with the CPU's counter of `period`.
+    ///
+    /// # Errors
+    /// [`StabilityError::AbsurdFrequency`].
+    pub fn new(ways: Vec<Way>, reference: Option<Reference>, period: Period) -> Result<Self, StabilityError> {
+        match ways.iter().find(|way| !PLAUSIBLE_HERTZ.contains(&way.hertz())) {
+            Some(way) => Err(StabilityError::AbsurdFrequency { name: way.name(), hertz: way.hertz() }),
+            None => Ok(Stability { ways, reference, period }),
+        }
+    }
+
+    /// What a recording says about the run.
+    pub fn about(&self, every_s: f64) -> About {
+        let counters = self.ways.iter().map(|way| CounterAbout { name: way.name(), hertz: way.hertz() }).collect();
+        let reference = self.reference.as_ref().map(|reference| reference.name().to_owned());
+        About { base_hertz: self.period.as_hertz(), counters, reference, every_s }
+    }
+
+    /// Reads everything once.
+    ///
+    /// # Errors
+    /// A counter or the reference is gone.
+    pub fn sample(&mut self, phase: usize, t: f64) -> Result<Sample, StabilityError> {
+        let points = self.ways.iter().map(|way| {
+            narrowest(|| way.read().map(i128::from)).ok_or_else(|| StabilityError::Vanished { name: way.name() })
+        });
+        let points = points.collect::<Result<Vec<Point>, StabilityError>>()?;
+        let reference = self.reference.as_mut().map(Reference::point).transpose()?.flatten();
+        Ok(Sample { t, phase, points, reference })
+    }
+}
+
+/// A reading of `way` between two of the base, the narrowest of some; `None` where it cannot be read.
+pub fn read_beside_base(way: &Way) -> Option<Point> {
+    narrowest(|| way.read().map(i128::from))
+}
+
+/// A reading between two of the base, the narrowest of [`TRIES`]; `None` where it cannot be read.
+fn narrowest(mut read: impl FnMut() -> Option<i128>) -> Option<Point> {
+    (0..TRIES).map(|_| bracket(&mut read)).min_by_key(|point| point.map_or(0, |point| point.width))?
+}
+
+fn bracket(read: &mut impl FnMut() -> Option<i128>) -> Option<Point> {
+    let before = read_ordered(CounterKind::Tsc);
+    let value = read()?;
+    let after = read_ordered(CounterKind::Tsc);
+    Some(point(before, after, value))
+}
+
+fn point(before: Counter, after: Counter, value: i128) -> Point {
+    let width = after - before;
+    Point { base: (before + width.halved()).raw(), width: u64::try_from(width.raw()).unwrap_or(0), value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ways::{PosixClock, vdso};
+    use ffclock_counter::nominal;
+
+    #[test]
+    fn a_counter_is_read_within_its_range() {
+        let period = nominal(CounterKind::Tsc).unwrap().period;
+        let mut stability = Stability::new(vec![vdso(PosixClock::MonotonicRaw)], None, period).unwrap();
+        let first = stability.sample(0, 0.0).unwrap();
+        let second = stability.sample(0, 0.1).unwrap();
+        assert!(second.points[0].base > first.points[0].base && second.points[0].value > first.points[0].value);
+        assert!(first.points[0].width > 0 && first.reference.is_none());
+        assert_eq!(stability.about(1.0).counters[0].name, "monotonic-raw vDSO");
+    }
+
+    #[test]
+    fn absurd_frequencies_are_refused() {
+        let period = Period::from_hertz(1e9).unwrap();
+        let ways = crate::ways::cpu_ways(3e15);
+        let error = Stability::new(ways, None, period).unwrap_err();
+        assert!(error.to_string().contains("which no counter has"), "{error}");
+        assert!(Stability::new(crate::ways::cpu_ways(f64::NAN), None, period).is_err());
+    }
+
+    #[test]
+    fn a_counter_that_cannot_be_read_gives_no_point() {
+        assert_eq!(narrowest(|| None), None);
+        let mut tries = 0;
+        let vanishing = narrowest(|| {
+            tries += 1;
+            (tries < 4).then_some(1)
+        });
+        assert_eq!(vanishing, None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Counter values to times of the run.
+
+use super::AnalysisError;
+use crate::record::{ClockSample, Run};
+use ffclock_units::Counter;
+
+/// Binary places of a slope below the picosecond.
+const SLOPE_PLACES: u32 = 40;
+/// Ticks longer than this do not fit a slope, and measure no delay.
+const TICK_PS_MAX: f64 = 8e6;
+
+/// A piece of a host's clock: a straight line over a range of its counter.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    anchor: u64,
+    /// The range, as distances from the anchor: from here on ...
+    first: i64,
+    /// ... up to here, exclusively.
+    end: i64,
+    time_ps: i64,
+    /// Picoseconds a tick, with [`SLOPE_PLACES`] binary places.
+    slope: i64,
+}
+
+impl Segment {
+    fn holds(&self, distance: i64) -> bool {
+        (self.first..self.end).contains(&distance)
+    }
+
+    fn time(&self, distance: i64) -> i64 {
+        let since = (i128::from(distance) * i128::from(self.slope)) >> SLOPE_PLACES;
+        i64::try_from(i128::from(self.time_ps) + since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX })
+    }
+}
+
+/// The clock of one host: straight between its samples, by its period outside them.
+#[derive(Clone, Debug)]
+pub struct HostClock {
+    segments: Vec<Segment>,
+    /// The segment that was used last: counters come almost in order.
+    current: usize,
+}
+
+impl HostClock {
+    /// The clock that `samples` describe, in the order of the counter.
+    ///
+    /// # Errors
+    /// Says what is wrong with them.
+    pub fn new(samples: &[ClockSample]) -> Result<Self, String> {
+        let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+            return Err("has no clock sample".to_owned());
+        };
+        let mut segments = vec![line(first, i64::MIN, 0)?];
+        for pair in samples.windows(2) {
+            segments.push(chord(&pair[0], &pair[1])?);
+        }
+        segments.push(line(last, 0, i64::MAX)?);
+        Ok(HostClock { segments, current: 0 })
+    }
+
+    /// The time when the counter showed `counter`, in picoseconds since the origin of the run.
+    #[inline]
+    pub fn time_ps(&mut self, counter: Counter) -> i64 {
+        let segment = &self.segments[self.current];
+        let distance = counter.raw().wrapping_sub(segment.anchor) as i64;
+        if segment.holds(distance) { segment.time(distance) } else { self.search(counter) }
+    }
+
+    fn search(&mut self, counter: Counter) -> i64 {
+        let after = |segment: &Segment| counter.raw().wrapping_sub(segment.anchor) as i64 >= segment.first;
+        self.current = self.segments.partition_point(after).saturating_sub(1);
+        let segment = &self.segments[self.current];
+        segment.time(counter.raw().wrapping_sub(segment.anchor) as i64)
+    }
+}
+
+fn line(sample: &ClockSample, first: i64, end: i64) -> Result<Segment, String> {
+    let tick_ps = sample.period.as_seconds() * 1e12;
+    if tick_ps > TICK_PS_MAX {
+        return Err(format!("has a counter with ticks of {tick_ps} ps: too coarse to measure delays"));
+    }
+    let slope = (tick_ps * (1u64 << SLOPE_PLACES) as f64).round() as i64;
+    Ok(Segment { anchor: sample.counter.raw(), first, end, time_ps: sample.time_ps, slope })
+}
+
+fn chord(from: &ClockSample, to: &ClockSample) -> Result<Segment, String> {
+    let ticks = (to.counter - from.counter).raw();
+    if ticks <= 0 {
+        return Err("has clock samples out of the order of its counter".to_owned());
+    }
+    let rise = i128::from(to.time_ps) - i128::from(from.time_ps);
+    let slope = i64::try_from((rise << SLOPE_PLACES) / i128::from(ticks));
+    let slope = slope.map_err(|_| "has clock samples that contradict each other by more than any drift".to_owned())?;
+    Ok(Segment { anchor: from.counter.raw(), first: 0, end: ticks, time_ps: from.time_ps, slope })
+}
+
+/// The clocks of all hosts of a run, asked by process.
+#[derive(Clone, Debug)]
+pub struct Clocks {
+    hosts: Vec<HostClock>,
+    host_of: Vec<usize>,
+}
+
+impl Clocks {
+    /// The clocks of the hosts of `run`, from `samples` in any order of hosts.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Clock`] names the host that has no samples or impossible ones.
+    pub fn new(run: &Run, samples: &[ClockSample]) -> Result<Self, AnalysisError> {
+        let mut by_host = vec![Vec::new(); run.hosts.len()];
+        for sample in samples {
+            if let Some(of_host) = by_host.get_mut(sample.host.index()) {
+                of_host.push(*sample);
+            }
+        }
+        let clock = |(samples, host): (&Vec<ClockSample>, &crate::record::Host)| {
+            HostClock::new(samples).map_err(|fault| AnalysisError::Clock { host: host.name.clone(), fault })
+        };
+        let hosts = by_host.iter().zip(&run.hosts).map(clock).collect::<Result<_, _>>()?;
+        Ok(Clocks { hosts, host_of: run.host_of.iter().map(|host| host.index()).collect() })
+    }
+
+    /// The time when the counter of the host of `process` showed `counter`, in picoseconds since the origin of the run.
+    #[inline]
+    pub fn time_ps(&mut self, process: usize, counter: Counter) -> i64 {
+        self.hosts[self.host_of[process]].time_ps(counter)
+    }
+
+    /// The same from a row of a log; `None` for a process that the run does not have.
+    pub(super) fn known_time_ps(&mut self, process: i32, at: i64) -> Option<i64> {
+        let &host = self.host_of.get(usize::try_from(process).ok()?)?;
+        Some(self.hosts[host].time_ps(Counter::from_raw(at as u64)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::HostId;
+    use ffclock_units::{Period, Rate};
+
+    fn sample(counter: u64, time_ps: i64) -> ClockSample {
+        let period = Period::from_seconds(1e-9).expect("a nanosecond");
+        ClockSample {
+            host: HostId(0),
+            counter: Counter::from_raw(counter),
+            time_ps,
+            bound_ps: 0,
+            period,
+            drift_bound: Rate::from_ppm(0.0),
+        }
+    }
+
+    #[test]
+    fn between_samples_the_clock_is_straight() {
+        let mut clock = HostClock::new(&[sample(100, 0), sample(200, 300_000)]).expect("in order");
+        assert_eq!(clock.time_ps(Counter::from_raw(150)), 150_000);
+        assert_eq!(clock.time_ps(Counter::from_raw(90)), -10_000, "before the first sample the period holds");
+        assert_eq!(clock.time_ps(Counter::from_raw(210)), 310_000, "after the last one too");
+        assert_eq!(clock.time_ps(Counter::from_raw(100)), 0);
+    }
+
+    #[test]
+    fn a_counter_may_turn_over() {
+        let mut clock = HostClock::new(&[sample(u64::MAX - 9, 0)]).expect("one sample");
+        assert_eq!(clock.time_ps(Counter::from_raw(10)), 20_000);
+    }
+
+    #[test]
+    fn impossible_samples_are_refused() {
+        assert!(HostClock::new(&[]).is_err());
+        assert!(HostClock::new(&[sample(5, 0), sample(5, 1)]).is_err());
+        assert!(HostClock::new(&[sample(5, i64::MIN), sample(6, i64::MAX)]).is_err());
+    }
+}

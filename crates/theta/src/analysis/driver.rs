@@ -1,0 +1,91 @@
+//! A pass over a log on disk.
+
+use super::{AnalysisError, Clocks, Options, Pass, Range, Tally};
+use crate::log::{EventColumns, EventReader, LogReader, Stream, WithWayIn};
+
+/// What goes on while a log is read.
+pub trait Watcher {
+    /// So many more events have been read.
+    fn events(&mut self, more: u64);
+}
+
+/// Nobody watches.
+impl Watcher for () {
+    fn events(&mut self, _: u64) {}
+}
+
+/// Reads the parts of a stream one after the other.
+struct Feed<'a> {
+    stream: &'a Stream,
+    next_part: usize,
+    reader: Option<EventReader>,
+}
+
+impl Feed<'_> {
+    fn next_batch(&mut self, batch: &mut EventColumns) -> Result<bool, AnalysisError> {
+        loop {
+            if let Some(reader) = &mut self.reader
+                && reader.next_batch(batch)?
+            {
+                return Ok(true);
+            }
+            let Some(part) = self.stream.parts.get(self.next_part) else { return Ok(false) };
+            self.reader = Some(EventReader::open(part, WithWayIn::No)?);
+            self.next_part += 1;
+        }
+    }
+}
+
+/// Analyses a whole log in one pass.
+///
+/// # Errors
+/// [`AnalysisError`] for a log that cannot be read on, a host without a clock, or an event that cannot be.
+pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn Watcher) -> Result<Tally, AnalysisError> {
+    let clocks = Clocks::new(log.run(), log.clocks())?;
+    let mut feeds: Vec<_> = log.streams().iter().map(|stream| Feed { stream, next_part: 0, reader: None }).collect();
+    let mut pass = Pass::new(log.run(), clocks, feeds.len(), options);
+    let mut batch = EventColumns::default();
+    let mut open = feeds.len();
+    while open > 0 {
+        let stream = pass.hungriest();
+        if feeds[stream].next_batch(&mut batch)? {
+            watcher.events(batch.len() as u64);
+            pass.take(stream, &batch)?;
+        } else {
+            pass.end_stream(stream);
+            open -= 1;
+        }
+    }
+    Ok(pass.finish())
+}
+
+/// The times of a log without its first and its last `trim_ps` picoseconds: what happens while processes start and stop is not typical
+/// (paper, section 5).
+///
+/// # Errors
+/// As [`analyse`].
+pub fn trimmed(log: &LogReader, trim_ps: u64) -> Result<Range, AnalysisError> {
+    let mut clocks = Clocks::new(log.run(), log.clocks())?;
+    let (mut first, mut last) = (i64::MAX, i64::MIN);
+    let mut batch = EventColumns::default();
+    for stream in log.streams() {
+        let (Some(first_part), Some(last_part)) = (stream.parts.first(), stream.parts.last()) else { continue };
+        let mut reader = EventReader::open(first_part, WithWayIn::No)?;
+        if reader.next_batch(&mut batch)? {
+            first = first.min(times(&mut clocks, &batch).min().unwrap_or(first));
+        }
+        let mut reader = EventReader::open(last_part, WithWayIn::No)?;
+        reader.skip_to_last_group();
+        while reader.next_batch(&mut batch)? {
+            last = last.max(times(&mut clocks, &batch).max().unwrap_or(last));
+        }
+    }
+    let trim = i64::try_from(trim_ps).unwrap_or(i64::MAX);
+    Ok(Range { after_ps: first.saturating_add(trim).saturating_sub(1), until_ps: last.saturating_sub(trim) })
+}
+
+/// The times of the events of known processes.
+fn times<'a>(clocks: &'a mut Clocks, batch: &'a EventColumns) -> impl Iterator<Item = i64> + 'a {
+    let rows = batch.process.iter().zip(&batch.at);
+    rows.filter_map(|(&process, &at)| clocks.known_time_ps(process, at))
+}

@@ -1,0 +1,218 @@
+//! One pass over the events of a log.
+
+mod judge;
+mod release;
+mod take;
+
+use super::clock::Clocks;
+use super::histogram::Histogram;
+use super::pending::Pending;
+use super::tally::{Conformance, Counts, DelayHistograms, SwitchTally, Tally};
+use super::transit::{Longest, Shortest};
+use super::window::Window;
+use crate::record::{Run, SwitchRule};
+
+/// Where a switch is put in time, against the broadcast of its new round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamping {
+    /// Before it: the messages just being sent are not yet in transit. Fits the paper's histograms.
+    BeforeBroadcast,
+    /// After it: they are. What the theorem on the precision needs.
+    AfterBroadcast,
+}
+
+/// Whether something that costs time is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Do it.
+    Yes,
+    /// Do without.
+    No,
+}
+
+/// The times whose switches and messages count: after `after_ps`, up to and including `until_ps`. What was sent before is in transit
+/// all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Picoseconds since the origin of the run.
+    pub after_ps: i64,
+    /// Picoseconds since the origin of the run.
+    pub until_ps: i64,
+}
+
+impl Range {
+    /// All times.
+    pub const ALL: Range = Range { after_ps: i64::MIN, until_ps: i64::MAX };
+
+    /// Whether `time_ps` counts.
+    pub const fn holds(&self, time_ps: i64) -> bool {
+        self.after_ps < time_ps && time_ps <= self.until_ps
+    }
+}
+
+/// What a pass is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where switches are stamped.
+    pub stamping: Stamping,
+    /// Theta, which needs a heap.
+    pub theta: Wanted,
+    /// The histograms h_x.
+    pub delays: Wanted,
+    /// The width of the bins of delays, in picoseconds.
+    pub delay_bin_ps: u64,
+    /// About how many messages make a block, of which the largest Omega is kept.
+    pub block_messages: u64,
+    /// How many rounds are held at most while messages of older ones are outstanding.
+    pub window_rounds: u64,
+    /// Which times count.
+    pub range: Range,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            stamping: Stamping::AfterBroadcast,
+            theta: Wanted::No,
+            delays: Wanted::No,
+            delay_bin_ps: 1_000_000,
+            block_messages: 1_000_000,
+            window_rounds: 1 << 17,
+            range: Range::ALL,
+        }
+    }
+}
+
+/// A window may take this much memory, whatever the number of rounds that was asked for.
+const WINDOW_BYTES_MAX: u64 = 1 << 30;
+
+/// What is known of a process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    /// The highest round it sent, of sends that have been read.
+    sent: u64,
+    /// The highest round it reached, of switches and first sends that have been released.
+    reached: u64,
+    /// The round it is in by the sends that have been released; 0 before the first.
+    clock: u64,
+    /// The round of its last switch that was read; 0 before the first.
+    switched_to: u64,
+    /// A switch that waits for the broadcast of its round.
+    held: Option<Turn>,
+}
+
+/// A message that was sent to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Send {
+    sender: usize,
+    round: u64,
+    first_of_process: bool,
+}
+
+/// A switch, with its times in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    process: usize,
+    from: u64,
+    to: u64,
+    at_ps: i64,
+    decided_ps: i64,
+    rule: SwitchRule,
+}
+
+/// A pass over the events of a log, in bounded memory.
+pub struct Pass {
+    options: Options,
+    clocks: Clocks,
+    correct: Vec<bool>,
+    correct_count: u32,
+    advance_threshold: usize,
+    catch_up_threshold: usize,
+    disorder_ps: i64,
+    /// D.
+    wait_ps: i64,
+    /// How far each stream has been read.
+    streams_ps: Vec<i64>,
+    positions: Vec<Position>,
+    window: Window,
+    sends: Pending<Send>,
+    turns: Pending<Turn>,
+    longest: Longest,
+    shortest: Shortest,
+    /// The highest round that any correct process has reached.
+    frontier: u64,
+    /// The largest delay that was in transit at any time since the last first switch.
+    longest_since_first: Option<i64>,
+    /// Whether there was a first switch.
+    after_a_first: bool,
+    scratch: Vec<i64>,
+    turn_scratch: Vec<Turn>,
+    tally: Tally,
+}
+
+impl Pass {
+    /// A pass over a log of `run` with so many streams.
+    pub fn new(run: &Run, clocks: Clocks, streams: usize, options: Options) -> Self {
+        let processes = run.processes as usize;
+        let correct = run.correct();
+        let correct_count = correct.iter().filter(|&&correct| correct).count();
+        let round_bytes = (processes * (processes + 2) * 8) as u64;
+        let rounds = options.window_rounds.min(WINDOW_BYTES_MAX / round_bytes);
+        Pass {
+            tally: empty_tally(run, &options, correct_count as u64),
+            options,
+            clocks,
+            correct,
+            correct_count: correct_count as u32,
+            advance_threshold: run.advance_threshold() as usize,
+            catch_up_threshold: run.catch_up_threshold() as usize,
+            disorder_ps: i64::try_from(run.disorder_ps).unwrap_or(i64::MAX),
+            wait_ps: i64::try_from(run.delay_ps).unwrap_or(i64::MAX),
+            streams_ps: vec![i64::MIN; streams.max(1)],
+            positions: vec![Position::default(); processes],
+            window: Window::new(processes, rounds),
+            sends: Pending::default(),
+            turns: Pending::default(),
+            longest: Longest::default(),
+            shortest: Shortest::default(),
+            frontier: 0,
+            longest_since_first: None,
+            after_a_first: false,
+            scratch: vec![],
+            turn_scratch: vec![],
+        }
+    }
+
+    /// How far all streams have been read: nothing earlier will come.
+    fn watermark(&self) -> i64 {
+        self.streams_ps.iter().copied().min().unwrap_or(i64::MAX)
+    }
+
+    /// The stream that lags behind most, to be read next.
+    pub fn hungriest(&self) -> usize {
+        let slowest = self.streams_ps.iter().enumerate().min_by_key(|&(_, &time)| time);
+        slowest.map_or(0, |(stream, _)| stream)
+    }
+}
+
+fn empty_tally(run: &Run, options: &Options, correct: u64) -> Tally {
+    let ranks = if options.delays == Wanted::Yes { run.advance_threshold() as usize } else { 0 };
+    let delays = Histogram::new(options.delay_bin_ps);
+    let delays = DelayHistograms { all: delays.clone(), by_rank: vec![delays; ranks] };
+    Tally {
+        counts: Counts::default(),
+        delay_max_ps: None,
+        delay_min_ps: None,
+        worst_not_positive: None,
+        first: SwitchTally::new(options.delay_bin_ps),
+        all: SwitchTally::new(options.delay_bin_ps),
+        throughout: None,
+        theta: None,
+        delays: (options.delays == Wanted::Yes).then_some(delays),
+        conformance: Conformance::default(),
+        block_rounds: options.block_messages.div_ceil((correct * correct).max(1)).max(1),
+        seen: vec![false; run.processes as usize],
+        last_round: 0,
+        span_ps: None,
+    }
+}

@@ -1,0 +1,126 @@
+//! Judging switches: by the rules, and by the delays.
+
+use super::super::ratio::Ratio;
+use super::super::tally::{Judged, Peak, keep_larger};
+use super::super::window::NEVER;
+use super::{Pass, Turn};
+use crate::record::{ProcessId, Round, SwitchRule};
+
+impl Pass {
+    /// Works on all switches at the same time: the first in line and those that stand there with it.
+    pub(super) fn release_turns(&mut self, at: i64) {
+        let mut turns = std::mem::take(&mut self.turn_scratch);
+        turns.clear();
+        while self.turns.first().is_some_and(|&(time, _)| time == at) {
+            turns.extend(self.turns.pop().map(|(_, turn)| turn));
+        }
+        let relevant = turns.iter().filter_map(|turn| self.examine(at, turn)).max();
+        let leader = turns.iter().find(|turn| turn.to > self.frontier).copied();
+        self.judge(at, relevant, (turns[0], leader));
+        for turn in &turns {
+            let position = &mut self.positions[turn.process];
+            position.reached = position.reached.max(turn.to);
+            self.frontier = self.frontier.max(turn.to);
+        }
+        self.turn_scratch = turns;
+    }
+
+    /// `relevant` is tau_r- at this time, if a switch by the advance rule gives one; of the switches one, and the one to a new round.
+    fn judge(&mut self, at: i64, relevant: Option<i64>, (any, leader): (Turn, Option<Turn>)) {
+        let longest = self.longest.at(at);
+        if let Some(relevant_ps) = relevant.filter(|_| self.options.range.holds(at)) {
+            let judged = |turn: &Turn| Judged {
+                at_ps: at,
+                process: ProcessId(turn.process as u32),
+                round: Round(turn.to),
+                longest_ps: longest,
+                relevant_ps,
+                wait_ps: self.wait_ps,
+            };
+            let block = |turn: &Turn| turn.to / self.tally.block_rounds;
+            let (block_of_any, block_of_leader) = (block(&any), leader.as_ref().map(block));
+            self.tally.all.count(&judged(&any), block_of_any);
+            if let (Some(leader), Some(block)) = (&leader, block_of_leader) {
+                self.tally.first.count(&judged(leader), block);
+                self.judge_throughout(&judged(leader));
+            }
+        }
+        if leader.is_some() {
+            self.longest_since_first = longest;
+            self.after_a_first = true;
+        }
+    }
+
+    /// tau_r- holds since the last first switch, and tau+ may have been larger in between than now.
+    fn judge_throughout(&mut self, now: &Judged) {
+        let longest = self.longest_since_first.and_then(|longest| Ratio::of(longest, now.relevant_ps));
+        let ratio = longest.map_or(Ratio::ONE, |ratio| ratio.max(Ratio::ONE));
+        let Judged { at_ps, process, round, .. } = *now;
+        keep_larger(&mut self.tally.throughout, Peak { ratio, at_ps, process, round });
+    }
+
+    /// Checks a switch against its rule. The delay of the (n-f)-th fastest correct message that made it happen, for an advance.
+    fn examine(&mut self, at: i64, turn: &Turn) -> Option<i64> {
+        let in_range = self.options.range.holds(at);
+        let (round, threshold) = match turn.rule {
+            SwitchRule::Advance => (turn.from, self.advance_threshold),
+            SwitchRule::CatchUp => (turn.to, self.catch_up_threshold),
+        };
+        let Some(senders) = self.contributors(turn, round) else {
+            self.tally.counts.out_of_order += u64::from(in_range);
+            return None;
+        };
+        if in_range {
+            self.check_rule(turn, senders, threshold);
+        }
+        if turn.rule == SwitchRule::CatchUp || self.scratch.is_empty() {
+            return None;
+        }
+        self.scratch.sort_unstable();
+        let rank = self.scratch.len().min(self.advance_threshold);
+        if let Some(delays) = self.tally.delays.as_mut().filter(|_| in_range) {
+            for (histogram, &delay) in delays.by_rank.iter_mut().zip(&self.scratch[..rank]) {
+                histogram.count(delay as u64);
+            }
+        }
+        Some(self.scratch[rank - 1])
+    }
+
+    fn check_rule(&mut self, turn: &Turn, senders: usize, threshold: usize) {
+        let Turn { process, from, to, rule, .. } = *turn;
+        let conformance = &mut self.tally.conformance;
+        conformance.switches += 1;
+        conformance.catch_ups += u64::from(rule == SwitchRule::CatchUp);
+        if senders < threshold {
+            let words = || {
+                format!(
+                    "process {process} switched from {from} to {to} ({rule:?}) with {senders} of {threshold} messages"
+                )
+            };
+            conformance.breach(words);
+        }
+        if rule == SwitchRule::Advance && to != from.saturating_add(1) {
+            conformance.breach(|| format!("process {process} advanced from {from} to {to}: not the next round"));
+        }
+    }
+
+    /// How many processes' messages of `round` had been perceived when the switch was decided; the delays of the correct ones go to
+    /// the scratch. `None` if the round has been given up.
+    fn contributors(&mut self, turn: &Turn, round: u64) -> Option<usize> {
+        let messages = self.window.round(round)?;
+        self.scratch.clear();
+        let mut senders = 0;
+        for (sender, &correct) in self.correct.iter().enumerate() {
+            let perceived = messages.perceived_by(sender, turn.process);
+            if perceived == NEVER || perceived > turn.decided_ps {
+                continue;
+            }
+            senders += 1;
+            let sent = messages.sent(sender);
+            if correct && sent != NEVER && perceived > sent {
+                self.scratch.push(perceived - sent);
+            }
+        }
+        Some(senders)
+    }
+}

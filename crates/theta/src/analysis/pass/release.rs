@@ -1,0 +1,220 @@
+//! Working on sends and switches in the order of time, as soon as nothing earlier can come.
+
+use super::super::ratio::Ratio;
+use super::super::tally::{Tally, smaller};
+use super::super::window::NEVER;
+use super::{Pass, Send, Stamping, Wanted};
+use crate::record::ProcessId;
+
+/// Whether to wait for what is outstanding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// A send waits until all correct processes have perceived it.
+    Wait,
+    /// What has not been perceived by now never was.
+    GiveUp,
+}
+
+/// What comes next in time.
+enum Next {
+    Send,
+    Turns,
+    Nothing,
+}
+
+impl Pass {
+    /// Ends the pass: what is outstanding stays so.
+    pub fn finish(mut self) -> Tally {
+        for process in 0..self.positions.len() {
+            self.release_hold(process, i64::MIN);
+        }
+        self.streams_ps.fill(i64::MAX);
+        while self.step(Patience::GiveUp) {}
+        while !self.window.is_empty() {
+            self.retire();
+        }
+        self.tally
+    }
+
+    pub(super) fn release(&mut self) {
+        while self.step(Patience::Wait) {}
+        while self.oldest_is_done() {
+            self.retire();
+        }
+    }
+
+    /// Gives the oldest round up, whatever is outstanding in it.
+    pub(super) fn give_up_oldest(&mut self) {
+        while self.window.front().is_some_and(|round| round.unreleased > 0) && self.step(Patience::GiveUp) {}
+        self.look_for_forgeries();
+        self.window.give_up();
+    }
+
+    fn next(&self) -> Next {
+        match (self.sends.first(), self.turns.first()) {
+            (None, None) => Next::Nothing,
+            (Some(_), None) => Next::Send,
+            (None, Some(_)) => Next::Turns,
+            (Some(&(sent, _)), Some(&(turned, _))) => {
+                let send_first = match self.options.stamping {
+                    Stamping::AfterBroadcast => sent <= turned,
+                    Stamping::BeforeBroadcast => sent < turned,
+                };
+                if send_first { Next::Send } else { Next::Turns }
+            }
+        }
+    }
+
+    /// Works on what comes next in time; false if that must wait.
+    fn step(&mut self, patience: Patience) -> bool {
+        let watermark = self.watermark();
+        match self.next() {
+            Next::Nothing => false,
+            Next::Send => {
+                let may = |&(at, send): &(i64, Send)| at <= watermark && self.is_complete(&send);
+                if patience == Patience::Wait && !self.sends.first().is_some_and(may) {
+                    return false;
+                }
+                if let Some((at, send)) = self.sends.pop() {
+                    self.release_send(at, &send);
+                }
+                true
+            }
+            Next::Turns => {
+                let &(at, _) = self.turns.first().expect("a switch comes next");
+                if at >= watermark && watermark != i64::MAX && patience == Patience::Wait {
+                    return false;
+                }
+                self.release_turns(at);
+                true
+            }
+        }
+    }
+
+    fn is_complete(&self, send: &Send) -> bool {
+        self.window.round(send.round).is_none_or(|messages| messages.arrived(send.sender) >= self.correct_count)
+    }
+
+    fn oldest_is_done(&self) -> bool {
+        let oldest = self.window.oldest();
+        let left =
+            |(position, &correct): (&super::Position, &bool)| !correct || position.sent.min(position.reached) > oldest;
+        self.window.front().is_some_and(|round| round.unreleased == 0)
+            && self.positions.iter().zip(&self.correct).all(left)
+    }
+
+    fn retire(&mut self) {
+        self.look_for_forgeries();
+        self.window.retire();
+    }
+
+    /// Messages of the oldest round that were perceived and never sent.
+    fn look_for_forgeries(&mut self) {
+        let Some(round) = self.window.front() else { return };
+        for sender in (0..self.correct.len()).filter(|&sender| self.correct[sender] && round.sent(sender) == NEVER) {
+            let forged = round.arrived(sender);
+            let first = round.perceived(sender).iter().copied().filter(|&at| at != NEVER).min();
+            if forged > 0 && first.is_some_and(|first| self.options.range.holds(first)) {
+                self.tally.counts.forged += u64::from(forged);
+                let number = self.window.oldest();
+                let words = || {
+                    format!("round {number} was perceived {forged} times from process {sender}, which never sent it")
+                };
+                self.tally.conformance.breach(words);
+            }
+        }
+    }
+
+    fn release_send(&mut self, at: i64, send: &Send) {
+        let last = self.follow_at_once(at, send).unwrap_or_else(|| self.follow_each(at, send));
+        if let Some(end) = last {
+            self.longest.push(end - at, end);
+            self.longest_since_first = self.longest_since_first.max(Some(end - at));
+        }
+        if self.options.theta == Wanted::Yes && self.options.range.holds(at) {
+            let ratio = self.longest.at(at).zip(self.shortest.at(at)).and_then(|(long, short)| Ratio::of(long, short));
+            self.tally.theta = self.tally.theta.max(ratio);
+        }
+        self.advance_clock(send);
+    }
+
+    /// Counts the messages of a broadcast of which nothing more is asked than the shortest and the longest delay, and where nothing is
+    /// amiss; when the last of them was perceived.
+    fn follow_at_once(&mut self, at: i64, send: &Send) -> Option<Option<i64>> {
+        if self.options.theta == Wanted::Yes || self.options.delays == Wanted::Yes {
+            return None;
+        }
+        let messages = self.window.round(send.round)?;
+        let perceived = messages.perceived(send.sender);
+        let (first, last) =
+            perceived.iter().fold((i64::MAX, NEVER), |(first, last), &at| (first.min(at), last.max(at)));
+        // Never is the earliest of all times, so whatever is missing ends here too.
+        if first <= at || self.correct_count as usize != perceived.len() {
+            return None;
+        }
+        if self.options.range.holds(at) {
+            self.tally.counts.messages += perceived.len() as u64;
+            self.tally.delay_min_ps = smaller(self.tally.delay_min_ps, Some(first - at));
+            self.tally.delay_max_ps = self.tally.delay_max_ps.max(Some(last - at));
+        }
+        self.window.round_mut(send.round).unreleased -= 1;
+        Some(Some(last))
+    }
+
+    /// Counts the messages of a broadcast one by one; when the last of them was perceived.
+    fn follow_each(&mut self, at: i64, send: &Send) -> Option<i64> {
+        let messages = self.window.round_mut(send.round);
+        messages.unreleased -= 1;
+        let mut last = None;
+        let in_range = self.options.range.holds(at);
+        for (receiver, &end) in messages.perceived(send.sender).iter().enumerate() {
+            if !self.correct[receiver] {
+                continue;
+            }
+            let delay = end.saturating_sub(at);
+            if end != NEVER && delay > 0 {
+                last = last.max(Some(end));
+                if self.options.theta == Wanted::Yes {
+                    self.shortest.push(delay, end);
+                }
+            }
+            if in_range {
+                count_message(&mut self.tally, delay, (end != NEVER).then_some((send.sender, receiver)));
+            }
+        }
+        last
+    }
+
+    /// The sender's clock shows the round it sent; how far apart the clocks of correct processes are now.
+    fn advance_clock(&mut self, send: &Send) {
+        let position = &mut self.positions[send.sender];
+        position.clock = position.clock.max(send.round);
+        if send.first_of_process {
+            position.reached = position.reached.max(send.round);
+            self.frontier = self.frontier.max(send.round);
+        }
+        let clocks = self.positions.iter().map(|position| position.clock).filter(|&clock| clock > 0);
+        let (lowest, highest) = clocks.fold((u64::MAX, 0), |(low, high), clock| (low.min(clock), high.max(clock)));
+        self.tally.conformance.spread_max = self.tally.conformance.spread_max.max(highest.saturating_sub(lowest));
+    }
+}
+
+/// Counts a message from one process to another, or one that never arrived.
+fn count_message(tally: &mut Tally, delay: i64, link: Option<(usize, usize)>) {
+    let Some((sender, receiver)) = link else {
+        tally.counts.unperceived += 1;
+        return;
+    };
+    if delay <= 0 {
+        tally.counts.not_positive += 1;
+        let link = (delay, ProcessId(sender as u32), ProcessId(receiver as u32));
+        tally.worst_not_positive = Some(tally.worst_not_positive.map_or(link, |worst| worst.min(link)));
+        return;
+    }
+    tally.counts.messages += 1;
+    tally.delay_min_ps = smaller(tally.delay_min_ps, Some(delay));
+    tally.delay_max_ps = tally.delay_max_ps.max(Some(delay));
+    if let Some(delays) = &mut tally.delays {
+        delays.all.count(delay as u64);
+    }
+}

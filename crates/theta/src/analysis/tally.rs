@@ -1,0 +1,311 @@
+//! What a pass over a log, or over a shard of it, has counted. Tallies of shards add up to the tally of the whole.
+
+use super::histogram::Histogram;
+use super::ratio::Ratio;
+use crate::record::{ProcessId, Round};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The largest ratios that are kept for the fit of the tail.
+pub(super) const EXTREMES_MAX: usize = 4096;
+/// Examples of what is wrong that are kept; the rest is counted.
+const EXAMPLES_MAX: usize = 16;
+/// Bins of a histogram of ratios, a unit.
+pub(super) const RATIO_BINS: f64 = 100.0;
+
+/// How many of what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Messages between correct processes that were perceived: those that count.
+    pub messages: u64,
+    /// Messages between correct processes that were sent and never perceived: lost, or still on the way at the end.
+    pub unperceived: u64,
+    /// Messages whose delay is not positive: a clock is wrong. They are left out of every maximum and minimum.
+    pub not_positive: u64,
+    /// Perceptions of a message that had been perceived before.
+    pub duplicates: u64,
+    /// Events that came after their round had been given up. Results are partial if there are any.
+    pub late: u64,
+    /// Events of rounds that nobody can have reached.
+    pub stray: u64,
+    /// Messages perceived as from a correct process that never sent them.
+    pub forged: u64,
+    /// Switches that could not be judged, because the log puts them too far out of order.
+    pub out_of_order: u64,
+}
+
+/// Where a ratio was largest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peak {
+    /// The ratio.
+    pub ratio: Ratio,
+    /// When, in picoseconds since the origin of the run.
+    pub at_ps: i64,
+    /// Who switched.
+    pub process: ProcessId,
+    /// To which round.
+    pub round: Round,
+}
+
+/// What was seen at switches: the first ones of each round, or all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SwitchTally {
+    /// Times at which there was a switch.
+    pub times: u64,
+    /// Times at which nothing was in transit; the ratio is 1 by definition.
+    pub idle: u64,
+    /// Times at which the ratio was 1 or less, those with nothing in transit among them.
+    pub at_most_one: u64,
+    /// The largest ratio tau+(e) / tau_r-(e) and where: Omega.
+    pub omega: Option<Peak>,
+    /// The largest tau+(e) / (tau_r-(e) + D): what the theorem on the precision needs when there is a delay D.
+    pub omega_with_delay: Option<Ratio>,
+    /// The smallest tau_r-(e), in picoseconds.
+    pub relevant_min_ps: Option<i64>,
+    /// The largest tau_r-(e), in picoseconds.
+    pub relevant_max_ps: Option<i64>,
+    /// Ratios above 1, in hundredths.
+    pub ratios: Histogram,
+    /// tau+(e), in picoseconds.
+    pub longest: Histogram,
+    /// The largest ratio of each block of rounds.
+    pub blocks: BTreeMap<u64, Ratio>,
+    /// The largest ratios, in no order.
+    pub extremes: Vec<Ratio>,
+}
+
+/// A switch with its two delays.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judged {
+    pub(super) at_ps: i64,
+    pub(super) process: ProcessId,
+    pub(super) round: Round,
+    /// tau+ in picoseconds; absent when nothing was in transit.
+    pub(super) longest_ps: Option<i64>,
+    /// tau_r- in picoseconds; positive.
+    pub(super) relevant_ps: i64,
+    /// D in picoseconds.
+    pub(super) wait_ps: i64,
+}
+
+impl Judged {
+    fn ratio(&self) -> Ratio {
+        self.longest_ps
+            .and_then(|longest| Ratio::of(longest, self.relevant_ps))
+            .map_or(Ratio::ONE, |ratio| ratio.max(Ratio::ONE))
+    }
+}
+
+impl SwitchTally {
+    pub(super) fn new(delay_bin_ps: u64) -> Self {
+        SwitchTally {
+            times: 0,
+            idle: 0,
+            at_most_one: 0,
+            omega: None,
+            omega_with_delay: None,
+            relevant_min_ps: None,
+            relevant_max_ps: None,
+            ratios: Histogram::new(1),
+            longest: Histogram::new(delay_bin_ps),
+            blocks: BTreeMap::new(),
+            extremes: vec![],
+        }
+    }
+
+    pub(super) fn count(&mut self, judged: &Judged, block: u64) {
+        let ratio = judged.ratio();
+        self.times += 1;
+        self.idle += u64::from(judged.longest_ps.is_none());
+        let slowed = judged.relevant_ps.saturating_add(judged.wait_ps);
+        self.omega_with_delay =
+            self.omega_with_delay.max(judged.longest_ps.and_then(|longest| Ratio::of(longest, slowed)));
+        self.relevant_min_ps = smaller(self.relevant_min_ps, Some(judged.relevant_ps));
+        self.relevant_max_ps = self.relevant_max_ps.max(Some(judged.relevant_ps));
+        self.longest.count(judged.longest_ps.unwrap_or(0) as u64);
+        let Judged { at_ps, process, round, .. } = *judged;
+        keep_larger(&mut self.omega, Peak { ratio, at_ps, process, round });
+        let largest = self.blocks.entry(block).or_insert(ratio);
+        *largest = (*largest).max(ratio);
+        if ratio == Ratio::ONE {
+            self.at_most_one += 1;
+        } else {
+            self.ratios.count(((ratio.as_f64() - 1.0) * RATIO_BINS) as u64);
+            self.extreme(ratio);
+        }
+    }
+
+    fn extreme(&mut self, ratio: Ratio) {
+        self.extremes.push(ratio);
+        if self.extremes.len() >= 2 * EXTREMES_MAX {
+            keep_largest(&mut self.extremes);
+        }
+    }
+
+    fn merge(&mut self, later: &SwitchTally) {
+        self.times += later.times;
+        self.idle += later.idle;
+        self.at_most_one += later.at_most_one;
+        if let Some(peak) = later.omega {
+            keep_larger(&mut self.omega, peak);
+        }
+        self.omega_with_delay = self.omega_with_delay.max(later.omega_with_delay);
+        self.relevant_min_ps = smaller(self.relevant_min_ps, later.relevant_min_ps);
+        self.relevant_max_ps = self.relevant_max_ps.max(later.relevant_max_ps);
+        self.ratios.merge(&later.ratios);
+        self.longest.merge(&later.longest);
+        for (&block, &ratio) in &later.blocks {
+            let largest = self.blocks.entry(block).or_insert(ratio);
+            *largest = (*largest).max(ratio);
+        }
+        self.extremes.extend(&later.extremes);
+        keep_largest(&mut self.extremes);
+    }
+}
+
+fn keep_largest(ratios: &mut Vec<Ratio>) {
+    ratios.sort_unstable_by(|a, b| b.cmp(a));
+    ratios.truncate(EXTREMES_MAX);
+}
+
+/// The smaller of two delays, of which either may be missing.
+pub(super) fn smaller(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a.into_iter().chain(b).min()
+}
+
+/// Of two equal peaks the earlier stays.
+pub(super) fn keep_larger(kept: &mut Option<Peak>, peak: Peak) {
+    if kept.is_none_or(|kept| peak.ratio > kept.ratio) {
+        *kept = Some(peak);
+    }
+}
+
+/// Whether the run was one of the algorithm.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conformance {
+    /// Switches that were checked.
+    pub switches: u64,
+    /// Those by the catch-up rule. They have fewer than n-f contributors and no tau_r-.
+    pub catch_ups: u64,
+    /// Breaches of the rules.
+    pub breaches: u64,
+    /// The first few, in words.
+    pub examples: Vec<String>,
+    /// The largest distance in rounds between two correct processes at the same time: the precision that was reached.
+    pub spread_max: u64,
+}
+
+impl Conformance {
+    pub(super) fn breach(&mut self, words: impl FnOnce() -> String) {
+        self.breaches += 1;
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(words());
+        }
+    }
+
+    fn merge(&mut self, later: &Conformance) {
+        self.switches += later.switches;
+        self.catch_ups += later.catch_ups;
+        self.breaches += later.breaches;
+        self.spread_max = self.spread_max.max(later.spread_max);
+        let room = EXAMPLES_MAX - self.examples.len();
+        self.examples.extend(later.examples.iter().take(room).cloned());
+    }
+}
+
+/// Delays by their place among the messages that made a process switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelayHistograms {
+    /// All messages.
+    pub all: Histogram,
+    /// h_1, h_2, and so on: the fastest, the second fastest ... of those that contributed to an advance.
+    pub by_rank: Vec<Histogram>,
+}
+
+impl DelayHistograms {
+    /// h_0: the messages that contributed to no advance.
+    pub fn others(&self) -> Histogram {
+        self.by_rank.iter().fold(self.all.clone(), Histogram::without)
+    }
+
+    fn merge(&mut self, later: &DelayHistograms) {
+        self.all.merge(&later.all);
+        for (rank, more) in self.by_rank.iter_mut().zip(&later.by_rank) {
+            rank.merge(more);
+        }
+    }
+}
+
+/// What a pass has counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// How many of what.
+    pub counts: Counts,
+    /// tau+: the largest delay, in picoseconds.
+    pub delay_max_ps: Option<i64>,
+    /// tau-: the smallest.
+    pub delay_min_ps: Option<i64>,
+    /// The smallest delay that is not positive, with sender and receiver.
+    pub worst_not_positive: Option<(i64, ProcessId, ProcessId)>,
+    /// At the switches of the first correct process to reach a round.
+    pub first: SwitchTally,
+    /// At all switches of correct processes.
+    pub all: SwitchTally,
+    /// The maximum over all times, not only over those of switches, of tau+(t) / tau_r-(t), first switches.
+    pub throughout: Option<Peak>,
+    /// The maximum over all times of tau+(t) / tau-(t): Theta. Only when asked for.
+    pub theta: Option<Ratio>,
+    /// h_x; only when asked for.
+    pub delays: Option<DelayHistograms>,
+    /// Whether the rules were kept.
+    pub conformance: Conformance,
+    /// Rounds of a block.
+    pub block_rounds: u64,
+    /// Which processes left events.
+    pub seen: Vec<bool>,
+    /// The highest round that a correct process sent.
+    pub last_round: u64,
+    /// Time of the first and of the last event, in picoseconds.
+    pub span_ps: Option<(i64, i64)>,
+}
+
+impl Tally {
+    /// Adds the tally of the shard that follows in time. The result is the tally of both together.
+    pub fn merge(&mut self, later: &Tally) {
+        self.counts.merge(&later.counts);
+        self.delay_max_ps = self.delay_max_ps.max(later.delay_max_ps);
+        self.delay_min_ps = smaller(self.delay_min_ps, later.delay_min_ps);
+        self.worst_not_positive = self.worst_not_positive.into_iter().chain(later.worst_not_positive).min();
+        self.first.merge(&later.first);
+        self.all.merge(&later.all);
+        if let Some(peak) = later.throughout {
+            keep_larger(&mut self.throughout, peak);
+        }
+        self.theta = self.theta.max(later.theta);
+        if let (Some(delays), Some(more)) = (&mut self.delays, &later.delays) {
+            delays.merge(more);
+        }
+        self.conformance.merge(&later.conformance);
+        for (seen, also) in self.seen.iter_mut().zip(&later.seen) {
+            *seen |= also;
+        }
+        self.last_round = self.last_round.max(later.last_round);
+        self.span_ps = match (self.span_ps, later.span_ps) {
+            (Some((first, last)), Some((also_first, also_last))) => Some((first.min(also_first), last.max(also_last))),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+impl Counts {
+    fn merge(&mut self, later: &Counts) {
+        self.messages += later.messages;
+        self.unperceived += later.unperceived;
+        self.not_positive += later.not_positive;
+        self.duplicates += later.duplicates;
+        self.late += later.late;
+        self.stray += later.stray;
+        self.forged += later.forged;
+        self.out_of_order += later.out_of_order;
+    }
+}

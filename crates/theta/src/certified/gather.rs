@@ -1,0 +1,159 @@
+//! All messages and switches of a log in memory, with clock times.
+
+use super::CertifyError;
+use crate::analysis::{AnalysisError, Clocks, Stamping};
+use crate::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use crate::record::{ClockSample, Event, Run, Switch, SwitchRule};
+use std::collections::BTreeMap;
+
+/// More messages do not fit into memory at once.
+const MESSAGES_MAX: usize = 20_000_000;
+
+/// An event by the clock of its host, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp {
+    pub(super) clock_ps: i64,
+    pub(super) host: usize,
+}
+
+/// A message between correct processes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) sent: Stamp,
+    pub(super) perceived: Stamp,
+}
+
+/// A switch of a correct process.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) process: usize,
+    pub(super) at: Stamp,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The correct messages that made it advance; none for a catch-up.
+    pub(super) contributors: Vec<Message>,
+}
+
+/// What certifying needs of a log.
+pub(super) struct Gathered {
+    pub(super) messages: Vec<Message>,
+    pub(super) turns: Vec<Turn>,
+    /// Those from host to host. What faulty processes say about their sends bounds nothing.
+    pub(super) crossings: Vec<Message>,
+    /// n-f.
+    pub(super) threshold: usize,
+}
+
+/// (round, sender, receiver).
+type Key = (u64, u32, u32);
+
+struct Gatherer {
+    clocks: Clocks,
+    hosts: Vec<usize>,
+    correct: Vec<bool>,
+    sends: BTreeMap<(u64, u32), Stamp>,
+    perceptions: BTreeMap<Key, Stamp>,
+    switches: Vec<(Switch, Stamp, i64)>,
+}
+
+impl Gathered {
+    pub(super) fn from_log(log: &LogReader, stamping: Stamping) -> Result<Self, CertifyError> {
+        let mut gatherer = Gatherer::new(log.run(), log.clocks())?;
+        let mut batch = EventColumns::default();
+        for part in log.streams().iter().flat_map(|stream| &stream.parts) {
+            let mut reader = EventReader::open(part, WithWayIn::No).map_err(AnalysisError::from)?;
+            while reader.next_batch(&mut batch).map_err(AnalysisError::from)? {
+                for event in reader.events(&batch) {
+                    gatherer.take(&event.map_err(AnalysisError::from)?)?;
+                }
+            }
+        }
+        Ok(gatherer.gathered(log.run(), stamping))
+    }
+
+    pub(super) fn from_events(
+        run: &Run,
+        clocks: &[ClockSample],
+        events: &[Event],
+        stamping: Stamping,
+    ) -> Result<Self, CertifyError> {
+        let mut gatherer = Gatherer::new(run, clocks)?;
+        for event in events {
+            gatherer.take(event)?;
+        }
+        Ok(gatherer.gathered(run, stamping))
+    }
+}
+
+impl Gatherer {
+    fn new(run: &Run, clocks: &[ClockSample]) -> Result<Self, CertifyError> {
+        Ok(Gatherer {
+            clocks: Clocks::new(run, clocks)?,
+            hosts: run.host_of.iter().map(|host| host.index()).collect(),
+            correct: run.correct(),
+            sends: BTreeMap::new(),
+            perceptions: BTreeMap::new(),
+            switches: vec![],
+        })
+    }
+
+    fn take(&mut self, event: &Event) -> Result<(), CertifyError> {
+        let process = event.process().index();
+        let Some(&host) = self.hosts.get(process) else {
+            let fault = format!("{process} is no process of this run");
+            return Err(AnalysisError::Event { row: self.sends.len() + self.perceptions.len() + 1, fault }.into());
+        };
+        let stamp = Stamp { clock_ps: self.clocks.time_ps(process, event.at()), host };
+        match *event {
+            Event::Broadcast { process, round, .. } => drop(self.sends.entry((round.0, process.0)).or_insert(stamp)),
+            Event::Perception { process, sender, round, .. } => {
+                self.perceptions.entry((round.0, sender.0, process.0)).or_insert(stamp);
+            }
+            Event::Switch(switch) if self.correct[process] => {
+                let decided = self.clocks.time_ps(process, switch.decided);
+                self.switches.push((switch, stamp, decided));
+            }
+            Event::Switch(_) | Event::Transmission { .. } => {}
+        }
+        if self.perceptions.len() > MESSAGES_MAX { Err(CertifyError::TooLong(MESSAGES_MAX)) } else { Ok(()) }
+    }
+
+    fn is_correct(&self, process: u32) -> bool {
+        self.correct.get(process as usize).copied().unwrap_or(false)
+    }
+
+    fn message(&self, &(round, sender, _): &Key, &perceived: &Stamp) -> Option<Message> {
+        let &sent = self.sends.get(&(round, sender))?;
+        Some(Message { sent, perceived })
+    }
+
+    fn gathered(self, run: &Run, stamping: Stamping) -> Gathered {
+        let both_correct =
+            |&(&(_, sender, receiver), _): &(&Key, &Stamp)| self.is_correct(sender) && self.is_correct(receiver);
+        let mut messages: Vec<_> =
+            self.perceptions.iter().filter(both_correct).filter_map(|(key, at)| self.message(key, at)).collect();
+        messages.sort_unstable_by_key(|message| message.sent);
+        let crossings =
+            messages.iter().filter(|message| message.sent.host != message.perceived.host).copied().collect();
+        let mut turns: Vec<_> = self.switches.iter().map(|switch| self.turn(switch, stamping)).collect();
+        turns.sort_by_key(|turn| turn.at);
+        Gathered { messages, turns, crossings, threshold: run.advance_threshold() as usize }
+    }
+
+    fn turn(&self, &(switch, stamp, decided): &(Switch, Stamp, i64), stamping: Stamping) -> Turn {
+        let process = switch.process.0;
+        let broadcast = self.sends.get(&(switch.to.0, process)).filter(|_| stamping == Stamping::AfterBroadcast);
+        let at = broadcast.map_or(stamp, |&broadcast| broadcast.max(stamp));
+        let contributor = |sender: u32| {
+            let key = (switch.from.0, sender, process);
+            let perceived = self.perceptions.get(&key).filter(|perceived| perceived.clock_ps <= decided)?;
+            self.message(&key, perceived)
+        };
+        let senders = 0..self.correct.len() as u32;
+        let contributors = match switch.rule {
+            SwitchRule::Advance => senders.filter(|&sender| self.is_correct(sender)).filter_map(contributor).collect(),
+            SwitchRule::CatchUp => vec![],
+        };
+        Turn { process: process as usize, at, from: switch.from.0, to: switch.to.0, contributors }
+    }
+}

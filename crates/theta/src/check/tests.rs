@@ -1,0 +1,128 @@
+use super::*;
+use crate::algorithm::{Form, Quorum};
+
+fn bounds(n: u32, f: u32, form: Form, last_round: u64) -> Bounds {
+    Bounds { quorum: Quorum::new(n, f).unwrap(), form, last_round }
+}
+
+fn switches(bounds: Bounds, states_max: usize) -> Result<Exploration, BoundsError> {
+    explore_switches(bounds, &mut Effort { states_max, watch: &mut |_| () })
+}
+
+fn deliveries(bounds: Bounds, states_max: usize) -> Result<Exploration, BoundsError> {
+    explore_deliveries(bounds, &mut Effort { states_max, watch: &mut |_| () })
+}
+
+/// The fault of the printed form: it was found by hand at n = 7, f = 2.
+#[test]
+fn the_printed_form_is_found_to_stop() {
+    let found = switches(bounds(7, 2, Form::Printed, 4), 1_000_000).unwrap();
+    assert_eq!(found.verdict, Verdict::Stops);
+    let witness = found.witness.unwrap();
+    println!("{witness}");
+    replay(&witness, Form::Printed, true);
+}
+
+/// The same deliveries cannot stop the repaired form.
+#[test]
+fn the_witness_does_not_stop_the_repaired_form() {
+    let found = switches(bounds(7, 2, Form::Printed, 4), 1_000_000).unwrap();
+    replay(&found.witness.unwrap(), Form::Repaired, false);
+}
+
+/// Follows a witness with machines of its own.
+fn replay(witness: &Witness, form: Form, stops: bool) {
+    let mut world = World::start(bounds(witness.processes, witness.faulty, form, 4)).unwrap();
+    for delivery in witness.steps.iter().flat_map(|step| &step.deliveries) {
+        assert!(delivery.from >= world.correct() || world.has_sent(delivery.from, delivery.round));
+        world.deliver(*delivery).unwrap();
+    }
+    assert_eq!(world.has_stopped(), stops);
+}
+
+#[test]
+fn with_one_faulty_process_neither_form_stops() {
+    for form in [Form::Repaired, Form::Printed] {
+        let seen = switches(bounds(4, 1, form, 6), 1_000_000).unwrap();
+        assert_eq!(seen.verdict, Verdict::Holds, "{form:?}");
+        assert!(seen.states > 100, "{seen:?}");
+    }
+}
+
+#[test]
+fn the_repaired_form_does_not_stop_at_seven() {
+    let seen = switches(bounds(7, 2, Form::Repaired, 4), 1_000_000).unwrap();
+    assert_eq!(seen.verdict, Verdict::Holds);
+}
+
+#[test]
+fn every_order_of_deliveries_to_round_two() {
+    let seen = deliveries(bounds(4, 1, Form::Repaired, 2), 10_000_000).unwrap();
+    assert_eq!(seen.verdict, Verdict::Holds);
+    assert!(seen.states > 1_000, "{seen:?}");
+}
+
+/// What docs/theta-run.md proves about the two explorations, tried out.
+#[test]
+fn both_explorations_reach_the_same() {
+    for (n, f, last_round) in [(4, 1, 2), (1, 0, 3), (2, 0, 3), (3, 0, 2)] {
+        for form in [Form::Repaired, Form::Printed] {
+            let bounds = bounds(n, f, form, last_round);
+            assert_eq!(super::deliveries::reachable(bounds), super::switches::reachable(bounds), "{bounds:?}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_states_is_told() {
+    let seen = switches(bounds(4, 1, Form::Repaired, 10), 50).unwrap();
+    assert_eq!(seen.verdict, Verdict::Unfinished);
+    assert_eq!(deliveries(bounds(4, 1, Form::Repaired, 3), 50).unwrap().verdict, Verdict::Unfinished);
+}
+
+#[test]
+fn impossible_depths_are_errors() {
+    let error = |n, f, last_round| {
+        let bounds = bounds(n, f, Form::Repaired, last_round);
+        (switches(bounds, 10).err(), deliveries(bounds, 10).err())
+    };
+    assert_eq!(error(4, 1, 1), (Some(BoundsError::NoRound), Some(BoundsError::NoRound)));
+    assert!(matches!(error(4, 1, 63), (Some(BoundsError::TooLarge { .. }), Some(BoundsError::TooLarge { .. }))));
+    assert!(matches!(error(10, 3, 5), (None, Some(BoundsError::TooLarge { .. }))));
+}
+
+#[test]
+fn random_adversaries_stop_the_printed_form_only() {
+    for (form, n, f) in [(Form::Repaired, 4, 1), (Form::Repaired, 7, 2), (Form::Repaired, 10, 3), (Form::Printed, 7, 2)]
+    {
+        let campaign = Campaign { bounds: bounds(n, f, form, 8), seed: 1 };
+        let mut outcome = CampaignOutcome::default();
+        for number in 0..2_000 {
+            campaign.run(number, &mut outcome).unwrap();
+        }
+        assert_eq!(
+            outcome.is_clean(),
+            form == Form::Repaired,
+            "{form:?} {n} {f}: {} of {}",
+            outcome.stopped,
+            outcome.runs
+        );
+        assert_eq!(outcome.runs, 2_000);
+        assert_eq!(outcome.first_bad.is_some(), form == Form::Printed);
+    }
+}
+
+/// A run can be had again from its seed alone.
+#[test]
+fn the_first_bad_run_can_be_had_again() {
+    let mut outcome = CampaignOutcome::default();
+    let campaign = Campaign { bounds: bounds(7, 2, Form::Printed, 8), seed: 1 };
+    let bad = (0..).find_map(|number| {
+        campaign.run(number, &mut outcome).unwrap();
+        outcome.first_bad.take()
+    });
+    let (seed, _, witness) = bad.unwrap();
+    let mut again = CampaignOutcome::default();
+    Campaign { seed, ..campaign }.run(0, &mut again).unwrap();
+    assert_eq!(again.first_bad.unwrap().2.steps, witness.steps);
+}

@@ -1,0 +1,18 @@
+//! Message delay correlation: the Theta-Model, measured, simulated and checked.
+//!
+//! A run of the clock synchronisation algorithm leaves a log ([`record`], [`log`]) of what happened at each process, as raw counter
+//! values. The analysis puts the hosts' clocks under it and asks how the largest delay in transit relates to the delays that make
+//! rounds switch. `docs/theta.md` tells the definitions, `docs/theta-log.md` the format of a log.
+//!
+//! This crate prints nothing and, outside the live runner, reads no clock.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod abc;
+pub mod algorithm;
+pub mod analysis;
+pub mod certified;
+pub mod check;
+pub mod log;
+pub mod record;
+pub mod simulate;

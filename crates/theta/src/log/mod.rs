@@ -1,0 +1,34 @@
+//! The log of a run on disk: a directory with `run.json`, `clocks.parquet` and any number of event files.
+//!
+//! Writing and reading need as much memory as one batch of rows, however long the run. Event files come in parts, because a Parquet
+//! file without its end cannot be read: a killed writer loses the part that it was writing and no more. `docs/theta-log.md` describes
+//! the format for everybody else who writes one.
+
+mod clocks;
+mod columns;
+mod error;
+mod events;
+mod reader;
+mod table;
+mod writer;
+
+pub use columns::{EventColumns, Optional, kind};
+pub use error::LogError;
+pub use events::{EventReader, WithWayIn};
+pub use reader::{LogReader, Stream};
+pub use writer::{EventWriter, LogWriter};
+
+/// The file that says what the run was.
+const RUN_FILE: &str = "run.json";
+/// What the hosts' clocks said.
+const CLOCK_FILE: &str = "clocks.parquet";
+/// What the hosts' clocks should have said, in a simulation.
+const TRUTH_FILE: &str = "truth.parquet";
+/// Event files: `events-NAME-PART.parquet`.
+const EVENT_PREFIX: &str = "events-";
+/// The ending of event files.
+const EVENT_SUFFIX: &str = ".parquet";
+/// In `run.json`, so that other JSON files are told apart.
+const FORMAT: &str = "ffclock-theta-log";
+/// Of the format. A change that old readers would misread gets a new number.
+const VERSION: u32 = 1;

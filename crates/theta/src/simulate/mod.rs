@@ -1,0 +1,186 @@
+//! The algorithm in virtual time, with the truth known: links, load, queues, clocks and faults of all kinds, from one seed.
+//!
+//! The processes are [`Process`](crate::algorithm::Process), the machine that runs live. A run depends on the [`Spec`] and the seed only. The log that
+//! it writes is of the same format as a live one, with the clocks' errors in it and the truth beside it. `docs/theta-run.md` explains the models.
+
+mod agenda;
+mod clocks;
+mod engine;
+mod law;
+mod links;
+mod load;
+mod observer;
+mod outcome;
+mod plan;
+mod recorded;
+mod sink;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use law::Law;
+pub use observer::{Observer, Perceived, Unobserved};
+pub use outcome::Outcome;
+pub use spec::{ClockSpec, FaultSpec, LinkSpec, LoadKind, LoadSpec, Pattern, ReceiverSpec, Spec, SpecialLink};
+
+use crate::algorithm::{Form, Quorum};
+use crate::log::{LogError, LogWriter};
+use crate::record::{Host, HostId, Origin, Run};
+use clocks::Clocks;
+use engine::Engine;
+use law::{Sampler, picoseconds};
+use links::Links;
+use load::Load;
+use plan::Plan;
+use std::collections::BTreeMap;
+use std::path::Path;
+use thiserror::Error;
+
+/// Why there is no run.
+#[derive(Debug, Error)]
+pub enum SimulationError {
+    /// The file is no scenario.
+    #[error("scenario: {0}")]
+    Syntax(String),
+    /// The scenario makes no sense.
+    #[error("scenario: {0}")]
+    Sense(String),
+    /// Heavy tails or long holds have filled what messages are numbered with.
+    #[error("more than {most} broadcasts are in transit at once: take shorter delays or fewer processes")]
+    TooManyMessages {
+        /// How many there may be.
+        most: usize,
+    },
+    /// The log could not be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl Spec {
+    /// The scenario that `text` describes.
+    ///
+    /// # Errors
+    /// [`SimulationError::Syntax`] with the line of a key that is not known or a value without its unit.
+    pub fn parse(text: &str) -> Result<Self, SimulationError> {
+        toml::from_str(text).map_err(|error| SimulationError::Syntax(error.to_string().trim_end().to_owned()))
+    }
+}
+
+/// A scenario made ready.
+struct Parts {
+    quorum: Quorum,
+    form: Form,
+    delay: u64,
+    rounds: u64,
+    start_spread: u64,
+    gap: u64,
+    hosts: u32,
+    links: Links,
+    self_reception: Sampler,
+    service: Sampler,
+    plan: Plan,
+    load: LoadSpec,
+    receiver: ReceiverSpec,
+}
+
+impl Parts {
+    /// Processes go round the hosts.
+    fn host_of(&self, process: u32) -> u32 {
+        process % self.hosts
+    }
+
+    fn load(&self, seed: u64) -> Result<Load, SimulationError> {
+        Load::new(&self.load, &self.receiver, self.hosts as usize, seed).map_err(SimulationError::Sense)
+    }
+
+    fn new(spec: &Spec, directory: &Path) -> Result<Self, String> {
+        let length =
+            |name: &str, value| picoseconds(value).ok_or_else(|| format!("{name} must lie between 0 s and 1000 s"));
+        let quorum = Quorum::new(spec.n, spec.f).map_err(|error| error.to_string())?;
+        let hosts = spec.hosts.unwrap_or(spec.n);
+        if !(1..=spec.n).contains(&hosts) {
+            return Err(format!("hosts = {hosts} must lie between 1 and n = {}", spec.n));
+        }
+        let plan = Plan::new(&spec.faults, spec.n, hosts)?;
+        if spec.n as usize + plan.twins.len() > agenda::MACHINES_MAX {
+            return Err("too many processes and duplicate identities".to_owned());
+        }
+        let load = &mut |file: &str| recorded::delays(&directory.join(file));
+        Ok(Parts {
+            quorum,
+            form: spec.form,
+            delay: length("delay", spec.delay)?,
+            rounds: spec.rounds,
+            start_spread: length("start_spread", spec.start_spread)?,
+            gap: length("link.gap", spec.link.gap)?,
+            hosts,
+            links: Links::new(&spec.link, spec.n, load)?,
+            self_reception: Links::of_self(&spec.self_reception, load)?,
+            service: Sampler::new(&spec.receiver.service, load).map_err(|why| format!("receiver.service: {why}"))?,
+            plan,
+            load: spec.load.clone(),
+            receiver: spec.receiver.clone(),
+        })
+    }
+}
+
+/// A run that may begin.
+pub struct Simulation {
+    parts: Parts,
+    clocks: Clocks,
+    seed: u64,
+}
+
+impl Simulation {
+    /// Makes a scenario ready. Recorded delays are looked for below `directory`.
+    ///
+    /// # Errors
+    /// [`SimulationError::Sense`] for what makes no sense, such as n < 3f + 1.
+    pub fn new(spec: &Spec, directory: &Path, seed: u64) -> Result<Self, SimulationError> {
+        let parts = Parts::new(spec, directory).map_err(SimulationError::Sense)?;
+        parts.load(seed)?;
+        let clocks = Clocks::new(&spec.clock, &parts.plan.clocks, seed).map_err(SimulationError::Sense)?;
+        Ok(Simulation { parts, clocks, seed })
+    }
+
+    /// Runs without a log. `watch` is told the number of messages now and then.
+    ///
+    /// # Errors
+    /// [`SimulationError::TooManyMessages`].
+    pub fn run(&self, observer: &mut impl Observer, watch: &mut dyn FnMut(u64)) -> Result<Outcome, SimulationError> {
+        Engine::new(&self.parts, self.seed, observer)?.run(watch)
+    }
+
+    /// Runs and writes a log into `directory`, which must not hold one yet.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`], and [`SimulationError::Log`].
+    pub fn run_to_log(&self, directory: &Path, watch: &mut dyn FnMut(u64)) -> Result<Outcome, SimulationError> {
+        let writer = LogWriter::create(directory, &self.description())?;
+        let host_of = |process| self.parts.host_of(process);
+        let mut sink = sink::LogSink::new(writer, &self.clocks, &host_of);
+        let outcome = self.run(&mut sink, watch)?;
+        sink.finish(outcome.end_ps)?;
+        Ok(outcome)
+    }
+
+    /// What the log says about the run.
+    pub fn description(&self) -> Run {
+        let parts = &self.parts;
+        let host = |number| Host { name: format!("host{number}"), counter: "simulated".to_owned() };
+        Run {
+            origin: Origin::Simulated,
+            form: parts.form.into(),
+            processes: parts.quorum.processes(),
+            tolerated: parts.quorum.faulty(),
+            delay_ps: parts.delay,
+            delay_min_ps: parts.links.least(),
+            disorder_ps: 0,
+            hosts: (0..parts.hosts).map(host).collect(),
+            host_of: (0..parts.quorum.processes()).map(|process| HostId(parts.host_of(process))).collect(),
+            faults: parts.plan.told.clone(),
+            settings: BTreeMap::from([("seed".to_owned(), self.seed.to_string())]),
+            unrecorded: 0,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Faults made ready: who does what, and when.
+
+use super::law::picoseconds;
+use super::spec::FaultSpec;
+use crate::record::{Fault, FaultKind, HostId, ProcessId};
+
+/// From `from` on, before `until`, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) from: u64,
+    pub(super) until: u64,
+}
+
+impl Window {
+    pub(super) fn holds(self, at: u64) -> bool {
+        (self.from..self.until).contains(&at)
+    }
+}
+
+/// What a faulty process does when a correct one would broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misbehaviour {
+    /// Nothing.
+    Silence,
+    /// Something else to each.
+    TwoFaced,
+    /// Also rounds it has not reached.
+    Early,
+    /// Also rounds of old.
+    Replay,
+}
+
+/// Messages on some links.
+#[derive(Clone, Debug)]
+pub(super) struct LinkFault {
+    pub(super) window: Window,
+    from: Option<u32>,
+    to: Option<u32>,
+    /// Partition: messages between the group and the others.
+    group: Option<Vec<bool>>,
+    pub(super) probability: f64,
+    pub(super) effect: LinkEffect,
+}
+
+/// What happens to a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkEffect {
+    Lose,
+    Duplicate,
+    /// It waits so long.
+    Hold(u64),
+    /// It waits until the window ends.
+    HoldToEnd,
+}
+
+impl LinkFault {
+    pub(super) fn concerns(&self, from: u32, to: u32, at: u64) -> bool {
+        let crosses = self.group.as_ref().is_none_or(|group| group[from as usize] != group[to as usize]);
+        crosses
+            && self.from.is_none_or(|only| only == from)
+            && self.to.is_none_or(|only| only == to)
+            && self.window.holds(at)
+    }
+}
+
+/// What a clock does beyond its bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ClockFault {
+    pub(super) window: Window,
+    /// In picoseconds.
+    pub(super) step: f64,
+    /// Seconds a second.
+    pub(super) rate: f64,
+}
+
+/// All faults of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// By process: what it does instead of broadcasting.
+    pub(super) misbehaviours: Vec<Vec<(Window, Misbehaviour)>>,
+    /// By process: when it stops.
+    pub(super) crashes: Vec<u64>,
+    /// By process: when it starts, if late.
+    pub(super) starts: Vec<Option<u64>>,
+    /// Processes whose identity a second one uses.
+    pub(super) twins: Vec<u32>,
+    pub(super) links: Vec<LinkFault>,
+    /// By host: when it is how many times slower.
+    pub(super) slow: Vec<Vec<(Window, f64)>>,
+    /// By host.
+    pub(super) clocks: Vec<Vec<ClockFault>>,
+    /// What the log tells.
+    pub(super) told: Vec<Fault>,
+}
+
+impl Plan {
+    pub(super) fn new(specs: &[FaultSpec], processes: u32, hosts: u32) -> Result<Self, String> {
+        let (n, h) = (processes as usize, hosts as usize);
+        let mut plan = Plan {
+            misbehaviours: vec![Vec::new(); n],
+            crashes: vec![u64::MAX; n],
+            starts: vec![None; n],
+            slow: vec![Vec::new(); h],
+            clocks: vec![Vec::new(); h],
+            ..Plan::default()
+        };
+        for (number, spec) in specs.iter().enumerate() {
+            let reader = Reader { spec, processes, hosts };
+            reader.add_to(&mut plan).map_err(|why| format!("fault {} ({:?}): {why}", number + 1, spec.kind))?;
+        }
+        Ok(plan)
+    }
+
+    /// Which processes are correct, by index.
+    pub(super) fn correct(&self) -> Vec<bool> {
+        let mut correct = vec![true; self.crashes.len()];
+        let faulty = self.told.iter().filter(|fault| fault.kind.makes_process_faulty());
+        faulty.filter_map(|fault| fault.process).for_each(|process| correct[process.index()] = false);
+        correct
+    }
+}
+
+struct Reader<'a> {
+    spec: &'a FaultSpec,
+    processes: u32,
+    hosts: u32,
+}
+
+impl Reader<'_> {
+    fn add_to(&self, plan: &mut Plan) -> Result<(), String> {
+        self.refuse_strange_keys()?;
+        let window = self.window()?;
+        match self.spec.kind {
+            FaultKind::Crash => plan.crashes[self.process()?] = window.from,
+            FaultKind::LateStart => plan.starts[self.process()?] = Some(window.from),
+            FaultKind::DuplicateIdentity => plan.twins.push(self.process()? as u32),
+            FaultKind::Silence => plan.misbehaviours[self.process()?].push((window, Misbehaviour::Silence)),
+            FaultKind::TwoFaced => plan.misbehaviours[self.process()?].push((window, Misbehaviour::TwoFaced)),
+            FaultKind::EarlyMessages => plan.misbehaviours[self.process()?].push((window, Misbehaviour::Early)),
+            FaultKind::Replay => plan.misbehaviours[self.process()?].push((window, Misbehaviour::Replay)),
+            FaultKind::LinkLoss | FaultKind::LinkDuplication | FaultKind::LinkHold | FaultKind::Partition => {
+                plan.links.push(self.link(window)?);
+            }
+            FaultKind::SlowHost => plan.slow[self.host()?].push((window, self.factor()?)),
+            FaultKind::ClockStep => plan.clocks[self.host()?].push(self.step(window)?),
+            FaultKind::ClockDrift => plan.clocks[self.host()?].push(self.drift(window)?),
+        }
+        plan.told.push(self.told(window));
+        Ok(())
+    }
+
+    /// A key that means nothing for this kind is more likely a mistake than not.
+    fn refuse_strange_keys(&self) -> Result<(), String> {
+        use FaultKind::{ClockDrift, ClockStep, LinkDuplication, LinkHold, LinkLoss, Partition, SlowHost};
+        let FaultSpec { kind, process, receiver, host, group, probability, hold, factor, step, rate, .. } = self.spec;
+        let on_link = matches!(kind, LinkLoss | LinkDuplication | LinkHold);
+        let on_host = matches!(kind, SlowHost | ClockStep | ClockDrift);
+        let keys = [
+            ("process", process.is_some(), !on_host && *kind != Partition),
+            ("receiver", receiver.is_some(), on_link),
+            ("host", host.is_some(), on_host),
+            ("group", group.is_some(), *kind == Partition),
+            ("probability", probability.is_some(), on_link || *kind == Partition),
+            ("hold", hold.is_some(), *kind == LinkHold),
+            ("factor", factor.is_some(), *kind == SlowHost),
+            ("step", step.is_some(), *kind == ClockStep),
+            ("rate", rate.is_some(), *kind == ClockDrift),
+        ];
+        match keys.iter().find(|(_, is_there, has_meaning)| *is_there && !has_meaning) {
+            Some((name, _, _)) => Err(format!("the key {name} means nothing here")),
+            None => Ok(()),
+        }
+    }
+
+    fn window(&self) -> Result<Window, String> {
+        let time = |name: &str, value, default| match value {
+            None => Ok(default),
+            Some(value) => picoseconds(value).ok_or_else(|| format!("{name} must lie between 0 s and 1000 s")),
+        };
+        let window =
+            Window { from: time("from", self.spec.from, 0)?, until: time("until", self.spec.until, u64::MAX)? };
+        if window.from < window.until { Ok(window) } else { Err("it ends before it begins".to_owned()) }
+    }
+
+    fn known(name: &str, number: u32, count: u32) -> Result<u32, String> {
+        if number < count {
+            Ok(number)
+        } else {
+            Err(format!("there is no {name} {number}: they are 0 to {}", count - 1))
+        }
+    }
+
+    fn process(&self) -> Result<usize, String> {
+        let number = self.spec.process.ok_or("the key process is missing")?;
+        Self::known("process", number, self.processes).map(|number| number as usize)
+    }
+
+    fn host(&self) -> Result<usize, String> {
+        let number = self.spec.host.ok_or("the key host is missing")?;
+        Self::known("host", number, self.hosts).map(|number| number as usize)
+    }
+
+    fn probability(&self, default: f64) -> Result<f64, String> {
+        let probability = self.spec.probability.unwrap_or(default);
+        if (0.0..=1.0).contains(&probability) {
+            Ok(probability)
+        } else {
+            Err("probability must lie between 0 and 1".to_owned())
+        }
+    }
+
+    fn factor(&self) -> Result<f64, String> {
+        let factor = self.spec.factor.ok_or("the key factor is missing")?;
+        if (0.0..=1e6).contains(&factor) { Ok(factor) } else { Err("factor must lie between 0 and 1e6".to_owned()) }
+    }
+
+    fn step(&self, window: Window) -> Result<ClockFault, String> {
+        let step = self.spec.step.ok_or("the key step is missing")?.seconds() * 1e12;
+        if step.abs() > 1e15 {
+            Err("step must lie within 1000 s".to_owned())
+        } else {
+            Ok(ClockFault { window, step, rate: 0.0 })
+        }
+    }
+
+    fn drift(&self, window: Window) -> Result<ClockFault, String> {
+        let rate = self.spec.rate.ok_or("the key rate is missing")?.fraction();
+        if rate.abs() > 0.01 {
+            Err("rate must lie within 10000 ppm".to_owned())
+        } else {
+            Ok(ClockFault { window, step: 0.0, rate })
+        }
+    }
+
+    fn link(&self, window: Window) -> Result<LinkFault, String> {
+        let end =
+            |process: Option<u32>| process.map(|number| Self::known("process", number, self.processes)).transpose();
+        let effect = match self.spec.kind {
+            FaultKind::LinkLoss => LinkEffect::Lose,
+            FaultKind::LinkDuplication => LinkEffect::Duplicate,
+            FaultKind::LinkHold => {
+                let hold = self.spec.hold.ok_or("the key hold is missing")?;
+                LinkEffect::Hold(picoseconds(hold).ok_or("hold must lie between 0 s and 1000 s")?)
+            }
+            _ if window.until == u64::MAX => return Err("the key until is missing".to_owned()),
+            _ => LinkEffect::HoldToEnd,
+        };
+        let (from, to) = (end(self.spec.process)?, end(self.spec.receiver)?);
+        Ok(LinkFault { window, from, to, group: self.group()?, probability: self.probability(1.0)?, effect })
+    }
+
+    fn group(&self) -> Result<Option<Vec<bool>>, String> {
+        let Some(members) = &self.spec.group else {
+            let is_missing = self.spec.kind == FaultKind::Partition;
+            return if is_missing { Err("the key group is missing".to_owned()) } else { Ok(None) };
+        };
+        let mut group = vec![false; self.processes as usize];
+        for &member in members {
+            group[Self::known("process", member, self.processes)? as usize] = true;
+        }
+        Ok(Some(group))
+    }
+
+    fn told(&self, window: Window) -> Fault {
+        Fault {
+            kind: self.spec.kind,
+            process: self.spec.process.map(ProcessId),
+            receiver: self.spec.receiver.map(ProcessId),
+            host: self.spec.host.map(HostId),
+            from_ps: self.spec.from.is_some().then_some(window.from as i64),
+            until_ps: self.spec.until.is_some().then_some(window.until as i64),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Writes a simulated run as a log.
+
+use super::clocks::Clocks;
+use super::observer::{Observer, Perceived};
+use crate::algorithm::Switch;
+use crate::log::{LogError, LogWriter};
+use crate::record::{self, Event, ProcessId, Round, WayIn};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What is still to be written, in the order of time; what one process does at one moment stays in its order.
+struct Waiting {
+    at: u64,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.number) == (other.at, other.number)
+    }
+}
+impl Eq for Waiting {}
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// Writes events as the counters of their hosts show them.
+pub(super) struct LogSink<'a> {
+    writer: LogWriter,
+    clocks: &'a Clocks,
+    host_of: &'a dyn Fn(u32) -> u32,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    number: u64,
+    failure: Option<LogError>,
+}
+
+impl<'a> LogSink<'a> {
+    pub(super) fn new(writer: LogWriter, clocks: &'a Clocks, host_of: &'a dyn Fn(u32) -> u32) -> Self {
+        LogSink { writer, clocks, host_of, waiting: BinaryHeap::new(), number: 0, failure: None }
+    }
+
+    fn counter(&self, process: u32, at: u64) -> ffclock_units::Counter {
+        self.clocks.counter((self.host_of)(process) as usize, at)
+    }
+
+    fn note(&mut self, at: u64, event: Event) {
+        self.number += 1;
+        self.waiting.push(Reverse(Waiting { at, number: self.number, event }));
+    }
+
+    /// Writes what the clocks said and completes the log.
+    pub(super) fn finish(mut self, end_ps: u64) -> Result<(), LogError> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        self.clocks.samples(end_ps).for_each(|sample| self.writer.clock(sample));
+        self.clocks.truth().for_each(|sample| self.writer.truth(sample));
+        self.writer.run_mut().disorder_ps = self.clocks.disorder(end_ps);
+        self.writer.finish()
+    }
+}
+
+impl Observer for LogSink<'_> {
+    fn broadcast(&mut self, process: u32, round: u64, at: u64) {
+        let counter = self.counter(process, at);
+        self.note(at, Event::Broadcast { process: ProcessId(process), round: Round(round), at: counter });
+    }
+
+    fn perceived(&mut self, perceived: &Perceived) {
+        let Perceived { process, sender, round, came_at, at } = *perceived;
+        let way_in = WayIn { kernel: Some(self.counter(process, came_at)), received: None };
+        let (counter, sender) = (self.counter(process, at), ProcessId(sender));
+        self.note(
+            at,
+            Event::Perception { process: ProcessId(process), sender, round: Round(round), at: counter, way_in },
+        );
+    }
+
+    fn switched(&mut self, process: u32, switch: &Switch, at: u64) {
+        let event = record::Switch {
+            process: ProcessId(process),
+            from: Round(switch.from),
+            to: Round(switch.to),
+            at: self.counter(process, at),
+            decided: self.counter(process, switch.decided),
+            rule: switch.rule,
+        };
+        self.note(at, Event::Switch(event));
+    }
+
+    fn until_now(&mut self, now: u64) {
+        while self.waiting.peek().is_some_and(|next| next.0.at <= now) {
+            let Some(Reverse(next)) = self.waiting.pop() else { return };
+            if self.failure.is_none() {
+                self.failure = self.writer.event(&next.event).err();
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The definitions of docs/theta.md word by word, without any thought of speed.
+
+use super::generator::Generated;
+use ffclock_theta::analysis::{Ratio, Stamping};
+use ffclock_theta::record::{Event, Switch, SwitchRule};
+use ffclock_units::Counter;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A message between correct processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    pub sender: u32,
+    pub receiver: u32,
+    pub round: u64,
+    pub sent: i64,
+    pub perceived: i64,
+}
+
+impl Message {
+    pub fn delay(&self) -> i64 {
+        self.perceived - self.sent
+    }
+}
+
+/// What was seen at switches.
+#[derive(Debug, Default, PartialEq)]
+pub struct AtSwitches {
+    pub times: u64,
+    pub idle: u64,
+    pub at_most_one: u64,
+    pub omega: Option<Ratio>,
+    pub relevant_min: Option<i64>,
+    pub relevant_max: Option<i64>,
+}
+
+/// What the definitions give.
+#[derive(Debug, Default, PartialEq)]
+pub struct Truth {
+    pub messages: u64,
+    pub delay_max: Option<i64>,
+    pub delay_min: Option<i64>,
+    pub theta: Option<Ratio>,
+    pub throughout: Option<Ratio>,
+    pub first: AtSwitches,
+    pub all: AtSwitches,
+    /// How many delays were counted with each rank, from 1.
+    pub contributions: Vec<u64>,
+    pub contributed_delays: Vec<i64>,
+}
+
+type Sends = BTreeMap<(u32, u64), i64>;
+type Perceptions = BTreeMap<(u32, u32, u64), i64>;
+
+struct Facts<'a> {
+    generated: &'a Generated,
+    correct: Vec<bool>,
+    sends: Sends,
+    perceptions: Perceptions,
+    messages: Vec<Message>,
+    /// Times of switches with those who switch.
+    switches: BTreeMap<i64, Vec<Switch>>,
+    stamping: Stamping,
+}
+
+fn facts(generated: &Generated, stamping: Stamping) -> Facts<'_> {
+    let correct = generated.run.correct();
+    let (mut sends, mut perceptions) = (Sends::new(), Perceptions::new());
+    for event in &generated.events {
+        let at = time(generated, event.process().0, event.at());
+        match *event {
+            Event::Broadcast { process, round, .. } => drop(sends.entry((process.0, round.0)).or_insert(at)),
+            Event::Perception { process, sender, round, .. } => {
+                perceptions.entry((sender.0, process.0, round.0)).or_insert(at);
+            }
+            _ => {}
+        }
+    }
+    let is_correct = |process: u32| correct[process as usize];
+    let between_correct =
+        perceptions.iter().filter(|&(&(sender, receiver, _), _)| is_correct(sender) && is_correct(receiver));
+    let message = |(&(sender, receiver, round), &perceived): (&(u32, u32, u64), &i64)| {
+        let &sent = sends.get(&(sender, round))?;
+        Some(Message { sender, receiver, round, sent, perceived })
+    };
+    let messages = between_correct.filter_map(message).collect();
+    let mut switches = BTreeMap::<i64, Vec<Switch>>::new();
+    for event in &generated.events {
+        if let Event::Switch(switch) = event {
+            let stamp = time(generated, switch.process.0, switch.at);
+            let sent = sends.get(&(switch.process.0, switch.to.0)).copied().unwrap_or(stamp);
+            let at = if stamping == Stamping::AfterBroadcast { stamp.max(sent) } else { stamp };
+            switches.entry(at).or_default().push(*switch);
+        }
+    }
+    Facts { generated, correct, sends, perceptions, messages, switches, stamping }
+}
+
+fn time(generated: &Generated, process: u32, counter: Counter) -> i64 {
+    counter.raw().wrapping_sub(generated.offsets[process as usize]) as i64
+}
+
+impl Facts<'_> {
+    fn in_transit(&self, at: i64) -> impl Iterator<Item = &Message> {
+        let sent = move |message: &&Message| match self.stamping {
+            Stamping::AfterBroadcast => message.sent <= at,
+            Stamping::BeforeBroadcast => message.sent < at,
+        };
+        self.messages.iter().filter(sent).filter(move |message| at < message.perceived)
+    }
+
+    /// Delays of correct messages that made the process advance, sorted.
+    fn contributors(&self, switch: &Switch) -> Vec<i64> {
+        let decided = time(self.generated, switch.process.0, switch.decided);
+        let mut delays = Vec::new();
+        for sender in (0..self.correct.len() as u32).filter(|&sender| self.correct[sender as usize]) {
+            let perceived = self.perceptions.get(&(sender, switch.process.0, switch.from.0));
+            let sent = self.sends.get(&(sender, switch.from.0));
+            if let (Some(&perceived), Some(&sent)) = (perceived, sent)
+                && perceived <= decided
+            {
+                delays.push(perceived - sent);
+            }
+        }
+        delays.sort_unstable();
+        delays.truncate(self.generated.run.advance_threshold() as usize);
+        delays
+    }
+
+    /// tau_r- at a time of switches.
+    fn relevant(&self, switches: &[Switch]) -> Option<i64> {
+        let advances = switches.iter().filter(|switch| switch.rule == SwitchRule::Advance);
+        advances.filter_map(|switch| self.contributors(switch).last().copied()).max()
+    }
+
+    fn theta(&self) -> Option<Ratio> {
+        let at_sends = self.messages.iter().map(|message| message.sent).collect::<BTreeSet<_>>();
+        at_sends
+            .into_iter()
+            .filter_map(|at| {
+                let transit = self.messages.iter().filter(|message| message.sent <= at && at < message.perceived);
+                let delays: Vec<_> = transit.map(Message::delay).collect();
+                Ratio::of(*delays.iter().max()?, *delays.iter().min()?)
+            })
+            .max()
+    }
+}
+
+fn see(seen: &mut AtSwitches, longest: Option<i64>, relevant: i64) -> Ratio {
+    let ratio =
+        longest.and_then(|longest| Ratio::of(longest, relevant)).map_or(Ratio::ONE, |ratio| ratio.max(Ratio::ONE));
+    seen.times += 1;
+    seen.idle += u64::from(longest.is_none());
+    seen.at_most_one += u64::from(ratio == Ratio::ONE);
+    seen.omega = seen.omega.max(Some(ratio));
+    seen.relevant_min = seen.relevant_min.into_iter().chain([relevant]).min();
+    seen.relevant_max = seen.relevant_max.max(Some(relevant));
+    ratio
+}
+
+pub fn truth(generated: &Generated, stamping: Stamping) -> Truth {
+    let facts = facts(generated, stamping);
+    let delays = || facts.messages.iter().map(Message::delay);
+    let mut truth = Truth {
+        messages: facts.messages.len() as u64,
+        delay_max: delays().max(),
+        delay_min: delays().min(),
+        theta: facts.theta(),
+        contributions: vec![0; generated.run.advance_threshold() as usize],
+        ..Truth::default()
+    };
+    let (mut frontier, mut last_first) = (1, i64::MIN);
+    for (&at, switches) in &facts.switches {
+        let longest = facts.in_transit(at).map(Message::delay).max();
+        let reached = switches.iter().map(|switch| switch.to.0).max().expect("somebody switches");
+        if let Some(relevant) = facts.relevant(switches) {
+            see(&mut truth.all, longest, relevant);
+            if reached > frontier {
+                see(&mut truth.first, longest, relevant);
+                let since = facts.messages.iter().filter(|message| last_first < message.perceived);
+                let since = since.filter(|message| started_by(&facts, message, at));
+                let longest = since.map(Message::delay).max();
+                let ratio =
+                    longest.and_then(|longest| Ratio::of(longest, relevant)).map_or(Ratio::ONE, |r| r.max(Ratio::ONE));
+                truth.throughout = truth.throughout.max(Some(ratio));
+            }
+        }
+        if reached > frontier {
+            (frontier, last_first) = (reached, at);
+        }
+        for switch in switches.iter().filter(|switch| switch.rule == SwitchRule::Advance) {
+            for (rank, delay) in facts.contributors(switch).into_iter().enumerate() {
+                truth.contributions[rank] += 1;
+                truth.contributed_delays.push(delay);
+            }
+        }
+    }
+    truth.contributed_delays.sort_unstable();
+    truth
+}
+
+/// Whether the message had been sent at that time.
+fn started_by(facts: &Facts<'_>, message: &Message, at: i64) -> bool {
+    match facts.stamping {
+        Stamping::AfterBroadcast => message.sent <= at,
+        Stamping::BeforeBroadcast => message.sent < at,
+    }
+}

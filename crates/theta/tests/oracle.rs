@@ -1,0 +1,147 @@
+//! The pass against the definitions taken word by word, on random small logs full of equal times.
+
+mod common;
+
+use common::brute::{self, AtSwitches, Truth};
+use common::generator::{Generated, Random, Shape, generate};
+use ffclock_theta::analysis::{Clocks, Options, Pass, Range, Stamping, SwitchTally, Tally, Wanted};
+use ffclock_theta::log::EventColumns;
+
+const STAMPINGS: [Stamping; 2] = [Stamping::AfterBroadcast, Stamping::BeforeBroadcast];
+
+fn full(stamping: Stamping) -> Options {
+    Options {
+        stamping,
+        theta: Wanted::Yes,
+        delays: Wanted::Yes,
+        delay_bin_ps: 1,
+        block_messages: 50,
+        ..Options::default()
+    }
+}
+
+/// One stream, cut into batches of `batch` events.
+fn passed(generated: &Generated, options: Options, batch: usize) -> Tally {
+    let clocks = Clocks::new(&generated.run, &generated.clocks).expect("every host has a clock");
+    let mut pass = Pass::new(&generated.run, clocks, 1, options);
+    for events in generated.events.chunks(batch) {
+        let mut columns = EventColumns::default();
+        events.iter().for_each(|event| columns.push(event));
+        pass.take(0, &columns).expect("events that can be");
+    }
+    pass.finish()
+}
+
+/// A stream for each process.
+fn passed_apart(generated: &Generated, options: Options) -> Tally {
+    let clocks = Clocks::new(&generated.run, &generated.clocks).expect("every host has a clock");
+    let processes = generated.run.processes as usize;
+    let mut pass = Pass::new(&generated.run, clocks, processes, options);
+    let mut streams: Vec<_> = (0..processes)
+        .map(|process| generated.events.iter().filter(move |event| event.process().index() == process))
+        .collect();
+    let mut open = processes;
+    while open > 0 {
+        let stream = pass.hungriest();
+        let mut columns = EventColumns::default();
+        streams[stream].by_ref().take(3).for_each(|event| columns.push(event));
+        if columns.is_empty() {
+            pass.end_stream(stream);
+            open -= 1;
+        } else {
+            pass.take(stream, &columns).expect("events that can be");
+        }
+    }
+    pass.finish()
+}
+
+fn at_switches(tally: &SwitchTally) -> AtSwitches {
+    AtSwitches {
+        times: tally.times,
+        idle: tally.idle,
+        at_most_one: tally.at_most_one,
+        omega: tally.omega.map(|peak| peak.ratio),
+        relevant_min: tally.relevant_min_ps,
+        relevant_max: tally.relevant_max_ps,
+    }
+}
+
+fn compare(tally: &Tally, truth: &Truth, what: &str) {
+    let delays = tally.delays.as_ref().expect("asked for");
+    assert_eq!(tally.counts.messages, truth.messages, "{what}");
+    assert_eq!(delays.all.total(), truth.messages, "{what}");
+    assert_eq!((tally.delay_max_ps, tally.delay_min_ps), (truth.delay_max, truth.delay_min), "{what}");
+    assert_eq!(at_switches(&tally.first), truth.first, "first switches, {what}");
+    assert_eq!(at_switches(&tally.all), truth.all, "all switches, {what}");
+    assert_eq!(tally.throughout.map(|peak| peak.ratio), truth.throughout, "throughout, {what}");
+    assert_eq!(tally.theta, truth.theta, "theta, {what}");
+    let ranks: Vec<_> = delays.by_rank.iter().map(|histogram| histogram.total()).collect();
+    assert_eq!(ranks, truth.contributions, "{what}");
+    let mut contributed = vec![];
+    for histogram in &delays.by_rank {
+        let bins = histogram.bins.iter().enumerate();
+        contributed.extend(bins.flat_map(|(delay, &times)| std::iter::repeat_n(delay as i64, times as usize)));
+    }
+    contributed.sort_unstable();
+    assert_eq!(contributed, truth.contributed_delays, "{what}");
+    assert_eq!(delays.others().total() + contributed.len() as u64, truth.messages, "{what}");
+}
+
+#[test]
+fn the_pass_agrees_with_the_definitions() {
+    let mut switches = 0;
+    for seed in 0..2000 {
+        let mut random = Random(seed);
+        let shape = Shape::random(&mut random);
+        let generated = generate(shape, &mut random);
+        for stamping in STAMPINGS {
+            let truth = brute::truth(&generated, stamping);
+            let tally = passed(&generated, full(stamping), 1 + random.below(100) as usize);
+            let what = format!("seed {seed}, {stamping:?}, {shape:?}");
+            compare(&tally, &truth, &what);
+            assert_eq!(tally.conformance.breaches, 0, "{what}: {:?}", tally.conformance.examples);
+            assert_eq!((tally.counts.late, tally.counts.stray, tally.counts.out_of_order), (0, 0, 0), "{what}");
+            switches += truth.all.times;
+        }
+    }
+    assert!(switches > 50_000, "the logs are not trivial: {switches} switches");
+}
+
+#[test]
+fn one_stream_for_each_process_gives_the_same() {
+    for seed in 0..500 {
+        let mut random = Random(seed);
+        let generated = generate(Shape::random(&mut random), &mut random);
+        for stamping in STAMPINGS {
+            assert_eq!(passed_apart(&generated, full(stamping)), passed(&generated, full(stamping), 64), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn shards_of_time_add_up_to_the_single_pass() {
+    for seed in 0..500 {
+        let mut random = Random(seed);
+        let generated = generate(Shape::random(&mut random), &mut random);
+        for stamping in STAMPINGS {
+            let whole = passed(&generated, full(stamping), 64);
+            let mut cuts: Vec<_> = (0..random.below(6)).map(|_| random.below(2000) as i64).collect();
+            cuts.extend([i64::MIN, i64::MAX]);
+            cuts.sort_unstable();
+            let shard = |range| passed(&generated, Options { range, ..full(stamping) }, 64);
+            let shards = cuts.windows(2).map(|cut| shard(Range { after_ps: cut[0], until_ps: cut[1] }));
+            let mut merged = shards
+                .reduce(|mut sum, next| {
+                    sum.merge(&next);
+                    sum
+                })
+                .expect("at least one shard");
+            merged.first.extremes.sort_unstable();
+            merged.all.extremes.sort_unstable();
+            let mut whole = whole;
+            whole.first.extremes.sort_unstable();
+            whole.all.extremes.sort_unstable();
+            assert_eq!(merged, whole, "seed {seed}, {stamping:?}, cuts {cuts:?}");
+        }
+    }
+}

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ffcounter: cumulative 64-bit counters over the hardware counters of x86.
+ *
+ * A counter narrower than 64 bits is extended by adding up the distance
+ * between its readings, which are taken every QUARTER jiffies at least, also on
+ * an idle machine without ticks: the timer behind the work is not deferrable.
+ * Should one come so late that half a turn has passed by the TSC, a turn may
+ * be lost, and a new epoch begins; so it does with another clocksource (for
+ * FFCOUNTER_ACTIVE) and with a suspend (for all: some counters stop there,
+ * some are reset, and none can be followed). From the moment a suspend is
+ * prepared until it is over, readings fail with -EAGAIN.
+ *
+ * Nothing here sets or steers a clock.
+ */
+#include <linux/acpi.h>
+#include <linux/acpi_pmtmr.h>
+#include <linux/clocksource.h>
+#include <linux/io.h>
+#include <linux/math64.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/seqlock.h>
+#include <linux/slab.h>
+#include <linux/suspend.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/workqueue.h>
+#include <asm/hpet.h>
+#include <asm/msr.h>
+#include <asm/pvclock.h>
+#include <asm/tsc.h>
+#include "ffcounter.h"
+
+#define QUARTER (HZ / 4)
+
+struct ffc {
+	raw_spinlock_t lock;		/* whoever changes what follows */
+	seqcount_raw_spinlock_t seq;
+	u64 (*read)(void);		/* the hardware; NULL for ACTIVE */
+	u64 mask;
+	u64 millihertz;
+	u64 limit;			/* half a turn, TSC cycles; 0: none */
+	u64 base;			/* cumulative value at last */
+	u64 last;
+	u64 tsc;			/* when last was read */
+	u32 epoch;
+	int error;			/* why it cannot be read now */
+	u16 id;
+	u16 under;			/* the hardware that it is */
+	u8 cs_seq;			/* ACTIVE: switches of clocksource */
+	struct ffcounter_page *page;	/* NULL: has none */
+};
+
+static struct ffc counters[FFCOUNTER_COUNT];
+static void __iomem *hpet;
+static u32 pm_port;
+
+static u64 read_tsc(void)
+{
+	return rdtsc_ordered();
+}
+
+static u64 read_hpet(void)
+{
+	return readl(hpet + HPET_COUNTER);
+}
+
+static u64 read_pm(void)
+{
+	return inl(pm_port) & ACPI_PM_MASK;
+}
+
+/* Some chipsets do not latch the timer: a reading counts between two others. */
+static u64 read_pm_safe(void)
+{
+	u64 before, now, after;
+
+	do {
+		before = read_pm();
+		now = read_pm();
+		after = read_pm();
+	} while (((now - before) & ACPI_PM_MASK) > ACPI_PM_MASK / 2 ||
+		 ((after - now) & ACPI_PM_MASK) > ACPI_PM_MASK / 2);
+	return now;
+}
+
+/* Only used where the hypervisor says that it is the same on each CPU. */
+static u64 read_kvm(void)
+{
+	struct pvclock_vcpu_time_info *pvti = &pvclock_get_pvti_cpu0_va()->pvti;
+	unsigned int version;
+	u64 now;
+
+	do {
+		version = pvclock_read_begin(pvti);
+		now = __pvclock_read_cycles(pvti, rdtsc_ordered());
+	} while (pvclock_read_retry(pvti, version));
+	return now;
+}
+
+static u64 read_hardware(const struct ffc *c, struct system_time_snapshot *snap)
+{
+	if (c->read)
+		return c->read();
+	ktime_get_snapshot(snap);
+	return snap->cycles;
+}
+
+/* Signed for narrow counters: a reading a little older than last is no turn. */
+static s64 distance(const struct ffc *c, u64 now)
+{
+	int shift = 64 - fls64(c->mask);
+
+	return (s64)((now - c->last) << shift) >> shift;
+}
+
+static bool is_fresh(const struct ffc *c, const struct system_time_snapshot *snap)
+{
+	if (!c->read && snap->cs_was_changed_seq != c->cs_seq)
+		return false;
+	return !c->limit || (s64)(rdtsc() - c->tsc) < (s64)c->limit;
+}
+
+/* Which hardware the kernel reads: the one whose readings surround its own. */
+static int identify(struct system_time_snapshot *snap)
+{
+	u64 before, after;
+	int id, tries;
+
+	for (id = FFCOUNTER_TSC; id < FFCOUNTER_COUNT; id++) {
+		struct ffc *c = &counters[id];
+
+		for (tries = 0; c->read && tries < 4; tries++) {
+			before = c->read();
+			ktime_get_snapshot(snap);
+			after = c->read();
+			if (((snap->cycles - before) & c->mask) >
+			    ((after - before) & c->mask))
+				break;
+		}
+		if (tries == 4)
+			return id;
+	}
+	return -ENODEV;
+}
+
+static void write_page(struct ffc *c)
+{
+	struct ffcounter_page *page = c->page;
+
+	if (!page)
+		return;
+	WRITE_ONCE(page->sequence, page->sequence + 1);
+	smp_wmb();	/* odd before anything changes */
+	WRITE_ONCE(page->state, !c->error && c->under == FFCOUNTER_TSC ?
+		   FFCOUNTER_PAGE_TSC : FFCOUNTER_PAGE_CLOSED);
+	WRITE_ONCE(page->epoch, c->epoch);
+	WRITE_ONCE(page->frequency_millihertz, c->millihertz);
+	smp_wmb();	/* even after everything has changed */
+	WRITE_ONCE(page->sequence, page->sequence + 1);
+}
+
+/* Under the lock, within a write section. */
+static void begin_epoch(struct ffc *c)
+{
+	struct system_time_snapshot snap = {};
+	int id = c->id;
+
+	c->epoch++;
+	c->error = 0;
+	if (!c->read) {
+		id = identify(&snap);
+		c->cs_seq = snap.cs_was_changed_seq;
+		c->error = min(id, 0);
+		c->under = max(id, 0);
+		c->mask = counters[c->under].mask ?: U64_MAX;
+		c->millihertz = counters[c->under].millihertz;
+		c->limit = counters[c->under].limit;
+	}
+	c->last = read_hardware(c, &snap);
+	c->tsc = rdtsc();
+	/* What never turns is its own cumulative value. */
+	if (c->mask == U64_MAX)
+		c->base = c->last;
+	write_page(c);
+}
+
+static void advance(struct ffc *c)
+{
+	struct system_time_snapshot snap = {};
+	s64 passed;
+	u64 now;
+
+	now = read_hardware(c, &snap);
+	if (!is_fresh(c, &snap)) {
+		begin_epoch(c);
+		return;
+	}
+	passed = distance(c, now);
+	if (passed > 0) {
+		c->base += passed;
+		c->last = now;
+		c->tsc = rdtsc();
+	}
+}
+
+static void change(struct ffc *c, void (*how)(struct ffc *c))
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&c->lock, flags);
+	write_seqcount_begin(&c->seq);
+	how(c);
+	write_seqcount_end(&c->seq);
+	raw_spin_unlock_irqrestore(&c->lock, flags);
+}
+
+static void fall_asleep(struct ffc *c)
+{
+	c->error = -EAGAIN;
+	write_page(c);
+}
+
+static void change_all(void (*how)(struct ffc *c))
+{
+	int id;
+
+	for (id = 0; id < FFCOUNTER_COUNT; id++)
+		if (counters[id].mask)
+			change(&counters[id], how);
+}
+
+static void advance_unless_asleep(struct ffc *c)
+{
+	if (c->error != -EAGAIN)
+		advance(c);
+}
+
+static u32 flags_of(const struct ffc *c, u16 under)
+{
+	u32 flags = 0;
+
+	if (!c->read || READ_ONCE(counters[FFCOUNTER_ACTIVE].under) == under)
+		flags |= FFCOUNTER_F_ACTIVE;
+	if (under == FFCOUNTER_TSC)
+		flags |= check_tsc_unstable() ?
+			FFCOUNTER_F_UNTRUSTED : FFCOUNTER_F_PAGE;
+	return flags;
+}
+
+static int get(struct ffc *c, struct ffcounter_sample *out,
+	       struct system_time_snapshot *snap)
+{
+	unsigned int seq;
+	bool fresh;
+	int error;
+	u64 mask;
+
+	if (!c->mask)
+		return -ENODEV;
+	for (;;) {
+		do {
+			seq = read_seqcount_begin(&c->seq);
+			error = c->error;
+			mask = c->mask;
+			out->value = c->base +
+				distance(c, read_hardware(c, snap));
+			out->frequency_millihertz = c->millihertz;
+			out->epoch = c->epoch;
+			out->underlying = c->under;
+			fresh = is_fresh(c, snap);
+		} while (read_seqcount_retry(&c->seq, seq));
+		if (error == -EAGAIN || (error && fresh))
+			return error;
+		if (fresh)
+			break;
+		change(c, advance_unless_asleep);
+	}
+	out->id = c->id;
+	out->width = fls64(mask);
+	out->flags = flags_of(c, out->underlying);
+	return 0;
+}
+
+int ffcounter_read(u32 id, struct ffcounter_sample *sample)
+{
+	struct system_time_snapshot snap;
+
+	if (id >= FFCOUNTER_COUNT)
+		return -ENODEV;
+	return get(&counters[id], sample, &snap);
+}
+EXPORT_SYMBOL_GPL(ffcounter_read);
+
+static int get_pair(struct ffc *c, struct ffcounter_pair *pair)
+{
+	struct system_time_snapshot snap, after;
+	struct ffcounter_sample later;
+	int error;
+
+	/* An epoch that ends in between would pair what does not belong. */
+	do {
+		error = get(c, &pair->sample, &snap);
+		if (error)
+			return error;
+		later = pair->sample;
+		if (c->read) {
+			ktime_get_snapshot(&snap);
+			error = get(c, &later, &after);
+			if (error)
+				return error;
+		}
+	} while (later.epoch != pair->sample.epoch);
+	pair->value_after = later.value;
+	pair->realtime_ns = ktime_to_ns(snap.real);
+	pair->monotonic_raw_ns = ktime_to_ns(snap.raw);
+	return 0;
+}
+
+static int get_latency(struct ffc *c, struct ffcounter_latency *out)
+{
+	struct ffcounter_sample sample;
+	struct system_time_snapshot snap;
+	int error = c->mask ? 0 : -ENODEV;
+
+	if (error)
+		return error;
+	preempt_disable();
+	out->tsc[0] = rdtsc_ordered();
+	out->tsc[1] = rdtsc_ordered();
+	read_hardware(c, &snap);
+	out->tsc[2] = rdtsc_ordered();
+	error = get(c, &sample, &snap);
+	out->tsc[3] = rdtsc_ordered();
+	preempt_enable();
+	out->id = c->id;
+	out->epoch = sample.epoch;
+	return error;
+}
+
+static int ffc_open(struct inode *inode, struct file *file)
+{
+	file->private_data = ffc_ring_new();
+	return file->private_data ? nonseekable_open(inode, file) : -ENOMEM;
+}
+
+static int ffc_release(struct inode *inode, struct file *file)
+{
+	ffc_ring_free(file->private_data);
+	return 0;
+}
+
+static int set_stamping(struct file *file, const void __user *from)
+{
+	struct ffcounter_stamping want;
+
+	if (!capable(CAP_NET_RAW))
+		return -EPERM;
+	if (copy_from_user(&want, from, sizeof(want)))
+		return -EFAULT;
+	if (want.count > FFCOUNTER_MAX_PORTS)
+		return -EINVAL;
+	if (want.id >= FFCOUNTER_COUNT || !counters[want.id].mask)
+		return -ENODEV;
+	return ffc_ring_set(file->private_data, &want);
+}
+
+static long other_ioctl(struct file *file, unsigned int cmd, void __user *to)
+{
+	u32 id = _IOC_NR(cmd) & 0xf;
+	union {
+		struct ffcounter_pair pair;
+		struct ffcounter_latency latency;
+		__u32 version;
+	} answer;
+	int error = 0;
+
+	if (cmd == FFCOUNTER_SET_STAMPING)
+		return set_stamping(file, to);
+	if (id >= FFCOUNTER_COUNT)
+		return -ENODEV;
+	if (cmd == FFCOUNTER_PAIR(id))
+		error = get_pair(&counters[id], &answer.pair);
+	else if (cmd == FFCOUNTER_LATENCY(id))
+		error = get_latency(&counters[id], &answer.latency);
+	else if (cmd == FFCOUNTER_GET_VERSION)
+		answer.version = FFCOUNTER_VERSION;
+	else
+		error = -ENOTTY;
+	if (error)
+		return error;
+	return copy_to_user(to, &answer, _IOC_SIZE(cmd)) ? -EFAULT : 0;
+}
+
+/* The usual request has a short way: a copy of known size, and no question. */
+static long ffc_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct ffcounter_sample sample;
+	u32 id = _IOC_NR(cmd) & 0xf;
+	u64 __user *to = (void __user *)arg;
+	const u64 *from = (void *)&sample;
+	int error;
+
+	if (cmd != FFCOUNTER_READ(id))
+		return other_ioctl(file, cmd, (void __user *)arg);
+	error = ffcounter_read(id, &sample);
+	if (error)
+		return error;
+	BUILD_BUG_ON(sizeof(sample) != 32);
+	if (!user_write_access_begin(to, sizeof(sample)))
+		return -EFAULT;
+	unsafe_put_user(from[0], to, fault);
+	unsafe_put_user(from[1], to + 1, fault);
+	unsafe_put_user(from[2], to + 2, fault);
+	unsafe_put_user(from[3], to + 3, fault);
+	user_write_access_end();
+	return 0;
+fault:
+	user_write_access_end();
+	return -EFAULT;
+}
+
+static ssize_t ffc_read(struct file *file, char __user *to, size_t size,
+			loff_t *position)
+{
+	return ffc_ring_read(file->private_data, to, size);
+}
+
+static __poll_t ffc_poll(struct file *file, poll_table *wait)
+{
+	return ffc_ring_poll(file->private_data, file, wait);
+}
+
+static int ffc_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned long id = vma->vm_pgoff;
+
+	if (id >= FFCOUNTER_COUNT || !counters[id].page)
+		return -ENODEV;
+	if (vma->vm_end - vma->vm_start != PAGE_SIZE)
+		return -EINVAL;
+	/* Neither now nor, by mprotect(2), later. */
+	if (vma->vm_flags & (VM_WRITE | VM_MAYWRITE))
+		return -EACCES;
+	return vm_insert_page(vma, vma->vm_start,
+			      virt_to_page(counters[id].page));
+}
+
+static const struct file_operations ffc_operations = {
+	.owner = THIS_MODULE,		/* no unloading while it is open */
+	.open = ffc_open,
+	.release = ffc_release,
+	.unlocked_ioctl = ffc_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.read = ffc_read,
+	.poll = ffc_poll,
+	.mmap = ffc_mmap,
+};
+
+/* A udev rule gives it to a group: see 70-ffcounter.rules. */
+static struct miscdevice ffc_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "ffcounter",
+	.mode = 0440,
+	.fops = &ffc_operations,
+};
+
+static void tick(struct work_struct *work);
+static DECLARE_DELAYED_WORK(ticking, tick);
+
+static void tick(struct work_struct *work)
+{
+	change_all(advance_unless_asleep);
+	queue_delayed_work(system_highpri_wq, &ticking, QUARTER);
+}
+
+static int power_event(struct notifier_block *block, unsigned long event,
+		       void *unused)
+{
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		change_all(fall_asleep);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+		change_all(begin_epoch);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block power_notifier = { .notifier_call = power_event };
+
+static void add(u16 id, u64 (*read)(void), u64 mask, u64 millihertz)
+{
+	struct ffc *c = &counters[id];
+	u64 half_turn_ms = div64_u64((mask >> 1) * 1000000ULL, millihertz ?: 1);
+
+	c->read = read;
+	c->mask = mask;
+	c->millihertz = millihertz;
+	if (mask != U64_MAX && tsc_khz && !check_tsc_unstable())
+		c->limit = half_turn_ms * tsc_khz;
+}
+
+static void find_hpet(void)
+{
+	struct acpi_table_header *table;
+	u64 address;
+
+	if (!is_hpet_enabled() ||
+	    ACPI_FAILURE(acpi_get_table(ACPI_SIG_HPET, 0, &table)))
+		return;
+	address = ((struct acpi_table_hpet *)table)->address.address;
+	acpi_put_table(table);
+	hpet = ioremap(address, HPET_MMAP_SIZE);
+	/* The upper half of the capabilities is the period [fs]. */
+	if (hpet && readl(hpet + HPET_PERIOD))
+		add(FFCOUNTER_HPET, read_hpet, U32_MAX,
+		    div64_u64(1000000000000000000ULL,
+			      readl(hpet + HPET_PERIOD)));
+}
+
+static void find_pm(void)
+{
+	const struct acpi_generic_address *timer = &acpi_gbl_FADT.xpm_timer_block;
+
+	pm_port = acpi_gbl_FADT.pm_timer_block;
+	if (timer->address && timer->space_id == ACPI_ADR_SPACE_SYSTEM_IO)
+		pm_port = timer->address;
+	/* Whether it has 24 bits or 32: of 24 one can be sure. */
+	if (!pm_port)
+		return;
+	add(FFCOUNTER_ACPI_PM, read_pm, ACPI_PM_MASK, PMTMR_TICKS_PER_SEC * 1000ULL);
+	add(FFCOUNTER_ACPI_PM_SAFE, read_pm_safe, ACPI_PM_MASK,
+	    PMTMR_TICKS_PER_SEC * 1000ULL);
+}
+
+static void find_kvm(void)
+{
+	struct pvclock_vsyscall_time_info *info = pvclock_get_pvti_cpu0_va();
+
+	if (info && info->pvti.flags & PVCLOCK_TSC_STABLE_BIT)
+		add(FFCOUNTER_KVM_CLOCK, read_kvm, U64_MAX, 1000000000000ULL);
+}
+
+static int make_page(u16 id)
+{
+	struct ffcounter_page *page = (void *)get_zeroed_page(GFP_KERNEL);
+
+	if (!page)
+		return -ENOMEM;
+	page->version = FFCOUNTER_VERSION;
+	counters[id].page = page;
+	return 0;
+}
+
+static void let_go(void)
+{
+	if (hpet)
+		iounmap(hpet);
+	free_page((unsigned long)counters[FFCOUNTER_ACTIVE].page);
+	free_page((unsigned long)counters[FFCOUNTER_TSC].page);
+}
+
+static int __init ffc_init(void)
+{
+	int id, error;
+
+	for (id = 0; id < FFCOUNTER_COUNT; id++) {
+		struct ffc *c = &counters[id];
+
+		raw_spin_lock_init(&c->lock);
+		seqcount_raw_spinlock_init(&c->seq, &c->lock);
+		/* No epoch of an earlier time that the module was loaded. */
+		c->epoch = ktime_get_boottime_seconds();
+		c->id = id;
+		c->under = id;
+	}
+	error = make_page(FFCOUNTER_ACTIVE) ?: make_page(FFCOUNTER_TSC);
+	if (error)
+		goto fail;
+	if (boot_cpu_has(X86_FEATURE_TSC) && tsc_khz)
+		add(FFCOUNTER_TSC, read_tsc, U64_MAX, tsc_khz * 1000000ULL);
+	find_hpet();
+	find_pm();
+	find_kvm();
+	add(FFCOUNTER_ACTIVE, NULL, U64_MAX, 0);
+	change_all(begin_epoch);
+	error = register_pm_notifier(&power_notifier);
+	if (error)
+		goto fail;
+	queue_delayed_work(system_highpri_wq, &ticking, QUARTER);
+	error = misc_register(&ffc_device);
+	if (!error)
+		return 0;
+	cancel_delayed_work_sync(&ticking);
+	unregister_pm_notifier(&power_notifier);
+fail:
+	let_go();
+	return error;
+}
+
+static void __exit ffc_exit(void)
+{
+	misc_deregister(&ffc_device);
+	cancel_delayed_work_sync(&ticking);
+	unregister_pm_notifier(&power_notifier);
+	let_go();
+}
+
+module_init(ffc_init);
+module_exit(ffc_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Cumulative 64-bit counters for feed-forward clocks");
+MODULE_VERSION("0.1.0");

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stamps of packets at the boundary to the driver.
+ *
+ * The tracepoints net_dev_start_xmit and netif_receive_skb stand right before
+ * the driver takes a packet and right after it gave one. While somebody wants
+ * stamps, a probe on each looks for UDP packets of the wanted ports and puts
+ * the counter, and enough of the packet to know it again, into a ring.
+ */
+#include <linux/ipv6.h>
+#include <linux/kfifo.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+#include <linux/udp.h>
+#include <net/ip.h>
+#include "ffcounter.h"
+
+#define RING 256	/* records; a power of two */
+
+struct ffc_ring {
+	struct list_head list;
+	DECLARE_KFIFO(fifo, struct ffcounter_stamp, RING);
+	spinlock_t lock;		/* writers of the fifo, and want */
+	struct mutex readers;
+	wait_queue_head_t waiting;
+	struct ffcounter_stamping want;
+	u32 lost;
+};
+
+static LIST_HEAD(rings);		/* those that want stamps */
+static DEFINE_MUTEX(rings_mutex);
+static struct tracepoint *sending, *receiving;
+
+static bool is_wanted(const struct ffcounter_stamping *want, u16 one, u16 other)
+{
+	u32 i;
+
+	for (i = 0; i < want->count; i++)
+		if (want->ports[i] == one || want->ports[i] == other)
+			return true;
+	return false;
+}
+
+/* Reads the headers into stamp; false for anything but UDP. */
+static bool describe(struct sk_buff *skb, int at, struct ffcounter_stamp *stamp)
+{
+	struct ipv6hdr room6, *ip6;
+	struct udphdr room, *udp;
+	struct iphdr room4, *ip4;
+
+	if (skb->protocol == htons(ETH_P_IP)) {
+		ip4 = skb_header_pointer(skb, at, sizeof(room4), &room4);
+		if (!ip4 || ip4->protocol != IPPROTO_UDP ||
+		    ip4->frag_off & htons(IP_OFFSET))
+			return false;
+		stamp->family = 4;
+		memcpy(stamp->source, &ip4->saddr, 4);
+		memcpy(stamp->destination, &ip4->daddr, 4);
+		at += ip4->ihl * 4;
+	} else if (skb->protocol == htons(ETH_P_IPV6)) {
+		ip6 = skb_header_pointer(skb, at, sizeof(room6), &room6);
+		if (!ip6 || ip6->nexthdr != IPPROTO_UDP)
+			return false;
+		stamp->family = 6;
+		memcpy(stamp->source, &ip6->saddr, 16);
+		memcpy(stamp->destination, &ip6->daddr, 16);
+		at += sizeof(room6);
+	} else {
+		return false;
+	}
+	udp = skb_header_pointer(skb, at, sizeof(room), &room);
+	if (!udp || ntohs(udp->len) < sizeof(room))
+		return false;
+	stamp->source_port = udp->source;
+	stamp->destination_port = udp->dest;
+	stamp->length = ntohs(udp->len) - sizeof(room);
+	stamp->head_length = min_t(u16, stamp->length, FFCOUNTER_HEAD);
+	return !skb_copy_bits(skb, at + sizeof(room), stamp->head,
+			      stamp->head_length);
+}
+
+static void keep(struct ffc_ring *ring, struct ffcounter_stamp *stamp)
+{
+	struct ffcounter_sample sample;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	if (is_wanted(&ring->want, ntohs(stamp->source_port),
+		      ntohs(stamp->destination_port)) &&
+	    !ffcounter_read(ring->want.id, &sample)) {
+		stamp->value = sample.value;
+		stamp->epoch = sample.epoch;
+		stamp->id = sample.id;
+		stamp->lost = ring->lost;
+		if (!kfifo_put(&ring->fifo, *stamp))
+			ring->lost++;
+	}
+	spin_unlock_irqrestore(&ring->lock, flags);
+	wake_up_interruptible(&ring->waiting);
+}
+
+static void note(struct sk_buff *skb, int at, u8 direction)
+{
+	struct ffcounter_stamp stamp = { .direction = direction };
+	struct ffc_ring *ring;
+
+	if (!describe(skb, at, &stamp))
+		return;
+	stamp.ifindex = skb->dev ? skb->dev->ifindex : 0;
+	rcu_read_lock();
+	list_for_each_entry_rcu(ring, &rings, list)
+		keep(ring, &stamp);
+	rcu_read_unlock();
+}
+
+static void on_send(void *unused, struct sk_buff *skb,
+		    const struct net_device *device)
+{
+	note(skb, skb_network_offset(skb), FFCOUNTER_SENT);
+}
+
+/* The network header is where the data begin; its offset is not yet set. */
+static void on_receive(void *unused, struct sk_buff *skb)
+{
+	note(skb, 0, FFCOUNTER_RECEIVED);
+}
+
+static void look_at(struct tracepoint *point, void *unused)
+{
+	if (!strcmp(point->name, "net_dev_start_xmit"))
+		sending = point;
+	else if (!strcmp(point->name, "netif_receive_skb"))
+		receiving = point;
+}
+
+static void unplug(void)
+{
+	tracepoint_probe_unregister(sending, on_send, NULL);
+	tracepoint_probe_unregister(receiving, on_receive, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+static int plug_in(void)
+{
+	int error;
+
+	for_each_kernel_tracepoint(look_at, NULL);
+	if (!sending || !receiving)
+		return -EOPNOTSUPP;
+	error = tracepoint_probe_register(sending, on_send, NULL);
+	if (error)
+		return error;
+	error = tracepoint_probe_register(receiving, on_receive, NULL);
+	if (error) {
+		tracepoint_probe_unregister(sending, on_send, NULL);
+		tracepoint_synchronize_unregister();
+	}
+	return error;
+}
+
+static void leave(struct ffc_ring *ring)
+{
+	if (list_empty(&ring->list))
+		return;
+	list_del_rcu(&ring->list);
+	synchronize_rcu();
+	INIT_LIST_HEAD(&ring->list);
+	if (list_empty(&rings))
+		unplug();
+}
+
+int ffc_ring_set(struct ffc_ring *ring, const struct ffcounter_stamping *want)
+{
+	unsigned long flags;
+	int error = 0;
+
+	mutex_lock(&rings_mutex);
+	if (want->count && list_empty(&rings))
+		error = plug_in();
+	if (!error) {
+		spin_lock_irqsave(&ring->lock, flags);
+		ring->want = *want;
+		spin_unlock_irqrestore(&ring->lock, flags);
+		if (!want->count)
+			leave(ring);
+		else if (list_empty(&ring->list))
+			list_add_tail_rcu(&ring->list, &rings);
+	}
+	mutex_unlock(&rings_mutex);
+	return error;
+}
+
+struct ffc_ring *ffc_ring_new(void)
+{
+	struct ffc_ring *ring = kvzalloc(sizeof(*ring), GFP_KERNEL);
+
+	if (!ring)
+		return NULL;
+	INIT_LIST_HEAD(&ring->list);
+	INIT_KFIFO(ring->fifo);
+	spin_lock_init(&ring->lock);
+	mutex_init(&ring->readers);
+	init_waitqueue_head(&ring->waiting);
+	return ring;
+}
+
+void ffc_ring_free(struct ffc_ring *ring)
+{
+	mutex_lock(&rings_mutex);
+	leave(ring);
+	mutex_unlock(&rings_mutex);
+	kvfree(ring);
+}
+
+/* Never waits: poll(2) does. */
+ssize_t ffc_ring_read(struct ffc_ring *ring, char __user *to, size_t size)
+{
+	unsigned int copied = 0;
+	int error;
+
+	if (size < sizeof(struct ffcounter_stamp))
+		return -EINVAL;
+	mutex_lock(&ring->readers);
+	error = kfifo_to_user(&ring->fifo, to, size, &copied);
+	mutex_unlock(&ring->readers);
+	return error ?: copied ?: -EAGAIN;
+}
+
+__poll_t ffc_ring_poll(struct ffc_ring *ring, struct file *file,
+		       poll_table *wait)
+{
+	poll_wait(file, &ring->waiting, wait);
+	return kfifo_is_empty(&ring->fifo) ? 0 : EPOLLIN | EPOLLRDNORM;
+}

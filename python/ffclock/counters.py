@@ -1,0 +1,204 @@
+"""Draws what ``ffclock counters`` recorded, beside the figures of the papers: ``python -m ffclock.counters RECORDING... -o DIR``.
+
+DIR receives a picture for each figure and ``counters.md``, a page with the tables. What a recording does not have (a module, HPET, ACPI)
+is named there as missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+    from .counters_recording import Recording
+
+_MISSING: Final = """the figures need numpy, matplotlib and allantools ({name} is missing)
+install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+
+
+def pictures(recording: Recording) -> dict[str, Canvas]:
+    """The pictures of one recording by file name."""
+    from . import counters_figures as figures  # noqa: PLC0415  so that --help works without matplotlib
+
+    drawn: dict[str, Canvas | None] = {}
+    if recording.instrument == "latency":
+        drawn["figure-14-latency.png"] = figures.latency_figure(recording)
+        drawn["figure-15-kernel.png"] = figures.kernel_figure(recording)
+        drawn["figure-16-user.png"] = figures.user_figure(recording)
+    elif recording.instrument == "stability":
+        drawn["figure-12-stability.png"] = figures.stability_figure(recording)
+        drawn["figure-13-rates.png"] = figures.rate_figure(recording)
+    elif recording.instrument == "clock":
+        drawn["figure-17-clocks.png"] = figures.clock_figure(recording)
+    return {name: canvas for name, canvas in drawn.items() if canvas is not None}
+
+
+def page(recordings: Sequence[Recording], inventory: dict[str, Any] | None, images: Sequence[str]) -> str:
+    """The page ``counters.md``."""
+    parts = ["# Counters of this machine, beside the papers' figures", ""]
+    parts += _table_1(inventory)
+    for recording in recordings:
+        parts += {"latency": _latency, "stability": _stability, "clock": _clock}.get(recording.instrument, lambda _: [])(recording)
+    parts += [f"![{Path(image).stem}]({image})\n" for image in images]
+    parts += ["## Missing here", "", *[f"- {line}" for line in _missing(recordings, inventory)], ""]
+    return "\n".join(parts)
+
+
+def _rows(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(cells) + " |" for cells in (heading, ["---"] * len(heading), *rows)] + [""]
+
+
+def _table_1(inventory: dict[str, Any] | None) -> list[str]:
+    from .counters_paper import TABLE_1  # noqa: PLC0415
+
+    parts = ["## Table I", "", "In the papers:", "", *_rows(TABLE_1[0], TABLE_1[1:])]
+    if inventory is None:
+        return parts
+    rows = [
+        (item["name"], _hertz(item["hertz"]), "" if item["width"] is None else str(item["width"]), item["kernel"], item["access"])
+        for item in inventory["counters"]
+    ]
+    heading = ("counter", "frequency", "size (bits)", "kernel", "read by")
+    return [*parts, "Here:", "", *_rows(heading, rows), f"ffclock would use {inventory['choice']}: {inventory['reason']}.", ""]
+
+
+def _hertz(hertz: float | None) -> str:
+    if hertz is None:
+        return "not known"
+    return f"{hertz / 1e6:.6g} MHz"
+
+
+def _latency(recording: Recording) -> list[str]:
+    from .counters_paper import LATENCIES  # noqa: PLC0415
+
+    paper = [
+        (name, f"{value.median:.0f}", "" if value.iqr is None else f"{value.iqr:.0f}", value.source)
+        for name, value in LATENCIES.items()
+    ]
+    parts = ["## Access latency", "", "In the papers, cycles:", "", *_rows(("what", "median", "IQR", "source"), paper)]
+    phases = {phase.number: phase.name for phase in recording.phases}
+    rows = [
+        (
+            f"{row['counter']} {row['access']}",
+            row["arrangement"],
+            phases.get(row["phase"], ""),
+            str(row["count"]),
+            *(f"{row['ticks'][key]:.0f}" for key in ("min", "median")),
+            f"{row['ticks']['p75'] - row['ticks']['p25']:.0f}",
+            *(f"{row['ticks'][key]:.0f}" for key in ("p95", "p99", "max")),
+            f"{row['ns']['median']:.1f}",
+        )
+        for row in recording.of("figures")
+    ]
+    heading = ("what", "arrangement", "phase", "count", "min", "median", "IQR", "95 %", "99 %", "max", "median [ns]")
+    parts += [f"Here, cycles of {recording.about['hertz'] / 1e9:.4g} GHz:", "", *_rows(heading, rows)]
+    own = [
+        (row["arrangement"], phases.get(row["phase"], ""), *(f"{row[key]:.1f}" for key in ("subtracted_ns", "left_ns", "left_iqr_ns")))
+        for row in recording.of("overhead")
+    ]
+    own_heading = ("arrangement", "phase", "subtracted [ns]", "left [ns]", "IQR of what is left [ns]")
+    return [*parts, "The instrument's own overhead:", "", *_rows(own_heading, own)]
+
+
+def _stability(recording: Recording) -> list[str]:
+    from .counters_figures import allan, time_errors  # noqa: PLC0415
+
+    rows = []
+    for name, (t, x) in time_errors(recording).items():
+        taus, adev, mdev = allan(t, x)
+        rows += [(name, f"{tau:.3g}", f"{a:.2e}", f"{m:.2e}") for tau, a, m in zip(taus, adev, mdev, strict=True)]
+    intro = "In the papers: below 1e-6 at every scale above 10 s, below 1e-7 at large ones."
+    return ["## Stability", "", intro, "", *_rows(("counter", "tau [s]", "Allan deviation", "modified"), rows)]
+
+
+def _clock(recording: Recording) -> list[str]:
+    phases = {phase.number: phase.name for phase in recording.phases}
+    rows = [
+        (
+            row["counter"],
+            row["stamps"],
+            phases.get(row["phase"], ""),
+            str(row["count"]),
+            *(f"{row[key] * 1e6:.3f}" for key in ("median_s", "iqr_s", "p1_s", "p99_s")),
+            f"{row['count'] - row['outside']} of {row['count']}",
+        )
+        for row in recording.of("clock")
+    ]
+    intro = "In the papers: IQR about 7 µs with each counter, medians within 2 µs; medians at most 1.8 µs (CPU) and 1.1 µs (network) apart."
+    heading = ("counter", "stamps", "phase", "count", "median [µs]", "IQR [µs]", "1 % [µs]", "99 % [µs]", "bound held")
+    return ["## Clocks of the same packets", "", intro, "", *_rows(heading, rows)]
+
+
+def _missing(recordings: Sequence[Recording], inventory: dict[str, Any] | None) -> list[str]:
+    missing = [f"{item['what']}: {item['remedy']}" for item in (inventory or {}).get("missing", [])]
+    have = {recording.instrument for recording in recordings}
+    missing += [f"a recording of `ffclock counters {name}`" for name in ("latency", "stability", "clock") if name not in have]
+    return missing or ["nothing"]
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m ffclock.counters",
+        description="Draw recordings of `ffclock counters` beside the papers' figures.",
+        epilog="example: ffclock counters latency --record latency.jsonl && python -m ffclock.counters latency.jsonl -o out",
+    )
+    parser.add_argument("recordings", type=Path, metavar="RECORDING", nargs="+", help="what `ffclock counters ... --record` wrote")
+    parser.add_argument("--inventory", type=Path, metavar="FILE", help="what `ffclock counters --json` printed")
+    parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to put the figures (default: here)")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns 0, or 2 with one message on standard error if the input or the output directory is unusable."""
+    options = _arguments(arguments)
+    try:
+        from . import counters_figures  # noqa: F401, PLC0415
+        from .counters_recording import RecordingError, read_recording  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        print(f"ffclock.counters: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        return 2
+    try:
+        recordings = [read_recording(path) for path in options.recordings]
+        inventory = _inventory(options.inventory) if options.inventory else None
+        options.output.mkdir(parents=True, exist_ok=True)
+        images = [name for recording in recordings for name in _draw(recording, options.output)]
+        text = page(recordings, inventory, images)
+        (options.output / "counters.md").write_text(text, encoding="utf-8")
+    except (RecordingError, OSError) as error:
+        print(f"ffclock.counters: {error}", file=sys.stderr)
+        return 2
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        print(f"ffclock.counters: a record has not the fields of its kind ({error!r}); record again", file=sys.stderr)
+        return 2
+    print(options.output / "counters.md")
+    return 0
+
+
+def _inventory(path: Path) -> dict[str, Any]:
+    import json  # noqa: PLC0415
+
+    from .counters_recording import RecordingError  # noqa: PLC0415
+
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RecordingError(f"{path} is not what `ffclock counters --json` prints: {error}") from error
+    if not isinstance(told, dict) or "counters" not in told:
+        raise RecordingError(f"{path} is not what `ffclock counters --json` prints")
+    return told
+
+
+def _draw(recording: Recording, directory: Path) -> list[str]:
+    drawn = pictures(recording)
+    for name, canvas in drawn.items():
+        canvas.savefig(directory / name, format="png")
+    return list(drawn)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

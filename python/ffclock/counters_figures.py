@@ -1,0 +1,236 @@
+"""Figures about counters in the style of the papers: boxes between the quartiles, a line at the median, whiskers to a named percentile.
+
+Each function draws the counterpart of one figure of "The Case for Feed-forward Clock Synchronization" from a recording and returns the
+canvas. Phases under stress are shaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import allantools  # type: ignore[import-untyped]
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+
+from .counters_paper import LATENCIES, STABILITY_LARGE_PPM, STABILITY_PPM
+from .counters_recording import Phase, Recording
+
+Floats = npt.NDArray[np.float64]
+
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#8C564B", "#BCBD22", "#17BECF")
+_STYLE: Final[Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E3E3",
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "figure.facecolor": "white",
+}
+
+
+def _canvas(rows: int, size: tuple[float, float]) -> tuple[Canvas, list[Axes]]:
+    canvas = Canvas(figsize=size, dpi=150, layout="constrained")
+    FigureCanvasAgg(canvas)
+    return canvas, [canvas.add_subplot(rows, 1, row + 1) for row in range(rows)]
+
+
+def shade(axes: Axes, phases: Sequence[Phase]) -> None:
+    """Marks the stressed phases of a plot over time, with their names."""
+    for phase in phases:
+        if phase.is_quiet:
+            continue
+        axes.axvspan(phase.begin_s, phase.end_s, color="#777777", alpha=0.15, linewidth=0)
+        axes.text(phase.begin_s, 1.0, f" {phase.name}", transform=axes.get_xaxis_transform(), va="top", fontsize=8, color="#333333")
+
+
+def box(figures: dict[str, Any], label: str, whiskers: tuple[str, str]) -> dict[str, Any]:
+    """One box for ``Axes.bxp`` from the recorded percentiles ``figures``; ``whiskers`` names the lower and the upper one."""
+    return {
+        "label": label,
+        "q1": figures["p25"],
+        "med": figures["median"],
+        "q3": figures["p75"],
+        "whislo": figures[whiskers[0]],
+        "whishi": figures[whiskers[1]],
+    }
+
+
+def _boxes(axes: Axes, boxes: list[dict[str, Any]]) -> None:
+    if boxes:
+        axes.bxp(boxes, showfliers=False, orientation="horizontal", widths=0.6, medianprops={"color": "#D55E00"})
+        axes.invert_yaxis()
+
+
+def time_errors(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
+    """Of each counter the time by the base [s] and how far it is ahead of the base [s], from a stability recording."""
+    about, samples = recording.about, [sample for sample in recording.of("sample") if sample["points"]]
+    found: dict[str, tuple[Floats, Floats]] = {}
+    for number, counter in enumerate(about["counters"]):
+        points = [sample["points"][number] for sample in samples]
+        if len(points) < 3:
+            continue
+        # Differences first, as whole numbers: a float does not hold a counter of 64 bits.
+        t = np.array([_signed(p["base"] - points[0]["base"]) for p in points]) / about["base_hertz"]
+        shown = np.array([p["value"] - points[0]["value"] for p in points]) / counter["hertz"]
+        found[counter["name"]] = (t, shown - t)
+    found.update(_against_reference(recording))
+    return found
+
+
+def _against_reference(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
+    about, points = recording.about, [sample["reference"] for sample in recording.of("sample") if sample["reference"]]
+    if len(points) < 3:
+        return {}
+    t = np.array([_signed(p["base"] - points[0]["base"]) for p in points]) / about["base_hertz"]
+    told = np.array([p["value"] - points[0]["value"] for p in points]) * 1e-9
+    return {f"base against {about['reference']}": (t, t - told)}
+
+
+def _signed(difference: int) -> int:
+    return (difference + 2**63) % 2**64 - 2**63
+
+
+def allan(t: Floats, x: Floats) -> tuple[Floats, Floats, Floats]:
+    """Averaging times [s], overlapping Allan deviation and modified Allan deviation of the time errors ``x`` at times ``t`` [s]."""
+    rate = (len(t) - 1) / (t[-1] - t[0])
+    taus, adev, _, _ = allantools.oadev(x, rate=rate, data_type="phase", taus="octave")
+    mtaus, mdev, _, _ = allantools.mdev(x, rate=rate, data_type="phase", taus="octave")
+    modified = np.full(len(taus), np.nan)
+    for tau, value in zip(mtaus, mdev, strict=True):
+        modified[np.isclose(taus, tau)] = value
+    return np.asarray(taus), np.asarray(adev), modified
+
+
+def stability_figure(recording: Recording) -> Canvas:
+    """Figure 12: the stability of each counter, with the limits that the papers' counters kept."""
+    with matplotlib.rc_context(rc=_STYLE):
+        canvas, (axes,) = _canvas(1, (8.0, 5.0))
+        for (name, (t, x)), colour in zip(time_errors(recording).items(), _cycle(), strict=False):
+            taus, adev, mdev = allan(t, x)
+            axes.loglog(taus, adev, "o-", color=colour, markersize=3, label=name)
+            axes.loglog(taus, mdev, ":", color=colour, linewidth=0.9)
+        axes.axhline(STABILITY_PPM * 1e-6, color="#999999", linestyle="--", linewidth=0.8)
+        axes.axhline(STABILITY_LARGE_PPM * 1e-6, color="#999999", linestyle=":", linewidth=0.8)
+        axes.set(xlabel="averaging time [s]", ylabel="Allan deviation (dotted: modified)", title="Stability of the counters (as figure 12)")
+        _legend(axes, loc="best")
+    return canvas
+
+
+def rate_figure(recording: Recording) -> Canvas:
+    """Figures 2 and 13: the rate of each counter from sample to sample, against the mean of the quiet phases."""
+    phases = recording.phases
+    with matplotlib.rc_context(rc=_STYLE):
+        canvas, (axes,) = _canvas(1, (9.0, 4.5))
+        for (name, (t, x)), colour in zip(time_errors(recording).items(), _cycle(), strict=False):
+            rates = np.diff(x) / np.diff(t)
+            middle = (t[1:] + t[:-1]) / 2.0
+            quiet = np.zeros(len(middle), dtype=bool)
+            for phase in phases:
+                quiet |= phase.is_quiet & (middle >= phase.begin_s) & (middle < phase.end_s)
+            reference = float(np.mean(rates[quiet])) if quiet.any() else float(np.mean(rates))
+            axes.plot(middle, (rates - reference) * 1e6, ".", markersize=2.5, color=colour, label=name)
+        shade(axes, phases)
+        axes.set(xlabel="time [s]", ylabel="rate error [ppm]", title="Rates relative to the quiet phases (as figures 2 and 13)")
+        _legend(axes, loc="best", markerscale=3)
+    return canvas
+
+
+def latency_figure(recording: Recording, arrangement: str = "first") -> Canvas:
+    """Figure 14: access latency over time, and its distribution in each phase (whiskers: minimum and 95th percentile)."""
+    phases, hertz = recording.phases, float(recording.about["hertz"])
+    rows = [row for row in recording.of("round") if row["arrangement"] == arrangement]
+    figures = [row for row in recording.of("figures") if row["arrangement"] == arrangement]
+    names = list(dict.fromkeys(f"{row['counter']} {row['access']}" for row in figures))
+    with matplotlib.rc_context(rc=_STYLE):
+        canvas, (series, spread) = _canvas(2, (9.0, 5.0 + 0.16 * len(names) * max(1, len(phases))))
+        for name, colour in zip(names, _cycle(), strict=False):
+            of_name = [row for row in rows if f"{row['counter']} {row['access']}" == name]
+            median = [row["median"] for row in of_name]
+            series.semilogy([row["t"] for row in of_name], median, ".", markersize=2.5, color=colour, label=name)
+        shade(series, phases)
+        series.set(xlabel="time [s]", ylabel="cycles", title=f"Access latency, {arrangement} (as figure 14)")
+        _legend(series, loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=3)
+        _boxes(spread, [_latency_box(row, phases) for name in names for row in figures if f"{row['counter']} {row['access']}" == name])
+        spread.set_xscale("symlog", linthresh=100)
+        spread.set(xlabel=f"cycles of {hertz / 1e9:.3g} GHz; whiskers: minimum and 95th percentile")
+    return canvas
+
+
+def _latency_box(row: dict[str, Any], phases: Sequence[Phase]) -> dict[str, Any]:
+    name = f"{row['counter']} {row['access']}"
+    phase = next((phase.name for phase in phases if phase.number == row["phase"]), "")
+    return box(row["ticks"], f"{name}, {phase}" if len(phases) > 1 else name, ("min", "p95"))
+
+
+def kernel_figure(recording: Recording) -> Canvas | None:
+    """Figure 15: latency inside the kernel (whiskers: minimum and 99th percentile); None without the module."""
+    figures = [row for row in recording.of("figures") if row["arrangement"] == "kernel"]
+    if not figures:
+        return None
+    with matplotlib.rc_context(rc=_STYLE):
+        canvas, (axes,) = _canvas(1, (8.0, 2.0 + 0.3 * len(figures)))
+        _boxes(axes, [box(row["ticks"], f"{row['counter']} {row['access']}", ("min", "p99")) for row in figures])
+        for name in ("interface alone (FreeBSD)", "interface alone (Linux)"):
+            axes.axvline(LATENCIES[name].median, color="#999999", linestyle="--", linewidth=0.8)
+        axes.set(xlabel="cycles (dashed: the papers' interfaces alone)", title="Latency inside the kernel (as figure 15)")
+    return canvas
+
+
+def user_figure(recording: Recording) -> Canvas:
+    """Figure 16: histograms of the latency from user space, first and single readings of system calls and instructions."""
+    rows = [row for row in recording.of("histogram") if row["arrangement"] in {"first", "single"} and row["phase"] == 0]
+    wanted = [row for row in rows if row["access"] in {"system call", "ioctl", "page", "vDSO", "lfence;rdtsc", "isb;mrs"}]
+    wanted = [row for row in wanted if row["counter"] in {"tsc", "cntvct", "monotonic-raw"} or row["counter"].startswith("module:")]
+    edges = np.geomspace(10.0, 1e5, 120)
+    with matplotlib.rc_context(rc=_STYLE):
+        canvas, (axes,) = _canvas(1, (9.0, 4.5))
+        for row, colour in zip(wanted, _cycle(), strict=False):
+            ticks, counts = np.array(row["bins"], dtype=float).T
+            label = f"{row['counter']} {row['access']}, {row['arrangement']}"
+            shares = counts / counts.sum()
+            axes.hist(np.clip(ticks, 10.0, 1e5), bins=edges.tolist(), weights=shares, histtype="step", color=colour, label=label)
+        axes.set_xscale("log")
+        axes.set(xlabel="cycles", ylabel="share", title="Latency from user space (as figure 16)")
+        _legend(axes, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return canvas
+
+
+def clock_figure(recording: Recording) -> Canvas:
+    """Figures 17 and 18: the error of the clock with each counter and kind of stamps (whiskers: 1st and 99th percentile)."""
+    phases = {phase.number: phase.name for phase in recording.phases}
+    rows = recording.of("clock")
+    boxes = [
+        {
+            "label": f"{row['counter']}, {row['stamps']}" + (f", {phases.get(row['phase'], '')}" if len(phases) > 1 else ""),
+            **{to: row[of] * 1e6 for to, of in _CLOCK_BOX.items()},
+        }
+        for row in rows
+    ]
+    with matplotlib.rc_context(rc=_STYLE):
+        canvas, (axes,) = _canvas(1, (8.0, 1.8 + 0.3 * len(boxes)))
+        _boxes(axes, boxes)
+        axes.set(xlabel="clock error [µs]; whiskers: 1st and 99th percentile", title="Clocks of the same packets (as figures 17 and 18)")
+    return canvas
+
+
+_CLOCK_BOX: Final = {"q1": "p25_s", "med": "median_s", "q3": "p75_s", "whislo": "p1_s", "whishi": "p99_s"}
+
+
+def _legend(axes: Axes, **options: Any) -> None:
+    """A legend where something has a label."""
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(**options)
+
+
+def _cycle() -> list[str]:
+    return list(COLOURS) * 5

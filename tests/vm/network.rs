@@ -1,0 +1,65 @@
+//! The checks that need packets.
+
+use super::{Found, Outcome, open, read, room};
+use ffclock_counter::ffcounter::{ModuleCounter, PacketStamp, layout};
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+fn word(stamp: &PacketStamp) -> u64 {
+    u64::from_be_bytes(core::array::from_fn(|at| stamp.head[at]))
+}
+
+/// Every packet of the chosen port is stamped on its way out and on its way in, within the sender's own bracket, and can be known
+/// again; packets of other ports are not.
+pub(crate) fn stamps() -> Outcome {
+    let (one, other, stranger) = (bind()?, bind()?, bind()?);
+    let device = open()?;
+    let port = one.local_addr().map_err(text)?.port();
+    device.stamp_ports(ModuleCounter::Tsc, &[port]).map_err(text)?;
+    let mut all = Vec::new();
+    let mut brackets = Vec::new();
+    for packet in 0..100_u64 {
+        let before = read(&device, ModuleCounter::Tsc)?.value;
+        one.send_to(&[packet.to_be_bytes(); 6].concat(), other.local_addr().map_err(text)?).map_err(text)?;
+        stranger.send_to(&[0; 48], stranger.local_addr().map_err(text)?).map_err(text)?;
+        other.recv(&mut [0; 64]).map_err(text)?;
+        brackets.push((before, read(&device, ModuleCounter::Tsc)?.value));
+        all.extend_from_slice(device.read_stamps(&mut room()).map_err(text)?);
+    }
+    Found(all.len() == 200).or_fail(|| format!("{} stamps of 100 packets on two sides", all.len()))?;
+    for (two, (before, after)) in all.chunks(2).zip(&brackets) {
+        Found(word(&two[0]) == word(&two[1])).or_fail(|| "the halves of a packet are mixed up".to_owned())?;
+        Found(two[0].direction == layout::SENT && two[1].direction == layout::RECEIVED)
+            .or_fail(|| "wrong order".to_owned())?;
+        let in_order = *before <= two[0].value && two[0].value <= two[1].value && two[1].value <= *after;
+        Found(in_order).or_fail(|| format!("{before} {} {} {after}", two[0].value, two[1].value))?;
+        Found(two.iter().all(|stamp| stamp.source_port == port.to_be() && stamp.length == 48 && stamp.lost == 0))
+            .or_fail(|| format!("{:?}", two[0]))?;
+    }
+    for _ in 0..300 {
+        one.send_to(&[7; 48], other.local_addr().map_err(text)?).map_err(text)?;
+    }
+    let mut more = room();
+    let kept = device.read_stamps(&mut more).map_err(text)?.len();
+    one.send_to(&[7; 48], other.local_addr().map_err(text)?).map_err(text)?;
+    let told = device.read_stamps(&mut more).map_err(text)?.first().map_or(0, |stamp| stamp.lost);
+    Found(kept == 256 && told == 600 - 256)
+        .or_fail(|| format!("a full ring kept {kept} of 600 and told of {told} lost"))?;
+    device.stamp_ports(ModuleCounter::Tsc, &[]).map_err(text)?;
+    one.send_to(&[9; 48], other.local_addr().map_err(text)?).map_err(text)?;
+    thread::sleep(Duration::from_millis(20));
+    let after_end = device.read_stamps(&mut more).map_err(text)?.len();
+    // One packet's receiving half may have come between the two readings above.
+    Found(after_end <= 1).or_fail(|| format!("{after_end} stamps although nobody wants them"))
+}
+
+fn bind() -> Result<UdpSocket, String> {
+    let socket = UdpSocket::bind("127.0.0.1:0").map_err(text)?;
+    socket.set_read_timeout(Some(Duration::from_secs(5))).map_err(text)?;
+    Ok(socket)
+}
