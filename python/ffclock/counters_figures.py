@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import allantools  # type: ignore[import-untyped]
+import allantools
 import matplotlib
 import numpy as np
 import numpy.typing as npt

@@ -20,6 +20,7 @@ from .series import read_clocks, run_of
 from .tables import RunError
 
 ESTIMATORS: Final = ("learned", "classic")
+_SHIFTS_SHOWN: Final = 12
 _HEAD_BYTES: Final = 65536
 _PACKED: Final = (b"ffclock trace ", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
@@ -108,7 +109,7 @@ def _simulated_again(path: Path, wishes: Wishes) -> Run:
 
 
 def _with_trace(run: Run, seen: Exchanges, report: dict[str, Any]) -> Run:
-    shifts = tuple(_shifts(seen))
+    shifts = tuple(_shifts(seen, int(report["shifts_up"])))
     conditions = (
         f"{report['exchanges']} exchanges, {report['used']} used, {report['lost']} lost",
         f"floor shifts: {report['shifts_up']} up, {report['shifts_down']} down",
@@ -118,11 +119,10 @@ def _with_trace(run: Run, seen: Exchanges, report: dict[str, Any]) -> Run:
     return replace(run, summary=summary, exchanges=seen)
 
 
-def _shifts(seen: Exchanges) -> list[Event]:
-    """Upward jumps of the floor, which only a new route makes; it creeps down by itself as better round trips are seen."""
-    if seen.floor_s is None or seen.floor_s.size < 3:
+def _shifts(seen: Exchanges, count: int) -> list[Event]:
+    """When the floor rose, by the ``count`` of rises that the replay reported; the first guesses of a floor rise as well."""
+    if seen.floor_s is None or not count:
         return []
     rises = np.diff(seen.floor_s)
-    noise = float(np.median(np.abs(rises[rises != 0.0]))) if np.any(rises != 0.0) else 0.0
-    jumps = np.flatnonzero(rises > max(20e-6, 10.0 * noise))
-    return [Event(t_s=float(seen.t_s[at + 1]), text=f"floor +{rises[at] * 1e6:.0f} µs") for at in jumps[:12]]
+    largest = np.sort(np.argsort(rises)[-min(count, _SHIFTS_SHOWN) :])
+    return [Event(t_s=float(seen.t_s[at + 1]), text=f"floor +{rises[at] * 1e6:.0f} µs") for at in largest if rises[at] > 0.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
@@ -20,13 +21,17 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .28rem .9rem .28rem 0; border-bottom: 1px solid #e3e3e3; text-align: left; vertical-align: top; }
 th { color: #444; font-weight: 600; }
 td.number { text-align: right; white-space: nowrap; }
-td.missed { color: #a84300; font-weight: 600; } td.met { color: #00704f; }
+td.missed { color: #a84300; font-weight: 600; } td.met { color: #00704f; } td.met, td.missed { white-space: nowrap; }
 footer { margin: 2.5rem 0 1rem; color: #666; font-size: .85rem; }
 @media print { body { margin: 0; max-width: none; } table, img { break-inside: avoid; } }
 figure { margin: 1.2rem 0 2.4rem; } figcaption { max-width: 76rem; color: #333; }
 figcaption code { background: #f3f3f3; padding: .1rem .3rem; overflow-wrap: anywhere; }
 td.best { font-weight: 700; } .wide { overflow-x: auto; }
 """
+
+
+# A value with a unit at most: what reads as a sentence stands at the left.
+_NUMBER: Final = re.compile(r"[-+]?[\d.,e\u202f]+( \S{1,6})?|-")
 
 
 def document(title: str, body: Sequence[str], footer: str) -> str:
@@ -58,6 +63,6 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> st
 def _cell(text: str, place: int) -> str:
     if text.startswith("**"):
         return f'<td class="number best">{escape(text[2:])}</td>'
-    is_number = place > 0 and (text[:1].isdigit() or text[:1] == "-")
+    is_number = place > 0 and bool(_NUMBER.fullmatch(text))
     kind = "missed" if text.startswith("✗") else "met" if text.startswith("✓") else "number" if is_number else ""
     return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"

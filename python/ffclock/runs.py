@@ -210,7 +210,10 @@ def read_exchanges(path: Path) -> Exchanges:
 
 def counter_against(t_s: Floats, counts: Counts | None) -> Floats | None:
     """The counter at its mean rate minus the time ``t_s`` [s]; None without a counter that went on."""
-    if counts is None or t_s.size < 3 or counts[-1] == counts[0] or not np.isfinite(t_s).all():
+    if counts is None or t_s.size < 3 or not np.isfinite(t_s).all():
+        return None
+    if not (counts[1:] > counts[:-1]).all():
+        # A new epoch begins a new count, and nothing joins the two.
         return None
     ticks = (counts - counts[0]).astype(np.float64)
     # The mean rate between the ends: what is left is what the oscillator did in between.

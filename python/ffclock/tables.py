@@ -12,6 +12,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Texts = npt.NDArray[np.str_]
 Counts = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.intp]
 
 
 class RunError(ValueError):

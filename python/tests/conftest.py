@@ -5,8 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure as Canvas
 
 from ffclock.program import Program, ProgramError
+
+
+@pytest.fixture(autouse=True)
+def _coarse_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks at the pictures of tests, and most of their time would go into pixels."""
+    save = Canvas.savefig
+    monkeypatch.setattr(Canvas, "savefig", lambda canvas, file, **options: save(canvas, file, **{**options, "dpi": 25}))
 
 
 @pytest.fixture(scope="session")

@@ -135,3 +135,14 @@ def test_a_missing_or_failing_command_is_named(tmp_path: Path, program: Program,
         Program.find()
     with pytest.raises(ProgramError, match="fish"):
         program.simulate("fish", 1)
+
+
+def test_a_new_route_is_an_event(program: Program, tmp_path: Path) -> None:
+    world, trace = tmp_path / "route.toml", tmp_path / "route.trace"
+    route = '[[path.route]]\nat = "1 h"\nforward = "450 us"\nbackward = "450 us"\n'
+    world.write_text(f'extends = "lan-16"\nabout = "x"\nduration = "4 h"\nfrom = "10 min"\n{route}', encoding="utf-8")
+    program.simulate(str(world), 1, ["--trace", str(trace)])
+    events = read_input(trace, Wishes(estimator="classic")).summary.events
+    assert len(events) == 1
+    assert 3600 < events[0].t_s < 2.5 * 3600
+    assert 700 < float(events[0].text.removeprefix("floor +").removesuffix(" µs")) < 1000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +112,10 @@ def test_what_is_missing_is_named(tmp_path: Path, program: Program, capsys: pyte
     assert "make build" in capsys.readouterr().err
     assert main(["--ffclock", str(program.path), "--scenarios", str(tmp_path / "none")]) == 2
     assert "--scenarios DIR" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_module_in_several_processes(program: Program, tmp_path: Path) -> None:
+    options = ["--only", "4", "--no-table", "--jobs", "2", "--ffclock", str(program.path), "-o", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-m", "ffclock.paper", *options], capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "figure-04.png").read_bytes().startswith(b"\x89PNG")

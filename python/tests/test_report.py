@@ -15,7 +15,7 @@ from runfiles import demo_run, write_csv
 
 from ffclock import plots
 from ffclock.figures import connected, containment, spread, table
-from ffclock.marks import BINS, View, thinned
+from ffclock.marks import BINS, View, sparse, thinned
 from ffclock.report import main
 from ffclock.runs import Event, Run, Samples, Summary, read_run, status_word
 from ffclock.tables import RunError
@@ -300,3 +300,13 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=120)
     assert "pip install ./python" in done.stdout
+
+
+def test_sparse_dots_keep_the_largest_and_are_evenly_spread() -> None:
+    values = np.random.default_rng(3).standard_normal(1_000_000)
+    values[123_456], values[7] = 50.0, np.nan
+    places = sparse(values)
+    assert places.size < 3.1 * BINS
+    assert 123_456 in places
+    assert np.median(values[places][np.isfinite(values[places])]) < 1.0
+    assert sparse(values[:100]).tolist() == list(range(100))

@@ -6,19 +6,14 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from multiprocessing import get_context
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from ..progress import Progress
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from .comparison import Comparison
     from .findings import Figure
-    from .worlds import Laboratory
+    from .making import Plan
 
 _CHECKOUT: Final = Path(__file__).resolve().parents[3]
 _FIRST, _LAST = 2, 11
@@ -31,66 +26,6 @@ Feed-Forward Clock Synchronization</em>. The worlds are those of the laboratory 
 are clock minus true time, read between exchanges. The paper measured real hosts and networks; what can be compared is the shape, and a
 value of the paper stands beside ours wherever it gives one. ffclock is this project's own estimator; the classic one is the algorithm that
 the paper measured.</p>"""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be made."""
-
-    lab: Laboratory
-    figures: Sequence[int]
-    scenarios: Sequence[str]
-    seeds: Sequence[int]
-    jobs: int
-
-
-def draw(lab: Laboratory, number: int) -> Figure:
-    """One figure of the paper by its number, 2 to 11."""
-    from . import lan, wan  # noqa: PLC0415  so that --help works without matplotlib
-
-    drawers: dict[int, Callable[[Laboratory], Figure]] = {
-        2: lan.figure_2,
-        3: lan.figure_3,
-        4: lan.figure_4,
-        5: lan.figure_5,
-        6: lan.figure_6,
-        7: lan.figure_7,
-        8: wan.figure_8,
-        9: wan.figure_9,
-        10: wan.figure_10,
-        11: wan.figure_11,
-    }
-    return drawers[number](lab)
-
-
-def judge(lab: Laboratory, scenario: str, seed: int) -> dict[str, Any]:
-    """One run for the table, with the oracles where the command has them."""
-    return lab.program.simulate(scenario, seed, ["--oracle"] if lab.program.has_oracle else [])
-
-
-def make(plan: Plan) -> tuple[list[Figure], Comparison | None]:
-    """Everything, in as many processes as were asked for."""
-    from .comparison import compare  # noqa: PLC0415
-
-    runs = [(scenario, seed) for scenario in plan.scenarios for seed in plan.seeds]
-    figures: dict[int, Figure] = {}
-    results: dict[tuple[str, int], dict[str, Any]] = {}
-    # Forked processes would inherit the locks, but not the threads, of polars.
-    with ProcessPoolExecutor(plan.jobs, get_context("spawn")) as pool, Progress(len(plan.figures) + len(runs)) as progress:
-        # The long ones first, so that no process is left alone with one at the end.
-        drawn = {pool.submit(draw, plan.lab, number): number for number in plan.figures}
-        judged = {pool.submit(judge, plan.lab, *run): run for run in runs}
-        try:
-            for figure in as_completed(drawn):
-                figures[drawn[figure]] = figure.result()
-                progress.step(f"figure {drawn[figure]}")
-            for run in as_completed(judged):
-                results[judged[run]] = run.result()
-                progress.step(" with seed ".join(map(str, judged[run])))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [figures[number] for number in plan.figures], compare(results[key] for key in runs) if runs else None
 
 
 def write(output: Path, figures: Sequence[Figure], comparison: Comparison | None) -> Path:
@@ -137,6 +72,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _plan(options: argparse.Namespace) -> Plan:
     from ..program import Program, ProgramError  # noqa: PLC0415
+    from .making import Plan  # noqa: PLC0415
     from .worlds import Laboratory  # noqa: PLC0415
 
     program = Program.find(options.ffclock)
@@ -155,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from ..program import ProgramError  # noqa: PLC0415
         from ..tables import RunError  # noqa: PLC0415
+        from .making import make  # noqa: PLC0415
 
         figures, comparison = make(_plan(options))
         path = write(options.output, figures, comparison)
