@@ -120,6 +120,33 @@ struct Turn {
     rule: SwitchRule,
 }
 
+/// Where a shard was cut out of its log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edges {
+    pub(super) begin_is_cut: bool,
+    pub(super) end_is_cut: bool,
+}
+
+/// What a pass over a part of a log knows about what it has not read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Certainty {
+    /// When a process was first to reach a round, with the places of all correct processes known.
+    settled_ps: Option<i64>,
+    /// The last perception of a message whose sending was not read.
+    unsent_ps: Option<i64>,
+}
+
+impl Certainty {
+    /// Whether the tally is that of a single pass over the whole log.
+    pub(super) fn is_enough(&self, tally: &Tally, edges: Edges, range: Range) -> bool {
+        let counts = &tally.counts;
+        let settled = self.settled_ps.is_some_and(|settled| settled <= range.after_ps);
+        let begins_well = settled && self.unsent_ps.is_none_or(|unsent| unsent <= range.after_ps);
+        let nothing_lost = counts.late == 0 && counts.out_of_order == 0 && counts.stray == 0;
+        (!edges.begin_is_cut || (begins_well && nothing_lost)) && (!edges.end_is_cut || counts.unperceived == 0)
+    }
+}
+
 /// A pass over the events of a log, in bounded memory.
 pub struct Pass {
     options: Options,
@@ -143,8 +170,7 @@ pub struct Pass {
     frontier: u64,
     /// The largest delay that was in transit at any time since the last first switch.
     longest_since_first: Option<i64>,
-    /// Whether there was a first switch.
-    after_a_first: bool,
+    certainty: Certainty,
     scratch: Vec<i64>,
     turn_scratch: Vec<Turn>,
     tally: Tally,
@@ -177,7 +203,7 @@ impl Pass {
             shortest: Shortest::default(),
             frontier: 0,
             longest_since_first: None,
-            after_a_first: false,
+            certainty: Certainty::default(),
             scratch: vec![],
             turn_scratch: vec![],
         }
@@ -186,6 +212,11 @@ impl Pass {
     /// How far all streams have been read: nothing earlier will come.
     fn watermark(&self) -> i64 {
         self.streams_ps.iter().copied().min().unwrap_or(i64::MAX)
+    }
+
+    /// How far a stream has been read, by the latest of its events less the disorder that it may have.
+    pub(super) fn read_until(&self, stream: usize) -> i64 {
+        self.streams_ps[stream]
     }
 
     /// The stream that lags behind most, to be read next.

@@ -47,7 +47,11 @@ impl Pass {
         }
         if leader.is_some() {
             self.longest_since_first = longest;
-            self.after_a_first = true;
+            let known =
+                self.positions.iter().zip(&self.correct).all(|(position, &correct)| !correct || position.clock > 0);
+            if self.certainty.settled_ps.is_none() && known {
+                self.certainty.settled_ps = Some(at);
+            }
         }
     }
 

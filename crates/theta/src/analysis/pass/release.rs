@@ -3,7 +3,7 @@
 use super::super::ratio::Ratio;
 use super::super::tally::{Tally, smaller};
 use super::super::window::NEVER;
-use super::{Pass, Send, Stamping, Wanted};
+use super::{Certainty, Pass, Send, Stamping, Wanted};
 use crate::record::ProcessId;
 
 /// Whether to wait for what is outstanding.
@@ -24,7 +24,12 @@ enum Next {
 
 impl Pass {
     /// Ends the pass: what is outstanding stays so.
-    pub fn finish(mut self) -> Tally {
+    pub fn finish(self) -> Tally {
+        self.finish_shard().0
+    }
+
+    /// The same, with what it knows of what was not read.
+    pub(in super::super) fn finish_shard(mut self) -> (Tally, Certainty) {
         for process in 0..self.positions.len() {
             self.release_hold(process, i64::MIN);
         }
@@ -33,7 +38,7 @@ impl Pass {
         while !self.window.is_empty() {
             self.retire();
         }
-        self.tally
+        (self.tally.settled(), self.certainty)
     }
 
     pub(super) fn release(&mut self) {
@@ -113,6 +118,8 @@ impl Pass {
         let Some(round) = self.window.front() else { return };
         for sender in (0..self.correct.len()).filter(|&sender| self.correct[sender] && round.sent(sender) == NEVER) {
             let forged = round.arrived(sender);
+            let last = round.perceived(sender).iter().copied().max().filter(|&last| last != NEVER);
+            self.certainty.unsent_ps = self.certainty.unsent_ps.max(last);
             let first = round.perceived(sender).iter().copied().filter(|&at| at != NEVER).min();
             if forged > 0 && first.is_some_and(|first| self.options.range.holds(first)) {
                 self.tally.counts.forged += u64::from(forged);
