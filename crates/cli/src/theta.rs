@@ -3,6 +3,8 @@
 //! The work is done in `ffclock_theta`; here are the ways in and out, one file each.
 
 mod analyse;
+mod import;
+mod report;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -25,10 +27,16 @@ pub(crate) struct Args {
 enum Command {
     /// Say how the delays in a log hang together: Omega, Theta and what they are made of
     Analyse(analyse::Args),
+    /// Draw a log: histograms of delays and ratios on a page
+    Report(report::Args),
+    /// Make a log from a capture of another system's requests
+    Import(import::Args),
 }
 
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.command {
         Command::Analyse(args) => analyse::run(global, args),
+        Command::Report(args) => report::run(global, args),
+        Command::Import(args) => import::run(global, args),
     }
 }

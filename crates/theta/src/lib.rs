@@ -11,5 +11,6 @@
 pub mod abc;
 pub mod analysis;
 pub mod certified;
+pub mod import;
 pub mod log;
 pub mod record;

@@ -103,6 +103,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     lie.map_or_else(|| verdict(&results.report), Err)
 }
 
+/// What figures are drawn from.
+pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
+    let log = open(path)?;
+    let options = Options { theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
+    let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
+    Ok(Results { report: Report::new(log.run(), &tally, log.damage()), certified: None, xi: None })
+}
+
 /// Everything that was asked for.
 #[derive(serde::Serialize)]
 pub(super) struct Results {
@@ -168,7 +176,7 @@ fn options(args: &Args, range: Range) -> Options {
     }
 }
 
-fn verdict(report: &Report) -> Result<(), Failure> {
+pub(super) fn verdict(report: &Report) -> Result<(), Failure> {
     if !report.whole {
         return Err(Failure::from("the results are partial: see the remarks"));
     }

@@ -10,7 +10,7 @@ use super::pending::Pending;
 use super::tally::{Conformance, Counts, DelayHistograms, SwitchTally, Tally};
 use super::transit::{Longest, Shortest};
 use super::window::Window;
-use crate::record::{Run, SwitchRule};
+use crate::record::{Origin, Run, SwitchRule};
 
 /// Where a switch is put in time, against the broadcast of its new round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +152,10 @@ pub struct Pass {
     options: Options,
     clocks: Clocks,
     correct: Vec<bool>,
-    correct_count: u32,
+    /// Who perceives: correct processes; in an imported log only the client, process 0.
+    listens: Vec<bool>,
+    listeners: u32,
+    origin: Origin,
     advance_threshold: usize,
     catch_up_threshold: usize,
     disorder_ps: i64,
@@ -181,6 +184,8 @@ impl Pass {
     pub fn new(run: &Run, clocks: Clocks, streams: usize, options: Options) -> Self {
         let processes = run.processes as usize;
         let correct = run.correct();
+        let listens = |(process, &correct): (usize, &bool)| correct && (run.origin != Origin::Imported || process == 0);
+        let listens: Vec<bool> = correct.iter().enumerate().map(listens).collect();
         let correct_count = correct.iter().filter(|&&correct| correct).count();
         let round_bytes = (processes * (processes + 2) * 8) as u64;
         let rounds = options.window_rounds.min(WINDOW_BYTES_MAX / round_bytes);
@@ -188,8 +193,10 @@ impl Pass {
             tally: empty_tally(run, &options, correct_count as u64),
             options,
             clocks,
+            listeners: listens.iter().filter(|&&listens| listens).count() as u32,
+            listens,
             correct,
-            correct_count: correct_count as u32,
+            origin: run.origin,
             advance_threshold: run.advance_threshold() as usize,
             catch_up_threshold: run.catch_up_threshold() as usize,
             disorder_ps: i64::try_from(run.disorder_ps).unwrap_or(i64::MAX),

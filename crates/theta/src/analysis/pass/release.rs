@@ -4,7 +4,7 @@ use super::super::ratio::Ratio;
 use super::super::tally::{Tally, smaller};
 use super::super::window::NEVER;
 use super::{Certainty, Pass, Send, Stamping, Wanted};
-use crate::record::ProcessId;
+use crate::record::{Origin, ProcessId};
 
 /// Whether to wait for what is outstanding.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,13 +97,18 @@ impl Pass {
     }
 
     fn is_complete(&self, send: &Send) -> bool {
-        self.window.round(send.round).is_none_or(|messages| messages.arrived(send.sender) >= self.correct_count)
+        self.window.round(send.round).is_none_or(|messages| messages.arrived(send.sender) >= self.listeners)
     }
 
     fn oldest_is_done(&self) -> bool {
         let oldest = self.window.oldest();
-        let left =
-            |(position, &correct): (&super::Position, &bool)| !correct || position.sent.min(position.reached) > oldest;
+        let imported = self.origin == Origin::Imported;
+        let left = |(position, &correct): (&super::Position, &bool)| {
+            let (sent, reached) = (position.sent, position.reached);
+            // In an imported log the client only switches, and the servers only send.
+            let place = if imported { sent.max(reached) } else { sent.min(reached) };
+            !correct || place > oldest
+        };
         self.window.front().is_some_and(|round| round.unreleased == 0)
             && self.positions.iter().zip(&self.correct).all(left)
     }
@@ -156,7 +161,7 @@ impl Pass {
         let (first, last) =
             perceived.iter().fold((i64::MAX, NEVER), |(first, last), &at| (first.min(at), last.max(at)));
         // Never is the earliest of all times, so whatever is missing ends here too.
-        if first <= at || self.correct_count as usize != perceived.len() {
+        if first <= at || self.listeners as usize != perceived.len() {
             return None;
         }
         if self.options.range.holds(at) {
@@ -175,7 +180,7 @@ impl Pass {
         let mut last = None;
         let in_range = self.options.range.holds(at);
         for (receiver, &end) in messages.perceived(send.sender).iter().enumerate() {
-            if !self.correct[receiver] {
+            if !self.listens[receiver] {
                 continue;
             }
             let delay = end.saturating_sub(at);
