@@ -106,6 +106,12 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__theta,analyse)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__analyse"
                 ;;
+            ffclock__subcmd__help__subcmd__theta,import)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__import"
+                ;;
+            ffclock__subcmd__help__subcmd__theta,report)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__report"
+                ;;
             ffclock__subcmd__sim,help)
                 cmd="ffclock__subcmd__sim__subcmd__help"
                 ;;
@@ -136,11 +142,23 @@ _ffclock() {
             ffclock__subcmd__theta,help)
                 cmd="ffclock__subcmd__theta__subcmd__help"
                 ;;
+            ffclock__subcmd__theta,import)
+                cmd="ffclock__subcmd__theta__subcmd__import"
+                ;;
+            ffclock__subcmd__theta,report)
+                cmd="ffclock__subcmd__theta__subcmd__report"
+                ;;
             ffclock__subcmd__theta__subcmd__help,analyse)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__analyse"
                 ;;
             ffclock__subcmd__theta__subcmd__help,help)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__help"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,import)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__import"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,report)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__report"
                 ;;
             *)
                 ;;
@@ -455,7 +473,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__theta)
-            opts="analyse"
+            opts="analyse report import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -469,6 +487,34 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__theta__subcmd__analyse)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -857,7 +903,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta)
-            opts="-h --page --control --json --help analyse help"
+            opts="-h --page --control --json --help analyse report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -879,7 +925,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__analyse)
-            opts="-h --stamp --trim --theta --histograms --bin --block-messages --window-rounds --page --control --json --help"
+            opts="-h --stamp --trim --theta --certify --xi --histograms --bin --block-messages --window-rounds --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -921,7 +967,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__help)
-            opts="analyse help"
+            opts="analyse report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -955,6 +1001,102 @@ _ffclock() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__import)
+            opts="-h --client --port --tolerated --output --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tolerated)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__report)
+            opts="-h --output --python --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -115,3 +115,30 @@ fn what_is_no_log_is_named() {
     let failure = analyse(Path::new("no-such-log"), &[]).unwrap_err();
     assert!(failure.message.contains("no-such-log"), "{failure:?}");
 }
+
+#[test]
+fn what_is_no_capture_is_named() {
+    let log = log("no-capture", |_| true);
+    let file = log.0.join("run.json");
+    let output = log.0.join("imported");
+    let words = [
+        "import",
+        file.to_str().unwrap(),
+        "--client",
+        "10.0.0.9",
+        "--port",
+        "7000",
+        "--output",
+        output.to_str().unwrap(),
+    ];
+    let failure = theta(&words).unwrap_err();
+    assert!(failure.message.contains("run.json") && failure.message.contains("no capture"), "{failure:?}");
+    assert!(!output.exists());
+}
+
+#[test]
+fn a_report_without_its_interpreter_says_so() {
+    let log = log("no-python", |_| true);
+    let failure = theta(&["report", log.0.to_str().unwrap(), "--python", "no-such-python"]).unwrap_err();
+    assert!(failure.message.contains("no-such-python"), "{failure:?}");
+}
