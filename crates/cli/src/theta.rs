@@ -13,9 +13,9 @@ use crate::{Failure, Global};
 
 /// Options of `ffclock theta`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  $ ffclock theta analyse run-1
-  Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
+#[command(after_help = "Examples:
+  $ ffclock theta analyse run-1 --trim '1 s'
+  $ ffclock theta report run-1 --output out
 
 docs/theta.md tells what is measured, docs/theta-log.md the format of a log.")]
 pub(crate) struct Args {

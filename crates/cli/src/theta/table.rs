@@ -120,12 +120,8 @@ fn peak(peak: Option<Peak>) -> String {
         |peak| {
             let (over, under) = peak.ratio.parts();
             let (over, under) = (span(Some(over as i64)), span(Some(under as i64)));
-            format!(
-                "{:.4}  at round {} of process {} ({over} / {under})",
-                peak.ratio.as_f64(),
-                peak.round.0,
-                peak.process.0
-            )
+            let delays = if peak.ratio == Ratio::ONE { String::new() } else { format!(" ({over} / {under})") };
+            format!("{:.4}  at round {} of process {}{delays}", peak.ratio.as_f64(), peak.round.0, peak.process.0)
         },
     )
 }
