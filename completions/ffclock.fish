@@ -279,6 +279,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l certify -d 'Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l xi -d 'Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Work out the histograms too, and put them into the JSON; slower'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -s h -l help -d 'Print help (see more with \'--help\')'

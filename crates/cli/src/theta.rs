@@ -4,7 +4,9 @@
 
 mod analyse;
 mod check;
+mod import;
 mod progress;
+mod report;
 mod simulate;
 mod table;
 #[cfg(test)]
@@ -19,6 +21,8 @@ use crate::{Failure, Global};
   $ ffclock theta analyse run-1
   Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
   $ ffclock theta check --printed --n 7 --f 2
+  $ ffclock theta analyse run-1 --trim '1 s'
+  $ ffclock theta report run-1 --output out
 
 docs/theta.md tells what is measured, docs/theta-run.md how to run, simulate and check, docs/theta-log.md the format of a log.")]
 pub(crate) struct Args {
@@ -34,6 +38,10 @@ enum Command {
     Check(check::Args),
     /// Run the algorithm in virtual time, with the truth known
     Simulate(simulate::Args),
+    /// Draw a log: histograms of delays and ratios on a page
+    Report(report::Args),
+    /// Make a log from a capture of another system's requests
+    Import(import::Args),
 }
 
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
@@ -41,6 +49,8 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Command::Analyse(args) => analyse::run(global, args),
         Command::Check(args) => check::run(global, args),
         Command::Simulate(args) => simulate::run(global, args),
+        Command::Report(args) => report::run(global, args),
+        Command::Import(args) => import::run(global, args),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod algorithm;
 pub mod analysis;
 pub mod certified;
 pub mod check;
+pub mod import;
 pub mod log;
 pub mod record;
 pub mod simulate;

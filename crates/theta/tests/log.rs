@@ -3,6 +3,8 @@
 mod common;
 
 use common::Scratch;
+use common::generator::Random;
+use ffclock_theta::analysis::{AnalysisError, Options, analyse};
 use ffclock_theta::log::{EventColumns, EventReader, EventWriter, LogReader, LogWriter, WithWayIn};
 use ffclock_theta::record::{
     ClockSample, Event, Fault, FaultKind, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn,
@@ -158,4 +160,30 @@ fn streams_have_plain_names() {
     assert!(EventWriter::create(scratch.path(), "../elsewhere").is_err());
     assert!(EventWriter::create(scratch.path(), "").is_err());
     assert!(EventWriter::create(scratch.path(), "rank_3").is_ok());
+}
+
+#[test]
+fn damaged_files_give_errors_and_nothing_worse() {
+    let scratch = Scratch::new("damage");
+    written(&scratch, 3000);
+    let file = scratch.path().join("events-all-00000.parquet");
+    let good = fs::read(&file).expect("just written");
+    let mut refused = 0;
+    for seed in 0..1500 {
+        let mut random = Random(seed);
+        let mut bytes = good.clone();
+        for _ in 0..1 + random.below(8) {
+            // Half of the damage goes to the last kilobyte, where the file says what it holds.
+            let range = if random.one_in(2) { bytes.len() as u64 } else { 1024 };
+            let place = bytes.len() - 1 - random.below(range) as usize;
+            bytes[place] = random.next() as u8;
+        }
+        if random.one_in(10) {
+            bytes.truncate(random.below(bytes.len() as u64) as usize);
+        }
+        fs::write(&file, &bytes).expect("the disk has room");
+        let outcome = LogReader::open(scratch.path()).map_err(AnalysisError::from);
+        refused += u32::from(outcome.and_then(|log| analyse(&log, Options::default(), &mut ())).is_err());
+    }
+    assert!(refused > 100, "{refused}");
 }

@@ -90,6 +90,7 @@ fn a_log_that_keeps_the_rules_is_well() {
     let log = log("kept", |_| true);
     assert_eq!(analyse(&log.0, &[]), Ok(()));
     assert_eq!(analyse(&log.0, &["--json", "--theta", "--histograms", "--stamp", "before", "--trim", "10 us"]), Ok(()));
+    assert_eq!(analyse(&log.0, &["--certify", "--xi"]), Ok(()));
 }
 
 #[test]
@@ -113,4 +114,31 @@ fn a_cut_log_gives_partial_results_and_a_failure() {
 fn what_is_no_log_is_named() {
     let failure = analyse(Path::new("no-such-log"), &[]).unwrap_err();
     assert!(failure.message.contains("no-such-log"), "{failure:?}");
+}
+
+#[test]
+fn what_is_no_capture_is_named() {
+    let log = log("no-capture", |_| true);
+    let file = log.0.join("run.json");
+    let output = log.0.join("imported");
+    let words = [
+        "import",
+        file.to_str().unwrap(),
+        "--client",
+        "10.0.0.9",
+        "--port",
+        "7000",
+        "--output",
+        output.to_str().unwrap(),
+    ];
+    let failure = theta(&words).unwrap_err();
+    assert!(failure.message.contains("run.json") && failure.message.contains("no capture"), "{failure:?}");
+    assert!(!output.exists());
+}
+
+#[test]
+fn a_report_without_its_interpreter_says_so() {
+    let log = log("no-python", |_| true);
+    let failure = theta(&["report", log.0.to_str().unwrap(), "--python", "no-such-python"]).unwrap_err();
+    assert!(failure.message.contains("no-such-python"), "{failure:?}");
 }

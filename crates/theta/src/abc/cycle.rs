@@ -36,6 +36,15 @@ pub enum Hop {
     },
 }
 
+impl Hop {
+    /// The step from which the edge leads.
+    pub fn from(&self) -> u32 {
+        match *self {
+            Hop::Forward { from, .. } | Hop::Backward { from, .. } | Hop::Local { from, .. } => from,
+        }
+    }
+}
+
 /// Xi* with a cycle that has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Witness {

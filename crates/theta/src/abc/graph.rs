@@ -1,6 +1,7 @@
 //! The space-time graph of a run.
 
 use crate::record::{Event, ProcessId, Round, Run};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// No node.
@@ -9,7 +10,7 @@ pub(super) const NONE: u32 = u32::MAX;
 const STEPS_MAX: usize = 1 << 30;
 
 /// What a node of the graph is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// Where.
     pub process: ProcessId,
