@@ -12,6 +12,7 @@ pub mod algorithm;
 pub mod analysis;
 pub mod certified;
 pub mod check;
+pub mod live;
 pub mod log;
 pub mod record;
 pub mod simulate;
