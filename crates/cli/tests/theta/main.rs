@@ -119,6 +119,17 @@ impl Ranks {
         Ranks(ranks.map(start).collect())
     }
 
+    /// A rank has a second thread, its timer, once all have met.
+    fn wait_until_running(&self, rank: usize) {
+        let status = format!("/proc/{}/status", self.0[rank].id());
+        let begun = Instant::now();
+        while !std::fs::read_to_string(&status).unwrap_or_default().contains("Threads:\t2") {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the ranks do not meet");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    }
+
     /// Rank 0's end, which must come.
     fn end(&mut self) -> Output {
         let begun = Instant::now();
@@ -149,7 +160,7 @@ fn a_rank_that_dies_is_named_and_the_rest_kept() {
     let place = Place::new("death");
     let log = place.log();
     let mut ranks = Ranks::start(free_port(), 0..4, &["--rounds", "1000000", "--delay", "1 ms", "--log", &log]);
-    std::thread::sleep(Duration::from_secs(4));
+    ranks.wait_until_running(2);
     ranks.0[2].kill().unwrap();
     let output = ranks.end();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -177,7 +188,7 @@ fn wrong_usage_is_told() {
     for (words, part) in [
         (&["theta", "run", "--netns", "6", "--f", "2"][..], "at least 3f + 1 = 7"),
         (&["theta", "run"], "--netns"),
-        (&["theta", "run", "--hosts", "-x,b"], "no host"),
+        (&["theta", "run", "--hosts=-x,b,c,d", "--f", "1"], "no host"),
         (&["theta", "rank"], "mpirun"),
         (&["theta", "rank", "--rank", "4", "--size", "4"], "not below"),
         (&["theta", "rank", "--rank", "1", "--size", "3", "--f", "1"], "at least 3f + 1 = 4"),

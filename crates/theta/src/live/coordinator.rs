@@ -310,7 +310,7 @@ impl Gathered {
             ranks.filter_map(|(_, log)| log.as_ref())
         };
         if count == 1 {
-            return Ok(of_host(0).next().and_then(|log| sole_clock(log)).into_iter().collect());
+            return Ok(of_host(0).next().and_then(sole_clock).into_iter().collect());
         }
         let words = |host| of_host(host).find(|log| !log.header.clock.is_empty());
         let origin = (0..count).filter_map(words).flat_map(|log| &log.header.clock).map(|word| word.time_ps).min();
