@@ -4,6 +4,7 @@
 
 mod analyse;
 mod check;
+mod load;
 mod progress;
 mod rank;
 mod run;
@@ -39,6 +40,8 @@ enum Command {
     Run(run::Args),
     /// Be one of the processes of a live run, started by mpirun, srun or another launcher
     Rank(rank::Args),
+    /// Keep network, processor or disk busy while something is measured
+    Load(load::Args),
     /// Run the algorithm in virtual time, with the truth known
     Simulate(simulate::Args),
 }
@@ -49,6 +52,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Command::Check(args) => check::run(global, args),
         Command::Run(args) => run::run(global, args),
         Command::Rank(args) => rank::run(global, args),
+        Command::Load(args) => load::run(args),
         Command::Simulate(args) => simulate::run(global, args),
     }
 }

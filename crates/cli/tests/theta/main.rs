@@ -15,7 +15,7 @@ impl Place {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("ffclock-theta-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(&path).expect("works in a test");
         Place(path)
     }
 
@@ -58,7 +58,7 @@ fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64)) {
     assert_eq!(summary["failures"], serde_json::json!([]), "{summary}");
     assert_eq!(summary["sent"], size * size * rounds, "{summary}");
     assert_eq!(summary["perceived"], summary["sent"], "{summary}");
-    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", log]).output().unwrap();
+    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", log]).output().expect("works in a test");
     assert!(analysed.status.success(), "{analysed:?}");
     let text = String::from_utf8_lossy(&analysed.stdout);
     assert!(text.contains(&format!("{} messages counted, 0 never perceived", size * size * rounds)), "{text}");
@@ -77,7 +77,7 @@ fn namespaces_play_the_hosts() {
             .args(["--json", "theta", "run", "--netns", &size, "--f", &tolerated, "--rounds", "100"])
             .args(["--delay", delay, "--limit", "60 s", "--log", &place.log()])
             .output()
-            .unwrap();
+            .expect("works in a test");
         assert!(output.status.success(), "{output:?}");
         judge(&json(&output), &place.log(), (n, 100));
     }
@@ -95,8 +95,10 @@ fn mpirun_starts_the_ranks() {
          {FFCLOCK} --json theta rank --f 1 --rounds 100 --patience '60 s' --limit '60 s' --log {}",
         place.log()
     );
-    let output =
-        Command::new("timeout").args(["-k", "5", "120", "unshare", "--net", "sh", "-c", &mpirun]).output().unwrap();
+    let output = Command::new("timeout")
+        .args(["-k", "5", "120", "unshare", "--net", "sh", "-c", &mpirun])
+        .output()
+        .expect("works in a test");
     assert!(output.status.success(), "{output:?}");
     judge(&json(&output), &place.log(), (4, 100));
 }
@@ -114,7 +116,7 @@ impl Ranks {
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()
-                .unwrap()
+                .expect("works in a test")
         };
         Ranks(ranks.map(start).collect())
     }
@@ -133,11 +135,11 @@ impl Ranks {
     /// Rank 0's end, which must come.
     fn end(&mut self) -> Output {
         let begun = Instant::now();
-        while self.0[0].try_wait().unwrap().is_none() {
+        while self.0[0].try_wait().expect("works in a test").is_none() {
             assert!(begun.elapsed() < Duration::from_secs(60), "rank 0 hangs");
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.0.remove(0).wait_with_output().unwrap()
+        self.0.remove(0).wait_with_output().expect("works in a test")
     }
 }
 
@@ -152,7 +154,7 @@ impl Drop for Ranks {
 
 /// A port that is free now.
 fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    std::net::TcpListener::bind("127.0.0.1:0").expect("works in a test").local_addr().expect("works in a test").port()
 }
 
 #[test]
@@ -161,14 +163,14 @@ fn a_rank_that_dies_is_named_and_the_rest_kept() {
     let log = place.log();
     let mut ranks = Ranks::start(free_port(), 0..4, &["--rounds", "1000000", "--delay", "1 ms", "--log", &log]);
     ranks.wait_until_running(2);
-    ranks.0[2].kill().unwrap();
+    ranks.0[2].kill().expect("works in a test");
     let output = ranks.end();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let failures = json(&output)["failures"].to_string();
     assert!(failures.contains("rank 2 on ") && failures.contains("died"), "{failures}");
-    let run = std::fs::read_to_string(Path::new(&log).join("run.json")).unwrap();
+    let run = std::fs::read_to_string(Path::new(&log).join("run.json")).expect("works in a test");
     assert!(run.contains("\"complete\": false"), "{run}");
-    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", &log]).output().unwrap();
+    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", &log]).output().expect("works in a test");
     let told = String::from_utf8_lossy(&analysed.stdout).to_lowercase()
         + &String::from_utf8_lossy(&analysed.stderr).to_lowercase();
     assert!(told.contains("partial") || told.contains("did not come to the end"), "{analysed:?}");
@@ -183,17 +185,45 @@ fn ranks_that_stay_away_are_named() {
     assert!(said.contains("only 3 of 4 ranks came") && said.contains("missing: [3]"), "{said}");
 }
 
+/// Loads run beside the ranks, end with them, and lose nothing uncounted.
+#[test]
+fn loads_run_beside_the_ranks() {
+    if !has_namespaces() {
+        return;
+    }
+    let place = Place::new("load");
+    let output = Command::new(FFCLOCK)
+        .args(["--json", "theta", "run", "--netns", "4", "--f", "1", "--rounds", "100", "--delay", "1 ms"])
+        .args(["--limit", "60 s", "--log", &place.log(), "--load-priority", "1"])
+        .args([
+            "--load",
+            "network=30",
+            "--load",
+            "timer=jumps:10..50",
+            "--load",
+            "processor=ramp:0..20",
+            "--load",
+            "disk=10",
+        ])
+        .output()
+        .expect("ffclock runs");
+    assert!(output.status.success(), "{output:?}");
+    judge(&json(&output), &place.log(), (4, 100));
+}
+
 #[test]
 fn wrong_usage_is_told() {
     for (words, part) in [
         (&["theta", "run", "--netns", "6", "--f", "2"][..], "at least 3f + 1 = 7"),
         (&["theta", "run"], "--netns"),
         (&["theta", "run", "--hosts=-x,b,c,d", "--f", "1"], "no host"),
+        (&["theta", "run", "--netns", "4", "--load", "timer=200"], "per cent"),
+        (&["theta", "run", "--netns", "4", "--load", "heat=20"], "heat"),
         (&["theta", "rank"], "mpirun"),
         (&["theta", "rank", "--rank", "4", "--size", "4"], "not below"),
         (&["theta", "rank", "--rank", "1", "--size", "3", "--f", "1"], "at least 3f + 1 = 4"),
     ] {
-        let output = Command::new(FFCLOCK).args(words).env_clear().output().unwrap();
+        let output = Command::new(FFCLOCK).args(words).env_clear().output().expect("works in a test");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         assert!(said.contains(part), "{words:?}: {said}");

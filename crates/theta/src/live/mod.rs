@@ -6,12 +6,14 @@
 mod control;
 mod coordinator;
 mod environment;
+mod level;
 mod packet;
 mod rank;
 mod store;
 
 pub use coordinator::{Coordinator, Gathered, LiveSummary};
 pub use environment::{Place, place_from};
+pub use level::Level;
 pub use rank::{RankOptions, run_rank};
 
 use crate::algorithm::{Form, Quorum};
