@@ -110,3 +110,15 @@ class Interval:
     @property
     def status(self) -> str:
         """How far the rate may be trusted, in the words of a reading."""
+
+def _theta_plan(directory: str | PathLike[str], shards: int) -> list[tuple[int, int]]:
+    """Cuts a log into about so many ranges of time, as (after, until) in picoseconds; ValueError if there is no log."""
+
+def _theta_tally(directory: str | PathLike[str], range: tuple[int, int], stamp: str, detail: str) -> str:
+    """The tally of a range of a log, as JSON; ValueError says what is wrong."""
+
+def _theta_merge(tallies: list[str]) -> str:
+    """Adds the tallies of ranges that follow one another."""
+
+def _theta_report(directory: str | PathLike[str], tally: str) -> str:
+    """What the tally of a whole log means, as ``ffclock theta analyse --json`` prints it."""

@@ -4,9 +4,11 @@
 
 mod analyse;
 mod check;
+mod import;
 mod load;
 mod progress;
 mod rank;
+mod report;
 mod run;
 mod simulate;
 mod table;
@@ -44,6 +46,10 @@ enum Command {
     Load(load::Args),
     /// Run the algorithm in virtual time, with the truth known
     Simulate(simulate::Args),
+    /// Draw a log: histograms of delays and ratios on a page
+    Report(report::Args),
+    /// Make a log from a capture of another system's requests
+    Import(import::Args),
 }
 
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
@@ -54,6 +60,8 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Command::Rank(args) => rank::run(global, args),
         Command::Load(args) => load::run(args),
         Command::Simulate(args) => simulate::run(global, args),
+        Command::Report(args) => report::run(global, args),
+        Command::Import(args) => import::run(global, args),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod clock;
 mod errors;
+mod theta;
 mod values;
 
 use pyo3::prelude::*;
@@ -17,6 +18,8 @@ mod _ffclock {
 
     #[pymodule_export]
     use super::clock::Clock;
+    #[pymodule_export]
+    use super::theta::{merge, plan, report, tally};
     #[pymodule_export]
     use super::values::{Interval, Reading, Stamp};
 

@@ -8,10 +8,12 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod abc;
 pub mod algorithm;
 pub mod analysis;
 pub mod certified;
 pub mod check;
+pub mod import;
 pub mod live;
 pub mod log;
 pub mod record;

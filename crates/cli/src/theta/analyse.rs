@@ -3,8 +3,10 @@
 use super::table;
 use crate::replay::progress::Progress;
 use crate::{Failure, Global, output};
+use ffclock_theta::abc::{SpaceTime, Step, Witness, xi};
 use ffclock_theta::analysis::{Options, Range, Report, Stamping, Wanted, Watcher, analyse, trimmed};
-use ffclock_theta::log::LogReader;
+use ffclock_theta::certified::{Certified, CertifyOptions, certify};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +32,12 @@ pub(super) struct Args {
     /// Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower
     #[arg(long)]
     theta: bool,
+    /// Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory
+    #[arg(long)]
+    certify: bool,
+    /// Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory
+    #[arg(long)]
+    xi: bool,
     /// Work out the histograms too, and put them into the JSON; slower
     #[arg(long)]
     histograms: bool,
@@ -70,13 +78,77 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let tally =
         analyse(&log, options(args, range), &mut Shown(Progress::new())).map_err(|error| failure(&args.log, &error))?;
-    let report = Report::new(log.run(), &tally, log.damage());
+    let mut results = Results {
+        report: Report::new(log.run(), &tally, log.damage()),
+        certified: None,
+        xi: args.xi.then(|| xi_of(&log)).transpose().map_err(|error| failure(&args.log, &*error))?,
+    };
+    let lie = match args.certify.then(|| certify(&log, &certify_options(args))).transpose() {
+        Ok(certified) => {
+            results.certified = certified;
+            None
+        }
+        // The rest is worth showing all the same.
+        Err(error) => {
+            results.report.whole = false;
+            results.report.remarks.push(error.to_string());
+            Some(failure(&args.log, &error))
+        }
+    };
     if global.json {
-        output::json(&report)?;
+        output::json(&results)?;
     } else {
-        output::write(&table::render(&report))?;
+        output::write(&table::render(&results))?;
     }
-    verdict(&report)
+    lie.map_or_else(|| verdict(&results.report), Err)
+}
+
+/// What figures are drawn from.
+pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
+    let log = open(path)?;
+    let options = Options { theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
+    let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
+    Ok(Results { report: Report::new(log.run(), &tally, log.damage()), certified: None, xi: None })
+}
+
+/// Everything that was asked for.
+#[derive(serde::Serialize)]
+pub(super) struct Results {
+    #[serde(flatten)]
+    pub(super) report: Report,
+    pub(super) certified: Option<Certified>,
+    pub(super) xi: Option<XiReport>,
+}
+
+/// Xi* for people and programs.
+#[derive(serde::Serialize)]
+pub(super) struct XiReport {
+    /// Absent if no relevant cycle has more messages backward than forward.
+    pub(super) witness: Option<Witness>,
+    /// What each step of the cycle is: process, and what it perceived.
+    pub(super) steps: Vec<(u32, Step)>,
+}
+
+fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
+    let mut builder = SpaceTime::builder(log.run());
+    let mut batch = EventColumns::default();
+    for part in log.streams().iter().flat_map(|stream| &stream.parts) {
+        let mut reader = EventReader::open(part, WithWayIn::No)?;
+        while reader.next_batch(&mut batch)? {
+            for event in reader.events(&batch) {
+                builder.take(&event?)?;
+            }
+        }
+    }
+    let graph = builder.build()?;
+    let witness = xi(&graph);
+    let starts = witness.iter().flat_map(|witness| &witness.hops).map(|hop| hop.from());
+    let steps = starts.filter_map(|step| Some((step, graph.step(step)?))).collect();
+    Ok(XiReport { witness, steps })
+}
+
+fn certify_options(args: &Args) -> CertifyOptions {
+    CertifyOptions { stamping: stamping(args), ..CertifyOptions::default() }
 }
 
 fn open(path: &Path) -> Result<LogReader, Failure> {
@@ -87,10 +159,14 @@ fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::from(format!("{}: {error}", log.display()))
 }
 
+fn stamping(args: &Args) -> Stamping {
+    if args.stamp == Stamp::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast }
+}
+
 fn options(args: &Args, range: Range) -> Options {
     let wanted = |wanted| if wanted { Wanted::Yes } else { Wanted::No };
     Options {
-        stamping: if args.stamp == Stamp::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast },
+        stamping: stamping(args),
         theta: wanted(args.theta),
         delays: wanted(args.histograms),
         delay_bin_ps: picoseconds(args.bin),
@@ -100,7 +176,7 @@ fn options(args: &Args, range: Range) -> Options {
     }
 }
 
-fn verdict(report: &Report) -> Result<(), Failure> {
+pub(super) fn verdict(report: &Report) -> Result<(), Failure> {
     if !report.whole {
         return Err(Failure::from("the results are partial: see the remarks"));
     }

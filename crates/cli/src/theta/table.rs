@@ -1,11 +1,15 @@
 //! Results for people.
 
+use super::analyse::{Results, XiReport};
+use ffclock_theta::abc::{Hop, Witness};
 use ffclock_theta::analysis::{ConformanceReport, Omega, Peak, Ratio, Report};
+use ffclock_theta::certified::{Bounds, Certified};
 use ffclock_units::Span;
 use std::fmt::Write;
 
 /// The results of an analysis.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(results: &Results) -> String {
+    let report = &results.report;
     let mut text = String::new();
     let Report { processes, tolerated, correct, counts, rounds, .. } = report;
     let (wait, lasted) = (span(Some(report.delay_ps as i64)), span(Some(report.duration_ps as i64)));
@@ -27,6 +31,8 @@ pub(super) fn render(report: &Report) -> String {
     omega(&mut text, "first switches of a round", &report.first);
     let _ = writeln!(text, "  throughout  {}", peak(report.throughout));
     omega(&mut text, "all switches", &report.all);
+    certified(&mut text, results.certified.as_ref());
+    xi(&mut text, results.xi.as_ref());
     conformance(&mut text, &report.conformance);
     for remark in &report.remarks {
         let _ = writeln!(text, "partial: {remark}");
@@ -56,6 +62,42 @@ fn omega(text: &mut String, title: &str, seen: &Omega) {
     if let Some(tail) = seen.tail {
         let ten_fold = tail.return_level(10.0 * seen.switches as f64);
         let _ = writeln!(text, "  tail        shape {:.3}; in ten times as many switches {ten_fold:.4}", tail.shape);
+    }
+}
+
+fn certified(text: &mut String, certified: Option<&Certified>) {
+    let Some(Certified { first, all, half_width_max_ps, .. }) = certified else { return };
+    let _ = writeln!(
+        text,
+        "\ncertain if every clock kept its promise (clocks of two hosts known to +- {}):",
+        span(Some(*half_width_max_ps))
+    );
+    for (name, bounds) in [("first switches", first), ("all switches", all)] {
+        if let Some(Bounds { low, high }) = bounds {
+            let _ = writeln!(text, "  Omega over {name} between {:.4} and {:.4}", low.as_f64(), high.as_f64());
+        }
+    }
+}
+
+fn xi(text: &mut String, xi: Option<&XiReport>) {
+    let Some(XiReport { witness, steps }) = xi else { return };
+    let Some(witness) = witness else {
+        let _ = writeln!(text, "\nXi* at most 1");
+        return;
+    };
+    let (Witness { backward, forward, .. }, ratio) = (witness, witness.ratio());
+    let _ = writeln!(text, "\nXi* = {backward}/{forward} = {ratio:.4}, on this cycle:");
+    for (hop, (_, step)) in witness.hops.iter().zip(steps) {
+        let what = step.perceived.map_or_else(
+            || "sends of its own accord".to_owned(),
+            |(sender, round)| format!("perceives round {} of process {}", round.0, sender.0),
+        );
+        let way = match hop {
+            Hop::Forward { .. } => "forward along a message it sends",
+            Hop::Backward { .. } => "back along that message",
+            Hop::Local { .. } => "back to its step before",
+        };
+        let _ = writeln!(text, "  process {} {what}; {way}", step.process.0);
     }
 }
 

@@ -90,6 +90,7 @@ fn a_log_that_keeps_the_rules_is_well() {
     let log = log("kept", |_| true);
     assert_eq!(analyse(&log.0, &[]), Ok(()));
     assert_eq!(analyse(&log.0, &["--json", "--theta", "--histograms", "--stamp", "before", "--trim", "10 us"]), Ok(()));
+    assert_eq!(analyse(&log.0, &["--certify", "--xi"]), Ok(()));
 }
 
 #[test]

@@ -9,6 +9,9 @@ const SLOPE_PLACES: u32 = 40;
 /// Ticks longer than this do not fit a slope, and measure no delay.
 const TICK_PS_MAX: f64 = 8e6;
 
+/// 53 days from the origin of the run. Differences of two times then fit too; what lies beyond is put there.
+const TIME_PS_MAX: i64 = (1 << 62) - 1;
+
 /// A piece of a host's clock: a straight line over a range of its counter.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
@@ -29,7 +32,7 @@ impl Segment {
 
     fn time(&self, distance: i64) -> i64 {
         let since = (i128::from(distance) * i128::from(self.slope)) >> SLOPE_PLACES;
-        i64::try_from(i128::from(self.time_ps) + since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX })
+        (i128::from(self.time_ps) + since).clamp(-i128::from(TIME_PS_MAX), i128::from(TIME_PS_MAX)) as i64
     }
 }
 
@@ -47,6 +50,9 @@ impl HostClock {
     /// # Errors
     /// Says what is wrong with them.
     pub fn new(samples: &[ClockSample]) -> Result<Self, String> {
+        if samples.iter().any(|sample| sample.time_ps.unsigned_abs() > TIME_PS_MAX as u64) {
+            return Err("has clock samples more than 53 days from the origin of the run".to_owned());
+        }
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return Err("has no clock sample".to_owned());
         };

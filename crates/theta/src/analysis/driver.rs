@@ -15,13 +15,25 @@ impl Watcher for () {
 }
 
 /// Reads the parts of a stream one after the other.
-struct Feed<'a> {
+pub(super) struct Feed<'a> {
     stream: &'a Stream,
     next_part: usize,
     reader: Option<EventReader>,
 }
 
-impl Feed<'_> {
+impl<'a> Feed<'a> {
+    fn new(stream: &'a Stream) -> Self {
+        Feed { stream, next_part: 0, reader: None }
+    }
+
+    /// From a row group on.
+    pub(super) fn starting_at(stream: &'a Stream, part: usize, group: usize) -> Result<Self, AnalysisError> {
+        let Some(path) = stream.parts.get(part) else { return Ok(Feed::new(stream)) };
+        let mut reader = EventReader::open(path, WithWayIn::No)?;
+        reader.skip_to_group(group);
+        Ok(Feed { stream, next_part: part + 1, reader: Some(reader) })
+    }
+
     fn next_batch(&mut self, batch: &mut EventColumns) -> Result<bool, AnalysisError> {
         loop {
             if let Some(reader) = &mut self.reader
@@ -42,21 +54,34 @@ impl Feed<'_> {
 /// [`AnalysisError`] for a log that cannot be read on, a host without a clock, or an event that cannot be.
 pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn Watcher) -> Result<Tally, AnalysisError> {
     let clocks = Clocks::new(log.run(), log.clocks())?;
-    let mut feeds: Vec<_> = log.streams().iter().map(|stream| Feed { stream, next_part: 0, reader: None }).collect();
+    let mut feeds: Vec<_> = log.streams().iter().map(Feed::new).collect();
     let mut pass = Pass::new(log.run(), clocks, feeds.len(), options);
-    let mut batch = EventColumns::default();
+    feed_all(&mut pass, &mut feeds, i64::MAX, watcher)?;
+    Ok(pass.finish())
+}
+
+/// Feeds the streams to a pass, until all have ended or been read beyond `until_ps`; whether any was cut there.
+pub(super) fn feed_all(
+    pass: &mut Pass,
+    feeds: &mut [Feed<'_>],
+    until_ps: i64,
+    watcher: &mut dyn Watcher,
+) -> Result<bool, AnalysisError> {
+    let (mut batch, mut cut) = (EventColumns::default(), false);
     let mut open = feeds.len();
     while open > 0 {
         let stream = pass.hungriest();
-        if feeds[stream].next_batch(&mut batch)? {
+        let beyond = pass.read_until(stream) > until_ps;
+        if !beyond && feeds[stream].next_batch(&mut batch)? {
             watcher.events(batch.len() as u64);
             pass.take(stream, &batch)?;
         } else {
+            cut |= beyond;
             pass.end_stream(stream);
             open -= 1;
         }
     }
-    Ok(pass.finish())
+    Ok(cut)
 }
 
 /// The times of a log without its first and its last `trim_ps` picoseconds: what happens while processes start and stop is not typical
@@ -75,7 +100,7 @@ pub fn trimmed(log: &LogReader, trim_ps: u64) -> Result<Range, AnalysisError> {
             first = first.min(times(&mut clocks, &batch).min().unwrap_or(first));
         }
         let mut reader = EventReader::open(last_part, WithWayIn::No)?;
-        reader.skip_to_last_group();
+        reader.skip_to_group(reader.groups().saturating_sub(1));
         while reader.next_batch(&mut batch)? {
             last = last.max(times(&mut clocks, &batch).max().unwrap_or(last));
         }

@@ -10,7 +10,7 @@ use super::pending::Pending;
 use super::tally::{Conformance, Counts, DelayHistograms, SwitchTally, Tally};
 use super::transit::{Longest, Shortest};
 use super::window::Window;
-use crate::record::{Run, SwitchRule};
+use crate::record::{Origin, Run, SwitchRule};
 
 /// Where a switch is put in time, against the broadcast of its new round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,12 +120,42 @@ struct Turn {
     rule: SwitchRule,
 }
 
+/// Where a shard was cut out of its log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edges {
+    pub(super) begin_is_cut: bool,
+    pub(super) end_is_cut: bool,
+}
+
+/// What a pass over a part of a log knows about what it has not read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Certainty {
+    /// When a process was first to reach a round, with the places of all correct processes known.
+    settled_ps: Option<i64>,
+    /// The last perception of a message whose sending was not read.
+    unsent_ps: Option<i64>,
+}
+
+impl Certainty {
+    /// Whether the tally is that of a single pass over the whole log.
+    pub(super) fn is_enough(&self, tally: &Tally, edges: Edges, range: Range) -> bool {
+        let counts = &tally.counts;
+        let settled = self.settled_ps.is_some_and(|settled| settled <= range.after_ps);
+        let begins_well = settled && self.unsent_ps.is_none_or(|unsent| unsent <= range.after_ps);
+        let nothing_lost = counts.late == 0 && counts.out_of_order == 0 && counts.stray == 0;
+        (!edges.begin_is_cut || (begins_well && nothing_lost)) && (!edges.end_is_cut || counts.unperceived == 0)
+    }
+}
+
 /// A pass over the events of a log, in bounded memory.
 pub struct Pass {
     options: Options,
     clocks: Clocks,
     correct: Vec<bool>,
-    correct_count: u32,
+    /// Who perceives: correct processes; in an imported log only the client, process 0.
+    listens: Vec<bool>,
+    listeners: u32,
+    origin: Origin,
     advance_threshold: usize,
     catch_up_threshold: usize,
     disorder_ps: i64,
@@ -143,8 +173,7 @@ pub struct Pass {
     frontier: u64,
     /// The largest delay that was in transit at any time since the last first switch.
     longest_since_first: Option<i64>,
-    /// Whether there was a first switch.
-    after_a_first: bool,
+    certainty: Certainty,
     scratch: Vec<i64>,
     turn_scratch: Vec<Turn>,
     tally: Tally,
@@ -155,6 +184,8 @@ impl Pass {
     pub fn new(run: &Run, clocks: Clocks, streams: usize, options: Options) -> Self {
         let processes = run.processes as usize;
         let correct = run.correct();
+        let listens = |(process, &correct): (usize, &bool)| correct && (run.origin != Origin::Imported || process == 0);
+        let listens: Vec<bool> = correct.iter().enumerate().map(listens).collect();
         let correct_count = correct.iter().filter(|&&correct| correct).count();
         let round_bytes = (processes * (processes + 2) * 8) as u64;
         let rounds = options.window_rounds.min(WINDOW_BYTES_MAX / round_bytes);
@@ -162,8 +193,10 @@ impl Pass {
             tally: empty_tally(run, &options, correct_count as u64),
             options,
             clocks,
+            listeners: listens.iter().filter(|&&listens| listens).count() as u32,
+            listens,
             correct,
-            correct_count: correct_count as u32,
+            origin: run.origin,
             advance_threshold: run.advance_threshold() as usize,
             catch_up_threshold: run.catch_up_threshold() as usize,
             disorder_ps: i64::try_from(run.disorder_ps).unwrap_or(i64::MAX),
@@ -177,7 +210,7 @@ impl Pass {
             shortest: Shortest::default(),
             frontier: 0,
             longest_since_first: None,
-            after_a_first: false,
+            certainty: Certainty::default(),
             scratch: vec![],
             turn_scratch: vec![],
         }
@@ -186,6 +219,11 @@ impl Pass {
     /// How far all streams have been read: nothing earlier will come.
     fn watermark(&self) -> i64 {
         self.streams_ps.iter().copied().min().unwrap_or(i64::MAX)
+    }
+
+    /// How far a stream has been read, by the latest of its events less the disorder that it may have.
+    pub(super) fn read_until(&self, stream: usize) -> i64 {
+        self.streams_ps[stream]
     }
 
     /// The stream that lags behind most, to be read next.

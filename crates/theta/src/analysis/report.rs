@@ -4,7 +4,7 @@ use super::histogram::Histogram;
 use super::ratio::Ratio;
 use super::statistics::{Interval, TailFit, bootstrap, fit_tail};
 use super::tally::{Counts, DelayHistograms, Peak, SwitchTally, Tally};
-use crate::record::{FaultKind, Run};
+use crate::record::{FaultKind, Origin, Run};
 use serde::Serialize;
 
 /// The results of an analysis. Times are in picoseconds.
@@ -185,7 +185,8 @@ fn ratio(over: Option<i64>, under: Option<i64>) -> Option<Ratio> {
 /// Precision by theta.md (derived): at most ceil(Omega) + 1. The delay D only makes the distances smaller.
 fn conformance(run: &Run, tally: &Tally) -> ConformanceReport {
     use FaultKind::{LateStart, LinkLoss, Partition};
-    let delivers = !run.faults.iter().any(|fault| matches!(fault.kind, LateStart | LinkLoss | Partition));
+    let delivers = run.origin != Origin::Imported
+        && !run.faults.iter().any(|fault| matches!(fault.kind, LateStart | LinkLoss | Partition));
     let spread_bound = tally.throughout.filter(|_| delivers).map(|peak| {
         let (over, under) = peak.ratio.parts();
         over.div_ceil(under) + 1

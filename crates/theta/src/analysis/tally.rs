@@ -70,7 +70,7 @@ pub struct SwitchTally {
     pub longest: Histogram,
     /// The largest ratio of each block of rounds.
     pub blocks: BTreeMap<u64, Ratio>,
-    /// The largest ratios, in no order.
+    /// The largest ratios, the largest first.
     pub extremes: Vec<Ratio>,
 }
 
@@ -270,6 +270,13 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Puts what is kept in no order into its one form.
+    pub(super) fn settled(mut self) -> Self {
+        keep_largest(&mut self.first.extremes);
+        keep_largest(&mut self.all.extremes);
+        self
+    }
+
     /// Adds the tally of the shard that follows in time. The result is the tally of both together.
     pub fn merge(&mut self, later: &Tally) {
         self.counts.merge(&later.counts);

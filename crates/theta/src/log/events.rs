@@ -119,9 +119,15 @@ impl EventReader {
         u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// Goes on with the last row group. Rows are no longer counted from the start of the file then.
-    pub fn skip_to_last_group(&mut self) {
-        self.next_group = self.file.num_row_groups().saturating_sub(1);
+    /// How many row groups the file has.
+    pub fn groups(&self) -> usize {
+        self.file.num_row_groups()
+    }
+
+    /// Goes on with that row group. Rows are no longer counted from the start of the file then.
+    pub fn skip_to_group(&mut self, group: usize) {
+        self.next_group = group;
+        self.group = None;
     }
 
     /// How many rows came before the batch that was read last.

@@ -4,7 +4,7 @@ use super::super::ratio::Ratio;
 use super::super::tally::{Judged, Peak, keep_larger};
 use super::super::window::NEVER;
 use super::{Pass, Turn};
-use crate::record::{ProcessId, Round, SwitchRule};
+use crate::record::{Origin, ProcessId, Round, SwitchRule};
 
 impl Pass {
     /// Works on all switches at the same time: the first in line and those that stand there with it.
@@ -47,7 +47,11 @@ impl Pass {
         }
         if leader.is_some() {
             self.longest_since_first = longest;
-            self.after_a_first = true;
+            let known =
+                self.positions.iter().zip(&self.correct).all(|(position, &correct)| !correct || position.clock > 0);
+            if self.certainty.settled_ps.is_none() && known {
+                self.certainty.settled_ps = Some(at);
+            }
         }
     }
 
@@ -70,7 +74,8 @@ impl Pass {
             self.tally.counts.out_of_order += u64::from(in_range);
             return None;
         };
-        if in_range {
+        // Whose algorithm is not known breaks no rule.
+        if in_range && self.origin != Origin::Imported {
             self.check_rule(turn, senders, threshold);
         }
         if turn.rule == SwitchRule::CatchUp || self.scratch.is_empty() {

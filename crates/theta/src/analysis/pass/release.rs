@@ -3,8 +3,8 @@
 use super::super::ratio::Ratio;
 use super::super::tally::{Tally, smaller};
 use super::super::window::NEVER;
-use super::{Pass, Send, Stamping, Wanted};
-use crate::record::ProcessId;
+use super::{Certainty, Pass, Send, Stamping, Wanted};
+use crate::record::{Origin, ProcessId};
 
 /// Whether to wait for what is outstanding.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,12 @@ enum Next {
 
 impl Pass {
     /// Ends the pass: what is outstanding stays so.
-    pub fn finish(mut self) -> Tally {
+    pub fn finish(self) -> Tally {
+        self.finish_shard().0
+    }
+
+    /// The same, with what it knows of what was not read.
+    pub(in super::super) fn finish_shard(mut self) -> (Tally, Certainty) {
         for process in 0..self.positions.len() {
             self.release_hold(process, i64::MIN);
         }
@@ -33,7 +38,7 @@ impl Pass {
         while !self.window.is_empty() {
             self.retire();
         }
-        self.tally
+        (self.tally.settled(), self.certainty)
     }
 
     pub(super) fn release(&mut self) {
@@ -92,13 +97,18 @@ impl Pass {
     }
 
     fn is_complete(&self, send: &Send) -> bool {
-        self.window.round(send.round).is_none_or(|messages| messages.arrived(send.sender) >= self.correct_count)
+        self.window.round(send.round).is_none_or(|messages| messages.arrived(send.sender) >= self.listeners)
     }
 
     fn oldest_is_done(&self) -> bool {
         let oldest = self.window.oldest();
-        let left =
-            |(position, &correct): (&super::Position, &bool)| !correct || position.sent.min(position.reached) > oldest;
+        let imported = self.origin == Origin::Imported;
+        let left = |(position, &correct): (&super::Position, &bool)| {
+            let (sent, reached) = (position.sent, position.reached);
+            // In an imported log the client only switches, and the servers only send.
+            let place = if imported { sent.max(reached) } else { sent.min(reached) };
+            !correct || place > oldest
+        };
         self.window.front().is_some_and(|round| round.unreleased == 0)
             && self.positions.iter().zip(&self.correct).all(left)
     }
@@ -113,6 +123,8 @@ impl Pass {
         let Some(round) = self.window.front() else { return };
         for sender in (0..self.correct.len()).filter(|&sender| self.correct[sender] && round.sent(sender) == NEVER) {
             let forged = round.arrived(sender);
+            let last = round.perceived(sender).iter().copied().max().filter(|&last| last != NEVER);
+            self.certainty.unsent_ps = self.certainty.unsent_ps.max(last);
             let first = round.perceived(sender).iter().copied().filter(|&at| at != NEVER).min();
             if forged > 0 && first.is_some_and(|first| self.options.range.holds(first)) {
                 self.tally.counts.forged += u64::from(forged);
@@ -149,7 +161,7 @@ impl Pass {
         let (first, last) =
             perceived.iter().fold((i64::MAX, NEVER), |(first, last), &at| (first.min(at), last.max(at)));
         // Never is the earliest of all times, so whatever is missing ends here too.
-        if first <= at || self.correct_count as usize != perceived.len() {
+        if first <= at || self.listeners as usize != perceived.len() {
             return None;
         }
         if self.options.range.holds(at) {
@@ -168,7 +180,7 @@ impl Pass {
         let mut last = None;
         let in_range = self.options.range.holds(at);
         for (receiver, &end) in messages.perceived(send.sender).iter().enumerate() {
-            if !self.correct[receiver] {
+            if !self.listens[receiver] {
                 continue;
             }
             let delay = end.saturating_sub(at);

@@ -2,9 +2,9 @@
 
 use super::super::AnalysisError;
 use super::super::window::{Entry, Reach};
-use super::{Pass, Send, Turn};
+use super::{Pass, Send, Stamping, Turn};
 use crate::log::{EventColumns, Optional, kind};
-use crate::record::SwitchRule;
+use crate::record::{Origin, SwitchRule};
 use ffclock_units::Counter;
 
 /// Rounds before the first that is seen, for processes that lag when the log begins.
@@ -93,7 +93,7 @@ impl Pass {
 
     #[inline]
     fn perceive(&mut self, row: &Row, time_ps: i64) {
-        let counts = self.correct[row.peer] && self.correct[row.process];
+        let counts = self.correct[row.peer] && self.listens[row.process];
         if self.window.reach(row.round) != Reach::Inside {
             // All messages of a round that was finished have been perceived, so this one has been too.
             if counts && self.window.was_finished(row.round) {
@@ -104,7 +104,7 @@ impl Pass {
                 return;
             }
         }
-        let weight = u32::from(self.correct[row.process]);
+        let weight = u32::from(self.listens[row.process]);
         let messages = self.window.round_mut(row.round);
         if messages.perceive(row.peer, row.process, time_ps, weight) == Entry::Duplicate {
             self.tally.counts.duplicates += u64::from(counts && self.options.range.holds(time_ps));
@@ -128,7 +128,7 @@ impl Pass {
         }
         let position = &mut self.positions[row.process];
         position.sent = position.sent.max(row.round);
-        let first_of_process = position.switched_to == 0;
+        let first_of_process = position.switched_to == 0 && self.origin != Origin::Imported;
         self.tally.last_round = self.tally.last_round.max(row.round);
         self.sends.insert(time_ps, Send { sender: row.process, round: row.round, first_of_process });
         if position.held.is_some_and(|turn| turn.to == row.round) {
@@ -151,9 +151,11 @@ impl Pass {
                 || format!("process {process} switched from round {from} to {to} when it was in round {before}");
             self.tally.conformance.breach(breach);
         }
-        match self.options.stamping {
-            super::Stamping::BeforeBroadcast => self.turns.insert(turn.at_ps, turn),
-            super::Stamping::AfterBroadcast => self.positions[turn.process].held = Some(turn),
+        // The client of an imported log has no broadcast of its own.
+        if self.options.stamping == Stamping::BeforeBroadcast || self.origin == Origin::Imported {
+            self.turns.insert(turn.at_ps, turn);
+        } else {
+            self.positions[turn.process].held = Some(turn);
         }
     }
 

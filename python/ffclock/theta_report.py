@@ -1,0 +1,173 @@
+"""Turns an analysis of message delays into a page: ``python -m ffclock.theta_report ANALYSIS.json -o DIR``.
+
+ANALYSIS.json is what ``ffclock theta analyse --histograms --json`` prints, or ``-`` for standard input. DIR receives ``theta.png`` and
+``theta.html``; the page holds the picture inside itself, runs no script and loads nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import json
+import sys
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+_MISSING: Final = """needs numpy and matplotlib ({name} is missing)
+install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+
+_PAGE: Final = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; color: #1a1a1a; margin: 2rem auto; max-width: 80rem; padding: 0 1.5rem; }}
+p.verdict {{ padding: .6rem .9rem; border-left: .4rem solid; background: #f6f6f6; }}
+.kept {{ border-color: #009e73; }} .broken {{ border-color: #d55e00; }}
+img {{ width: 100%; height: auto; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .28rem .9rem .28rem 0; border-bottom: 1px solid #e3e3e3; text-align: left; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{verdict}
+<table>
+<tr><th>what</th><th>first switches</th><th>all switches</th></tr>
+{rows}
+</table>
+<img alt="Histograms of delays by rank, of tau+ and of the ratios" src="data:image/png;base64,{picture}">
+<footer>docs/theta.md defines every quantity. Omega is a maximum and grows with the length of the run.</footer>
+</body>
+</html>
+"""
+
+
+class AnalysisError(ValueError):
+    """The input is no analysis, or one without histograms."""
+
+
+def read_analysis(text: str) -> dict[str, Any]:
+    """The analysis in ``text``; AnalysisError if it is none."""
+    try:
+        analysis = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise AnalysisError(f"no JSON: {error}") from error
+    if not isinstance(analysis, dict) or "first" not in analysis or "all" not in analysis:
+        raise AnalysisError("no analysis: ffclock theta analyse --histograms --json prints one")
+    if not analysis.get("histograms"):
+        raise AnalysisError("the analysis has no histograms: run ffclock theta analyse with --histograms")
+    return analysis
+
+
+def draw(analysis: dict[str, Any]) -> bytes:
+    """The picture of an analysis as PNG: h_x, tau+ at switches, and the ratios above 1."""
+    import numpy as np  # noqa: PLC0415
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    histograms = analysis["histograms"]
+    figure = Figure(figsize=(12.0, 9.0), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    delays, longest, ratios = figure.subplots(3, 1)
+
+    def steps(axes: Any, histogram: dict[str, Any], scale: float, label: str, shift: float = 0.0) -> None:
+        bins = np.asarray(histogram["bins"], dtype=float)
+        if bins.size:
+            edges = shift + np.arange(bins.size + 1) * histogram["width"] * scale
+            axes.stairs(bins, edges, label=label)
+
+    for rank, histogram in enumerate(histograms["delays"]):
+        label = "h0: contributed to no advance" if rank == 0 else f"h{rank}"
+        steps(delays, histogram, 1e-6, label)
+    delays.set(title="Delays by rank among those that made a process advance", xlabel="delay [µs]", ylabel="messages", yscale="log")
+    steps(longest, histograms["longest"], 1e-6, "tau+ at first switches")
+    longest.set(title="Largest delay in transit", xlabel="delay [µs]", ylabel="switches", yscale="log")
+    steps(ratios, histograms["first"], 0.01, "first switches", 1.0)
+    steps(ratios, histograms["all"], 0.01, "all switches", 1.0)
+    ratios.set(title="Ratios above 1", xlabel="tau+ / tau_r-", ylabel="switches", yscale="log")
+    for axes in (delays, longest, ratios):
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    return picture.getvalue()
+
+
+def page_text(analysis: dict[str, Any], title: str, picture: bytes) -> str:
+    """The HTML page of ``analysis`` around the PNG ``picture``."""
+    both = (analysis["first"], analysis["all"])
+    rows = [
+        ("switches", *(str(seen["switches"]) for seen in both)),
+        ("Omega", *(_ratio((seen["omega"] or {}).get("ratio")) for seen in both)),
+        ("Omega with D", *(_ratio(seen["omega_with_delay"]) for seen in both)),
+        ("tau_r- [µs]", *(_micros(seen["relevant_min_ps"]) for seen in both)),
+        ("Theta_ro", *(_ratio(seen["theta_ro"]) for seen in both)),
+        ("g_r", *(_number(seen["g_r"]) for seen in both)),
+        ("tau+ [µs]", _micros(analysis["delay_max_ps"]), ""),
+        ("tau- [µs]", _micros(analysis["delay_min_ps"]), ""),
+        ("Theta_po", _ratio(analysis["theta_po"]), ""),
+        ("Theta", _ratio(analysis["theta"]), ""),
+    ]
+    cells = "\n".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
+    encoded = base64.b64encode(picture).decode("ascii")
+    return _PAGE.format(title=escape(title), verdict=_verdict(analysis), rows=cells, picture=encoded)
+
+
+def _verdict(analysis: dict[str, Any]) -> str:
+    wrong = [*analysis["remarks"], *analysis["conformance"]["examples"]]
+    if wrong or not analysis["conformance"]["kept"]:
+        texts = " · ".join(escape(text) for text in wrong)
+        return f'<p class="verdict broken">Partial, or against the rules: {texts}</p>'
+    switches = analysis["conformance"]["switches"]
+    return f'<p class="verdict kept">The log is whole, and all {switches} switches keep the rules of the algorithm.</p>'
+
+
+def _ratio(ratio: dict[str, Any] | None) -> str:
+    return _number(ratio["value"] if ratio else None)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _micros(picoseconds: int | None) -> str:
+    return "" if picoseconds is None else f"{picoseconds * 1e-6:.3f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns 0, or 2 with one message on standard error if the input or the output directory is unusable."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ffclock.theta_report",
+        description="Draw an analysis of message delays: theta.png and a self-contained theta.html.",
+        epilog="example: ffclock theta analyse run-1 --histograms --theta --json | python -m ffclock.theta_report - -o out",
+    )
+    parser.add_argument("analysis", metavar="ANALYSIS", help="the JSON of ffclock theta analyse --histograms, or - for standard input")
+    parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to put the report (default: here)")
+    parser.add_argument("--title", default="Message delay correlation", help="heading")
+    options = parser.parse_args(arguments)
+    try:
+        text = sys.stdin.read() if options.analysis == "-" else Path(options.analysis).read_text(encoding="utf-8")
+        analysis = read_analysis(text)
+        picture = draw(analysis)
+        options.output.mkdir(parents=True, exist_ok=True)
+        image, page = options.output / "theta.png", options.output / "theta.html"
+        image.write_bytes(picture)
+        page.write_text(page_text(analysis, options.title, picture), encoding="utf-8")
+    except ModuleNotFoundError as error:
+        print(f"ffclock.theta_report: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        return 2
+    except (AnalysisError, OSError, UnicodeDecodeError) as error:
+        print(f"ffclock.theta_report: {error}", file=sys.stderr)
+        return 2
+    print(image)
+    print(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
