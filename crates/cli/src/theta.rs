@@ -5,8 +5,11 @@
 mod analyse;
 mod check;
 mod import;
+mod load;
 mod progress;
+mod rank;
 mod report;
+mod run;
 mod simulate;
 mod table;
 #[cfg(test)]
@@ -18,6 +21,7 @@ use crate::{Failure, Global};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
+  $ ffclock theta run --netns 4 --f 1 --log run-2
   $ ffclock theta analyse run-1
   Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
   $ ffclock theta check --printed --n 7 --f 2
@@ -36,6 +40,12 @@ enum Command {
     Analyse(analyse::Args),
     /// Explore what the algorithm does under every fault
     Check(check::Args),
+    /// Run the algorithm live, on this machine or on several
+    Run(run::Args),
+    /// Be one of the processes of a live run, started by mpirun, srun or another launcher
+    Rank(rank::Args),
+    /// Keep network, processor or disk busy while something is measured
+    Load(load::Args),
     /// Run the algorithm in virtual time, with the truth known
     Simulate(simulate::Args),
     /// Draw a log: histograms of delays and ratios on a page
@@ -48,6 +58,9 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.command {
         Command::Analyse(args) => analyse::run(global, args),
         Command::Check(args) => check::run(global, args),
+        Command::Run(args) => run::run(global, args),
+        Command::Rank(args) => rank::run(global, args),
+        Command::Load(args) => load::run(args),
         Command::Simulate(args) => simulate::run(global, args),
         Command::Report(args) => report::run(global, args),
         Command::Import(args) => import::run(global, args),

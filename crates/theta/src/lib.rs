@@ -14,6 +14,7 @@ pub mod analysis;
 pub mod certified;
 pub mod check;
 pub mod import;
+pub mod live;
 pub mod log;
 pub mod record;
 pub mod simulate;

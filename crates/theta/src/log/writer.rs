@@ -153,7 +153,19 @@ impl LogWriter {
     ///
     /// # Errors
     /// As [`LogWriter::event`].
-    pub fn finish(mut self) -> Result<(), LogError> {
+    pub fn finish(self) -> Result<(), LogError> {
+        self.finish_as(Progress::Complete)
+    }
+
+    /// Ends the log of a run that went wrong: all files are whole, and the log stays marked as incomplete.
+    ///
+    /// # Errors
+    /// As [`LogWriter::event`].
+    pub fn finish_partial(self) -> Result<(), LogError> {
+        self.finish_as(Progress::Begun)
+    }
+
+    fn finish_as(mut self, progress: Progress) -> Result<(), LogError> {
         let Self { directory, clocks, truth, .. } = &self;
         clocks::write(&directory.join(CLOCK_FILE), clocks)?;
         if !truth.is_empty() {
@@ -161,7 +173,7 @@ impl LogWriter {
         }
         let events = std::mem::replace(&mut self.events, EventWriter::create(&self.directory, "all")?);
         events.finish()?;
-        write_run(&self.directory, &self.run, Progress::Complete)
+        write_run(&self.directory, &self.run, progress)
     }
 }
 

@@ -1,0 +1,166 @@
+//! `ffclock theta rank`.
+
+use crate::{Failure, Global, output, waiting_time};
+use ffclock_theta::algorithm::{Form, Quorum};
+use ffclock_theta::live::{Coordinator, LiveError, LiveSummary, Place, RankOptions, Settings, place_from, run_rank};
+use ffclock_units::Span;
+use std::fmt::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ mpirun -n 4 ffclock theta rank --f 1 --rendezvous node0:9217 --log run-1
+  $ srun -n 7 ffclock theta rank --f 2 --delay \"1 ms\" --rendezvous node0:9217 --log run-2
+  $ ffclock theta rank --rank 0 --size 4 --log run-3
+
+Rank and size come from the launcher: Open MPI, PMIx, PMI, Slurm, Kubernetes (JOB_COMPLETION_INDEX) or Nomad. All ranks meet at rank 0,
+which gathers their logs and writes the one log. Exit code 1 if a rank died or did not come to the end: the log is then marked as incomplete.")]
+pub(super) struct Args {
+    /// Which rank this is [default: from the launcher]
+    #[arg(long)]
+    rank: Option<u32>,
+    /// How many ranks there are: n [default: from the launcher]
+    #[arg(long)]
+    size: Option<u32>,
+    /// Where rank 0 is met
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9217")]
+    rendezvous: String,
+    /// Where rank 0 listens [default: the address of the rendezvous]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(super) course: Course,
+}
+
+/// What is run: the same for all ranks.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct Course {
+    /// Byzantine processes tolerated: there must be at least 3f + 1 ranks
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub(super) f: u32,
+    /// The last round that is sent
+    #[arg(long, value_name = "ROUND", default_value_t = 1000)]
+    pub(super) rounds: u64,
+    /// The delay D between a quorum and the next round
+    #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = waiting_time)]
+    pub(super) delay: Span,
+    /// Run the algorithm as the paper prints it, which is known to be bad
+    #[arg(long)]
+    pub(super) printed: bool,
+    /// How long ranks wait for one another at the start
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = waiting_time)]
+    pub(super) patience: Span,
+    /// How long the run may take
+    #[arg(long, value_name = "TIME", default_value = "10 min", value_parser = waiting_time)]
+    pub(super) limit: Span,
+    /// A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(super) priority: Option<u8>,
+    /// Where the log goes, on the host of rank 0; it must not hold one yet
+    #[arg(long, value_name = "DIR")]
+    pub(super) log: Option<PathBuf>,
+}
+
+impl Course {
+    pub(super) fn settings(&self, size: u32) -> Result<Settings, Failure> {
+        Quorum::new(size, self.f).map_err(|error| Failure::usage(error.to_string()))?;
+        let form = if self.printed { Form::Printed } else { Form::Repaired };
+        let delay_ns = u64::try_from(self.delay.as_nanos()).unwrap_or(0);
+        Ok(Settings { processes: size, tolerated: self.f, form, rounds: self.rounds, delay_ns })
+    }
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let place = place_from(args.rank, args.size, |name| std::env::var(name).ok()).map_err(Failure::usage)?;
+    let course = &args.course;
+    let settings = course.settings(place.size)?;
+    let options = RankOptions {
+        place,
+        settings: settings.clone(),
+        rendezvous: args.rendezvous.clone(),
+        patience: course.patience,
+        priority: course.priority,
+    };
+    if place.rank > 0 {
+        return run_rank(&options).map_err(|error| named(place, &error));
+    }
+    let listen = args.listen.map_or_else(|| address_of(&args.rendezvous), Ok)?;
+    let coordinator = bind(listen, &settings, course)?;
+    let own = std::thread::spawn(move || run_rank(&options));
+    let gathered = coordinator.gather().map_err(|error| named(place, &error))?;
+    let own = own.join().unwrap_or_else(|_| Err(LiveError::Protocol("rank 0 has panicked".to_owned())));
+    if let Some(log) = &course.log {
+        gathered.write(log).map_err(|error| named(place, &error))?;
+    }
+    tell(global, &gathered.summary(), course.log.as_deref())?;
+    own.map_err(|error| named(place, &error))
+}
+
+/// In a namespace the address may not be there yet: as patient as the others are.
+fn bind(listen: SocketAddr, settings: &Settings, course: &Course) -> Result<Coordinator, Failure> {
+    let begun = std::time::Instant::now();
+    loop {
+        match Coordinator::bind(listen, settings.clone(), (course.patience, course.limit)) {
+            Err(LiveError::Network { source, .. })
+                if source.kind() == std::io::ErrorKind::AddrNotAvailable
+                    && begun.elapsed() < crate::std_duration(course.patience) =>
+            {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            bound => return bound.map_err(|error| Failure::from(error.to_string())),
+        }
+    }
+}
+
+fn address_of(text: &str) -> Result<SocketAddr, Failure> {
+    let complaint = |why: &str| Failure::usage(format!("--rendezvous {text}: {why}"));
+    let mut addresses = text.to_socket_addrs().map_err(|error| complaint(&error.to_string()))?;
+    addresses.next().ok_or_else(|| complaint("no address"))
+}
+
+fn named(place: Place, error: &LiveError) -> Failure {
+    Failure::from(format!("rank {} of {}: {error}", place.rank, place.size))
+}
+
+/// The end of a run, for people or as JSON; a run in which something went wrong has failed.
+fn tell(global: &Global, summary: &LiveSummary, log: Option<&Path>) -> Result<(), Failure> {
+    if global.json {
+        output::json(summary)?
+    } else {
+        output::write(&render(summary, log))?
+    }
+    if summary.failures.is_empty() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
+}
+
+fn render(summary: &LiveSummary, log: Option<&Path>) -> String {
+    let LiveSummary { sent, perceived, refused, unstamped, least_round, priorities, failures } = summary;
+    let mut text = format!(
+        "{sent} messages sent, {perceived} perceived, {refused} packets refused, {unstamped} kernel stamps missing\n"
+    );
+    let _ = writeln!(text, "least round {least_round}; priorities: {}", priorities.join(", "));
+    for failure in failures {
+        let _ = writeln!(text, "PARTIAL: {failure}");
+    }
+    if let Some(log) = log {
+        let _ = writeln!(text, "log: {}", log.display());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_run_is_told() {
+        let summary = LiveSummary { failures: vec!["rank 2 on b: died".to_owned()], ..LiveSummary::default() };
+        assert!(render(&summary, Some(Path::new("x"))).contains("PARTIAL: rank 2 on b: died\nlog: x"));
+    }
+
+    #[test]
+    fn an_address_is_needed() {
+        assert_eq!(address_of("127.0.0.1:9217"), Ok(([127, 0, 0, 1], 9217).into()));
+        assert_eq!(address_of("nonsense").unwrap_err().code, Failure::USAGE);
+    }
+}

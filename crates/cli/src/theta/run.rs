@@ -1,0 +1,200 @@
+//! `ffclock theta run`: starts all ranks.
+
+mod namespaces;
+
+use super::load::Kind;
+use super::rank::Course;
+use crate::{Failure, Global};
+use clap::ValueEnum;
+use ffclock_theta::live::Level;
+use ffclock_units::Span;
+use namespaces::Namespaces;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock theta run --netns 4 --f 1 --rounds 1000 --delay \"1 ms\" --log run-1
+  $ ffclock theta run --netns 7 --f 2 --priority 50 --load timer=jumps:10..90 --load-priority 20 --log run-2
+  $ ffclock theta run --hosts node0,node1,node2,node3 --f 1 --log run-3
+
+--netns makes network namespaces of its own, joined by a bridge, and needs root; they vanish with the run. --hosts starts `ffclock theta
+rank` on each host through ssh; the log is written on the first. For other launchers use `ffclock theta rank` itself.")]
+pub(super) struct Args {
+    /// Start so many processes on this machine, each in a network namespace of its own
+    #[arg(long, value_name = "COUNT", required_unless_present = "hosts")]
+    netns: Option<u32>,
+    /// Start a process on each of these hosts, through ssh
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', conflicts_with = "netns")]
+    hosts: Vec<String>,
+    /// The port at which the ranks meet
+    #[arg(long, default_value_t = 9217)]
+    port: u16,
+    /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times
+    #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
+    load: Vec<(Kind, String)>,
+    /// The real-time priority of the loads; below that of the algorithm
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
+    load_priority: Option<u8>,
+    #[command(flatten)]
+    course: Course,
+}
+
+/// `timer=jumps:10..90`.
+fn load_of(text: &str) -> Result<(Kind, String), String> {
+    let (kind, level) = text.split_once('=').ok_or("say KIND=LEVEL, such as timer=50 or network=jumps:10..90")?;
+    let kind = Kind::from_str(kind, true)?;
+    level.parse::<Level>().map(|_| (kind, level.to_owned()))
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let size = args.netns.unwrap_or(args.hosts.len() as u32);
+    args.course.settings(size)?;
+    let mut ranks = match args.netns {
+        Some(_) => in_namespaces(global, args, size)?,
+        None => on_hosts(global, args)?,
+    };
+    ranks.wait()
+}
+
+/// The children, and what must live as long as they do.
+struct Ranks {
+    children: Vec<Child>,
+    loads: Loads,
+    _namespaces: Option<Namespaces>,
+}
+
+/// Running loads, and the files that they write.
+#[derive(Default)]
+struct Loads(Vec<Child>, Vec<PathBuf>);
+
+impl Loads {
+    fn end(&mut self) {
+        for mut child in self.0.drain(..) {
+            // Those that have ended are not there any more.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        for file in self.1.drain(..) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+impl Drop for Loads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            // Those that have ended are not there any more.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Ranks {
+    /// Rank 0 ends last and has told what went wrong.
+    fn wait(&mut self) -> Result<(), Failure> {
+        let mut code = 0;
+        // Rank 0 ends last: only then is there nothing left to load.
+        for child in &mut self.children {
+            let status = child.wait()?;
+            code = code.max(status.code().unwrap_or(i32::from(Failure::FAILED)));
+        }
+        self.loads.end();
+        match u8::try_from(code) {
+            Ok(0) => Ok(()),
+            code => Err(Failure::silent(code.unwrap_or(Failure::FAILED))),
+        }
+    }
+}
+
+fn in_namespaces(global: &Global, args: &Args, size: u32) -> Result<Ranks, Failure> {
+    let own = std::env::current_exe()?;
+    let namespaces = Namespaces::new(size)?;
+    let mut children = Vec::new();
+    for rank in 0..size {
+        let mut words = rank_words(args, &format!("{}:{}", Namespaces::address(0), args.port));
+        words.extend(["--rank".to_owned(), rank.to_string(), "--size".to_owned(), size.to_string()]);
+        if global.json {
+            words.push("--json".to_owned());
+        }
+        let mut command = namespaces.inside(rank);
+        children.push(command.arg(&own).args(words).spawn()?);
+    }
+    let loads = start_loads(args, size, &namespaces)?;
+    Ok(Ranks { children, loads, _namespaces: Some(namespaces) })
+}
+
+/// What --load asks for, on each host. In the paper's order of priorities: network above processor, both below the algorithm.
+fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads, Failure> {
+    let mut loads = Loads::default();
+    for host in 0..size {
+        for (kind, level) in &args.load {
+            let mut command = namespaces.inside(host);
+            if let Some(priority) = args.load_priority {
+                let lower = u8::from(*kind != Kind::Network);
+                command.args(["chrt", "-f", &priority.saturating_sub(lower).max(1).to_string()]);
+            }
+            let name = kind.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            let length = format!("{} ns", (args.course.limit + args.course.patience).as_nanos());
+            command.arg(std::env::current_exe()?).args(["theta", "load", &name, "--level", level, "--for", &length]);
+            if *kind == Kind::Network {
+                for other in (0..size).filter(|&other| other != host) {
+                    command.args(["--to", &format!("{}:9", Namespaces::address(other))]);
+                }
+            }
+            let file = std::env::temp_dir().join(format!("ffclock-theta-load-{}-{host}", std::process::id()));
+            if *kind == Kind::Disk {
+                command.arg("--file").arg(&file);
+                loads.1.push(file);
+            }
+            loads.0.push(command.spawn()?);
+        }
+    }
+    Ok(loads)
+}
+
+fn on_hosts(global: &Global, args: &Args) -> Result<Ranks, Failure> {
+    let size = args.hosts.len().to_string();
+    let mut children = Vec::new();
+    for (rank, host) in args.hosts.iter().enumerate() {
+        if host.is_empty() || host.starts_with('-') {
+            return Err(Failure::usage(format!("--hosts: {host:?} is no host")));
+        }
+        let mut words = rank_words(args, &format!("{}:{}", args.hosts[0], args.port));
+        words.extend(["--rank".to_owned(), rank.to_string(), "--size".to_owned(), size.clone()]);
+        words.extend(["--listen".to_owned(), format!("0.0.0.0:{}", args.port)]);
+        if global.json {
+            words.push("--json".to_owned());
+        }
+        // ssh hands the words to a shell.
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+        children.push(Command::new("ssh").args(["-o", "BatchMode=yes", host, "ffclock"]).args(quoted).spawn()?);
+    }
+    Ok(Ranks { children, loads: Loads::default(), _namespaces: None })
+}
+
+/// `theta rank` with the course, as words of a command line.
+fn rank_words(args: &Args, rendezvous: &str) -> Vec<String> {
+    let course = &args.course;
+    let time = |span: Span| format!("{} ns", span.as_nanos());
+    let mut words: Vec<String> = ["theta", "rank", "--rendezvous", rendezvous].map(str::to_owned).into();
+    let mut option = |name: &str, value: String| words.push(format!("--{name}={value}"));
+    option("f", course.f.to_string());
+    option("rounds", course.rounds.to_string());
+    option("delay", time(course.delay));
+    option("patience", time(course.patience));
+    option("limit", time(course.limit));
+    course.priority.into_iter().for_each(|priority| option("priority", priority.to_string()));
+    course.log.iter().for_each(|log| option("log", log.display().to_string()));
+    if course.printed {
+        words.push("--printed".to_owned());
+    }
+    words
+}

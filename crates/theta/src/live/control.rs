@@ -1,0 +1,107 @@
+//! What ranks and the coordinator say to one another: a line of JSON each, over TCP.
+
+use super::{LiveError, Settings};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// A longer line is refused.
+const LINE_MAX: u64 = 4 << 20;
+
+/// The first that a rank says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) rank: u32,
+    pub(super) settings: Settings,
+    /// Where it receives messages.
+    pub(super) address: SocketAddr,
+    /// The name of its host.
+    pub(super) host: String,
+    /// The same for all ranks that read the same counter.
+    pub(super) machine: String,
+    /// Which counter.
+    pub(super) counter: String,
+}
+
+/// The coordinator's answer, when all are there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Go {
+    /// Tells this run's messages from others.
+    pub(super) run: u64,
+    /// By rank.
+    pub(super) addresses: Vec<SocketAddr>,
+}
+
+/// What comes afterwards from a rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FromRank {
+    /// It has come to the last round; it goes on listening.
+    Done,
+    /// Its log follows, packed.
+    Log(Box<LogHeader>),
+}
+
+/// What a rank says about its log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct LogHeader {
+    /// Bytes that follow.
+    pub(super) bytes: u64,
+    /// Messages sent, one for each receiver.
+    pub(super) sent: u64,
+    /// Messages perceived.
+    pub(super) perceived: u64,
+    /// Packets that were no messages of this run, or not from whom they said.
+    pub(super) refused: u64,
+    /// Kernel stamps that did not come or could not be trusted.
+    pub(super) unstamped: u64,
+    /// The round at the end.
+    pub(super) round: u64,
+    /// What became of the wish for a real-time priority.
+    pub(super) priority: String,
+    /// What its clock said: (counter, time in ps since 1970, bound in ps).
+    pub(super) clock: Vec<ClockWord>,
+    /// Seconds a tick.
+    pub(super) period_s: f64,
+}
+
+/// One look at a host's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ClockWord {
+    pub(super) counter: u64,
+    /// Picoseconds since 1970.
+    pub(super) time_ps: i128,
+    pub(super) bound_ps: u64,
+    /// Parts in 10^12.
+    pub(super) drift_ppt: u64,
+}
+
+/// What comes afterwards from the coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FromCoordinator {
+    /// Stop and hand over the log.
+    Stop,
+}
+
+pub(super) fn write<T: Serialize>(mut stream: &TcpStream, word: &T) -> Result<(), LiveError> {
+    let mut line = serde_json::to_vec(word).map_err(|error| LiveError::Protocol(error.to_string()))?;
+    line.push(b'\n');
+    stream.write_all(&line).map_err(LiveError::network("talking to another rank"))
+}
+
+/// Reads a line; what comes after it stays in the reader.
+pub(super) fn read<T: DeserializeOwned>(reader: &mut BufReader<TcpStream>) -> Result<T, LiveError> {
+    let mut line = Vec::new();
+    let length = reader
+        .by_ref()
+        .take(LINE_MAX)
+        .read_until(b'\n', &mut line)
+        .map_err(LiveError::network("listening to another rank"))?;
+    if length == 0 {
+        return Err(LiveError::Protocol("it closed the connection: it has died or was stopped".to_owned()));
+    }
+    serde_json::from_slice(&line)
+        .map_err(|error| LiveError::Protocol(format!("it does not speak our protocol: {error}")))
+}
