@@ -20,6 +20,10 @@ const GAIN: f64 = 25.0;
 const DECISIVE: f64 = 6.0;
 const RAMP_TRIALS: [f64; 4] = [0.8, 0.9, 1.0, 1.12];
 
+/// How much likelier a longer path must be than a load that began: the one keeps the spread of the packets, the other spreads them as far as it
+/// delays them.
+const STEADY: f64 = 12.0;
+
 /// A shift is found by trying so many places of the smallest queueing, in these parts of the median.
 const TRIALS: u32 = 12;
 const FIRST_TRIAL: f64 = 0.02;
@@ -107,6 +111,14 @@ impl Witnesses<'_> {
         best
     }
 
+    /// By how much likelier the last `count` packets are than without a change if a load began that queues them for any time around their mean.
+    fn gain_of_load(&self, count: usize) -> f64 {
+        let packets = count as f64;
+        let mean = self.packets(count).map(|(mean, ..)| mean).sum::<f64>() / packets;
+        let without: f64 = self.packets(count).map(|(.., log)| log).sum();
+        if mean > 0.0 { -packets * (1.0 + libm::log(mean)) - without } else { f64::NEG_INFINITY }
+    }
+
     /// The largest variance of a prediction among the last `count`.
     fn doubt(&self, count: usize) -> f64 {
         self.packets(count).fold(0.0, |most, (_, variance, _)| most.max(variance))
@@ -123,7 +135,8 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
         // No queueing puts a packet before its floor.
         let is_large = shift < 0.0 || shift > LEAST_SHIFT * density.ninth_decile;
         let is_large = is_large && shift * shift > 16.0 * doubt;
-        if gain > GAIN && is_large && best.is_none_or(|(most, _)| gain > most) {
+        let is_steady = gain - witnesses.gain_of_load(since) > STEADY;
+        if gain > GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
             let spread = 3.0 * density.median + libm::sqrt(doubt);
             best = Some((gain, Change { way, since, shift, variance: spread * spread }));
         }
