@@ -16,7 +16,7 @@ import numpy as np
 
 from .program import Program
 from .runs import Event, Exchanges, Run, read_exchanges, read_run
-from .series import read_clocks, run_of
+from .series import RATE_INTERVAL_S, rate_over, read_clocks, run_of
 from .tables import RunError
 
 ESTIMATORS: Final = ("learned", "classic")
@@ -110,13 +110,18 @@ def _simulated_again(path: Path, wishes: Wishes) -> Run:
 
 def _with_trace(run: Run, seen: Exchanges, report: dict[str, Any]) -> Run:
     shifts = tuple(_shifts(seen, int(report["shifts_up"])))
-    conditions = (
+    conditions: tuple[str, ...] = (
         f"{report['exchanges']} exchanges, {report['used']} used, {report['lost']} lost",
         f"floor shifts: {report['shifts_up']} up, {report['shifts_down']} down",
         f"counter {report['counter'] or 'not named'}",
     )
+    samples = run.samples
+    if samples.error_s is not None and np.isfinite(samples.error_s).any():
+        # Where the truth is known, so is the rate; otherwise only how the period moved.
+        samples = replace(samples, rate_error_ppm=rate_over(samples, RATE_INTERVAL_S))
+        conditions = (*conditions, "rate over 1000 s")
     summary = replace(run.summary, title=f"Trace {run.source.name}", conditions=conditions, events=shifts)
-    return replace(run, summary=summary, exchanges=seen)
+    return replace(run, samples=samples, summary=summary, exchanges=seen)
 
 
 def _shifts(seen: Exchanges, count: int) -> list[Event]:

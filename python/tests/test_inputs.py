@@ -71,6 +71,8 @@ def test_a_trace_is_replayed_packed_or_not(simulated: Path) -> None:
         assert run.exchanges.offset_s is not None
         assert run.samples.t_s.size <= run.exchanges.t_s.size
         assert run.summary.title == f"Trace {path.name}"
+        assert run.samples.rate_error_ppm is not None
+        assert np.nanmedian(np.abs(run.samples.rate_error_ppm)) < 0.05
 
 
 def test_without_truth_the_server_is_what_is_left_to_compare_with(simulated: Path, tmp_path: Path) -> None:
