@@ -190,11 +190,17 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__theta,check)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__check"
                 ;;
+            ffclock__subcmd__help__subcmd__theta,import)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__import"
+                ;;
             ffclock__subcmd__help__subcmd__theta,load)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__load"
                 ;;
             ffclock__subcmd__help__subcmd__theta,rank)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__rank"
+                ;;
+            ffclock__subcmd__help__subcmd__theta,report)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__report"
                 ;;
             ffclock__subcmd__help__subcmd__theta,run)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__run"
@@ -265,11 +271,17 @@ _ffclock() {
             ffclock__subcmd__theta,help)
                 cmd="ffclock__subcmd__theta__subcmd__help"
                 ;;
+            ffclock__subcmd__theta,import)
+                cmd="ffclock__subcmd__theta__subcmd__import"
+                ;;
             ffclock__subcmd__theta,load)
                 cmd="ffclock__subcmd__theta__subcmd__load"
                 ;;
             ffclock__subcmd__theta,rank)
                 cmd="ffclock__subcmd__theta__subcmd__rank"
+                ;;
+            ffclock__subcmd__theta,report)
+                cmd="ffclock__subcmd__theta__subcmd__report"
                 ;;
             ffclock__subcmd__theta,run)
                 cmd="ffclock__subcmd__theta__subcmd__run"
@@ -286,11 +298,17 @@ _ffclock() {
             ffclock__subcmd__theta__subcmd__help,help)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__help"
                 ;;
+            ffclock__subcmd__theta__subcmd__help,import)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__import"
+                ;;
             ffclock__subcmd__theta__subcmd__help,load)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__load"
                 ;;
             ffclock__subcmd__theta__subcmd__help,rank)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__rank"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,report)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__report"
                 ;;
             ffclock__subcmd__theta__subcmd__help,run)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__run"
@@ -1113,7 +1131,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__theta)
-            opts="analyse check run rank load simulate"
+            opts="analyse check run rank load simulate report import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1154,6 +1172,20 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__help__subcmd__theta__subcmd__load)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1169,6 +1201,20 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__theta__subcmd__rank)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1533,7 +1579,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__replay)
-            opts="-h --counter-frequency --from --output --exchanges --server --keep-going --estimator --set --without --page --control --json --help"
+            opts="-h --counter-frequency --from --output --exchanges --server --keep-going --estimator --set --without --smooth --stamps --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1937,7 +1983,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta)
-            opts="-h --page --control --json --help analyse check run rank load simulate help"
+            opts="-h --page --control --json --help analyse check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2055,7 +2101,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__help)
-            opts="analyse check run rank load simulate help"
+            opts="analyse check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2110,6 +2156,20 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__theta__subcmd__help__subcmd__load)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -2125,6 +2185,20 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__help__subcmd__rank)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2159,6 +2233,44 @@ _ffclock() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__import)
+            opts="-h --client --port --tolerated --output --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tolerated)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2256,6 +2368,36 @@ _ffclock() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__report)
+            opts="-h --output --python --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
