@@ -109,11 +109,17 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__theta,check)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__check"
                 ;;
+            ffclock__subcmd__help__subcmd__theta,import)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__import"
+                ;;
             ffclock__subcmd__help__subcmd__theta,load)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__load"
                 ;;
             ffclock__subcmd__help__subcmd__theta,rank)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__rank"
+                ;;
+            ffclock__subcmd__help__subcmd__theta,report)
+                cmd="ffclock__subcmd__help__subcmd__theta__subcmd__report"
                 ;;
             ffclock__subcmd__help__subcmd__theta,run)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__run"
@@ -154,11 +160,17 @@ _ffclock() {
             ffclock__subcmd__theta,help)
                 cmd="ffclock__subcmd__theta__subcmd__help"
                 ;;
+            ffclock__subcmd__theta,import)
+                cmd="ffclock__subcmd__theta__subcmd__import"
+                ;;
             ffclock__subcmd__theta,load)
                 cmd="ffclock__subcmd__theta__subcmd__load"
                 ;;
             ffclock__subcmd__theta,rank)
                 cmd="ffclock__subcmd__theta__subcmd__rank"
+                ;;
+            ffclock__subcmd__theta,report)
+                cmd="ffclock__subcmd__theta__subcmd__report"
                 ;;
             ffclock__subcmd__theta,run)
                 cmd="ffclock__subcmd__theta__subcmd__run"
@@ -175,11 +187,17 @@ _ffclock() {
             ffclock__subcmd__theta__subcmd__help,help)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__help"
                 ;;
+            ffclock__subcmd__theta__subcmd__help,import)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__import"
+                ;;
             ffclock__subcmd__theta__subcmd__help,load)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__load"
                 ;;
             ffclock__subcmd__theta__subcmd__help,rank)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__rank"
+                ;;
+            ffclock__subcmd__theta__subcmd__help,report)
+                cmd="ffclock__subcmd__theta__subcmd__help__subcmd__report"
                 ;;
             ffclock__subcmd__theta__subcmd__help,run)
                 cmd="ffclock__subcmd__theta__subcmd__help__subcmd__run"
@@ -500,7 +518,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__theta)
-            opts="analyse check run rank load simulate"
+            opts="analyse check run rank load simulate report import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -541,6 +559,20 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__help__subcmd__theta__subcmd__load)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -556,6 +588,20 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__theta__subcmd__rank)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__theta__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -972,7 +1018,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta)
-            opts="-h --page --control --json --help analyse check run rank load simulate help"
+            opts="-h --page --control --json --help analyse check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -994,7 +1040,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__analyse)
-            opts="-h --stamp --trim --theta --histograms --bin --block-messages --window-rounds --page --control --json --help"
+            opts="-h --stamp --trim --theta --certify --xi --histograms --bin --block-messages --window-rounds --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1090,7 +1136,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__help)
-            opts="analyse check run rank load simulate help"
+            opts="analyse check run rank load simulate report import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1145,6 +1191,20 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__theta__subcmd__help__subcmd__load)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1160,6 +1220,20 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__help__subcmd__rank)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1194,6 +1268,44 @@ _ffclock() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__import)
+            opts="-h --client --port --tolerated --output --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tolerated)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1291,6 +1403,36 @@ _ffclock() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__theta__subcmd__report)
+            opts="-h --output --python --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --python)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -125,17 +125,19 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -f -a "check" -d 'Explore what the algorithm does under every fault'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Where a switch is put in time, against the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
 after\t'They are, as the theorem needs'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out so much at the start and at the end' -r
@@ -145,6 +147,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l certify -d 'Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l xi -d 'Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Work out the histograms too, and put them into the JSON; slower'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from analyse" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -216,12 +220,28 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from report" -l output -d 'Where to put theta.png and theta.html' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from report" -l python -d 'The interpreter that has the package' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from report" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from report" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -l client -d 'The address whose requests are taken' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -l port -d 'The servers\' port' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -l tolerated -d 'How many servers\' replies the client need not wait for' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -l output -d 'The log to be made' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "check" -d 'Explore what the algorithm does under every fault'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
@@ -259,3 +279,5 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_su
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
