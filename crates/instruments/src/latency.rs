@@ -174,6 +174,13 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_that_vanishes_is_named_with_a_remedy() {
+        let mut latency = Latency::new(plan(vec![crate::ways::empty_system_call(), Way::vanished()]));
+        let error = latency.round(0, 0.0).unwrap_err().to_string();
+        assert!(error.contains("ptp7 clock_gettime cannot be read any more") && error.contains("--only"), "{error}");
+    }
+
+    #[test]
     fn the_step_of_the_counter_divides_every_difference() {
         assert_eq!([52, 78, 26, 0].into_iter().fold(0, common_divisor), 26);
         assert!(step_of_base() >= 1);

@@ -176,6 +176,13 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_that_vanishes_is_named_with_a_remedy() {
+        let mut stability = Stability::new(vec![Way::vanished()], None, Period::from_hertz(1e9).unwrap()).unwrap();
+        let error = stability.sample(0, 0.0).unwrap_err().to_string();
+        assert!(error.contains("ptp7 clock_gettime cannot be read any more") && error.contains("--only"), "{error}");
+    }
+
+    #[test]
     fn absurd_frequencies_are_refused() {
         let period = Period::from_hertz(1e9).unwrap();
         let ways = crate::ways::cpu_ways(3e15);

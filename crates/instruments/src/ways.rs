@@ -123,6 +123,13 @@ impl Way {
         Way { counter: "nothing".to_owned(), access: "the instrument itself", hertz: 1e9, reader: Reader::Nothing }
     }
 
+    /// A clock whose device is gone.
+    #[cfg(test)]
+    pub(crate) fn vanished() -> Self {
+        let device = Arc::new(File::open("/dev/null").expect("every Linux has it"));
+        Way { counter: "ptp7".to_owned(), access: "clock_gettime", hertz: 1e9, reader: Reader::Device(device) }
+    }
+
     /// What is read.
     pub fn counter(&self) -> &str {
         &self.counter

@@ -197,9 +197,24 @@ fn traffic(directory: &Path) -> Result<Vec<Running>, Failure> {
     Ok(workers.into_iter().map(Running::Namespace).collect())
 }
 
+const PREFIX: &str = "ffclock-stress-";
+
+/// Removes what a process that was killed left behind.
+fn remove_stale(temporary: &Path) {
+    for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+            // It may be another user's.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 impl Directory {
     fn create() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("ffclock-stress-{}", std::process::id()));
+        remove_stale(&std::env::temp_dir());
+        let path = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Directory(path))
     }
@@ -254,6 +269,19 @@ mod tests {
         assert_eq!(processes_below(&directory), 0);
         drop(stress);
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_nothing_else() {
+        let place = std::env::temp_dir().join(format!("ffclock-stale-{}", std::process::id()));
+        // No process has a number above the largest that Linux gives.
+        let [stale, ours, foreign] =
+            [format!("{PREFIX}4194305"), format!("{PREFIX}{}", std::process::id()), "ffclock-other".to_owned()]
+                .map(|name| place.join(name));
+        [&stale, &ours, &foreign].iter().for_each(|path| std::fs::create_dir_all(path).unwrap());
+        remove_stale(&place);
+        assert!(!stale.exists() && ours.exists() && foreign.exists());
+        std::fs::remove_dir_all(&place).unwrap();
     }
 
     #[test]

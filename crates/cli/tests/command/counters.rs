@@ -68,6 +68,19 @@ fn a_file_is_a_reference() {
 }
 
 #[test]
+fn the_published_clock_is_a_reference_whichever_counter_it_runs_on() {
+    let place = Place::new();
+    place.publish(ffclock_units::Status::Synchronised);
+    let options =
+        ["--for", "500 ms", "--every", "20 ms", "--only", "monotonic-raw vDSO", "--against", "ffclock", "--json"];
+    let found = records(&place.run(&[&["counters", "stability"][..], &options].concat()).well(), "steadiness");
+    let base = found.iter().find(|one| one["counter"] == "base").unwrap();
+    // The page of the tests runs on monotonic-raw: taken for the base it would be wrong by a factor.
+    assert!(base["rate_ppm"].as_f64().unwrap().abs() < 100_000.0, "{base}");
+    assert_eq!(base["against"], "ffclock");
+}
+
+#[test]
 fn clocks_of_the_same_packets_are_compared() {
     let place = Place::new();
     let options = ["--for", "2 s", "--poll", "50 ms", "--warm-up", "500 ms", "--only", "rdtsc,mrs,monotonic-raw vDSO"];

@@ -116,11 +116,13 @@ impl Reference {
     }
 }
 
-/// The published time of a stamp; its width is that of the estimate, which does not show here, so the stamp counts as exact.
+/// The published time between two readings of the base: the daemon may keep time with another counter.
 fn published_point(clock: &Clock) -> Result<Point, ReferenceError> {
-    let stamp = clock.stamp();
-    let reading = clock.at(stamp).map_err(|error| ReferenceError::Page(error.to_string()))?;
-    Ok(Point { base: stamp.counter().raw(), width: 0, value: reading.time.since_origin().as_nanos() })
+    let point = narrowest(|| clock.now().ok().map(|reading| reading.time.since_origin().as_nanos()));
+    point.ok_or_else(|| {
+        let why = clock.now().err().map_or_else(|| "it was gone for a moment".to_owned(), |error| error.to_string());
+        ReferenceError::Page(why)
+    })
 }
 
 fn new_pulse(last: &mut Option<u32>, pulse: Pulse) -> Option<Pulse> {
