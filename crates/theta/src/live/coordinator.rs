@@ -13,13 +13,15 @@ use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// A larger log of one rank is refused.
 const LOG_BYTES_MAX: u64 = 4 << 30;
 /// How long a rank may take to say what it has to say at once.
 const ANSWER: Duration = Duration::from_secs(10);
+/// How long the last f ranks may take after the others.
+const LAG: Duration = Duration::from_secs(3);
 /// How long a rank may take to hand over its log.
 const HAND_OVER: Duration = Duration::from_secs(120);
 
@@ -181,8 +183,12 @@ impl Coordinator {
         };
         let deadline = mono_now() + self.limit;
         let mut done = 0;
+        // Where packets were lost, up to f may lag for ever: what they miss is not sent again. The counts tell what was lost.
+        let enough = size - self.settings.tolerated as usize;
         while done < size && gathered.failures.is_empty() {
-            match news.recv_timeout(until(deadline)) {
+            let patience = if done < enough { until(deadline) } else { until(deadline).min(LAG) };
+            match news.recv_timeout(patience) {
+                Err(RecvTimeoutError::Timeout) if done >= enough => break,
                 Ok((_, Ok(FromRankNews::Done))) => done += 1,
                 Ok((rank, news)) => gathered.take(rank, news),
                 Err(_) => gathered.failures.push(format!("only {done} of {size} ranks came to the last round in time")),
