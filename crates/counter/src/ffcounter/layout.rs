@@ -17,7 +17,7 @@ pub const HEAD_BYTES: usize = 48;
 pub struct Sample {
     /// Cumulative ticks.
     pub value: u64,
-    /// The nominal frequency [mHz].
+    /// The nominal frequency (mHz).
     pub frequency_millihertz: u64,
     /// Changes whenever earlier values have nothing to do with later ones any more.
     pub epoch: u32,
