@@ -7,7 +7,7 @@ mod garbage;
 use common::World;
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, Period, Span, Stamp, Ticks};
-use garbage::{any_exchange, any_step, plausible_exchange, sequence};
+use garbage::{Step, any_exchange, any_step, plausible_exchange, sequence};
 use proptest::prelude::*;
 
 fn check(estimate: &Estimate) -> Result<(), TestCaseError> {

@@ -2,7 +2,7 @@
 //!
 //! Three looks: each counter against another clock of the kernel (`Continuity`, which the daemon uses too), the kernel's own opinion
 //! (its list of clocksources), and every CPU's counter against the others, by a thread that goes from CPU to CPU
-//! ([`CpuRound`](ffclock_counter::CpuRound), which the daemon uses too).
+//! ([`CpuRound`], which the daemon uses too).
 
 use ffclock_counter::ffcounter::Ffcounter;
 use ffclock_counter::{Break, Continuity, CounterKind, CpuDisagreement, CpuRound, NominalError, nominal};

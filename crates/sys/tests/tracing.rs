@@ -1,7 +1,5 @@
 //! An instance of the kernel's tracing of our own. Where the kernel does not trace for us, the tests print why and end.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
-
 use ffclock_counter::CounterKind;
 use ffclock_sys::{TraceInstance, TraceUnavailable};
 

@@ -74,7 +74,7 @@ pub struct PairedSample {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelLatency {
-    /// The TSC [cycles].
+    /// The TSC in cycles.
     pub tsc: [u64; 4],
     /// The code of the counter.
     pub id: u32,

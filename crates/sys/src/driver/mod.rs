@@ -34,7 +34,7 @@ struct Passage {
 
 #[derive(Debug)]
 enum Origin {
-    Trace(Traced),
+    Trace(Box<Traced>),
     Module { device: Ffcounter, counter: ModuleCounter },
 }
 
@@ -67,7 +67,7 @@ impl DriverStamps {
     /// The kernel has no trace clock that is the counter in use, or does not trace for us; the message names the remedy.
     pub fn trace(kind: CounterKind, period_hertz: f64) -> io::Result<Self> {
         let traced = Traced::start(kind).map_err(io::Error::other)?;
-        Ok(Self::of(Origin::Trace(traced), period_hertz))
+        Ok(Self::of(Origin::Trace(Box::new(traced)), period_hertz))
     }
 
     /// Stamps by the kernel module, of packets from and to `ports`.
