@@ -4,7 +4,18 @@ from os import PathLike
 from typing import final
 
 __version__: str
-__all__ = ["Clock", "Interval", "Reading", "Stamp", "__version__"]
+# PyO3 exports whatever the module has, the parts of ffclock.theta_scale too.
+__all__ = [
+    "Clock",
+    "Interval",
+    "Reading",
+    "Stamp",
+    "__version__",
+    "_theta_merge",
+    "_theta_plan",
+    "_theta_report",
+    "_theta_tally",
+]
 
 @final
 class Clock:
