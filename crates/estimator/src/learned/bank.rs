@@ -27,7 +27,7 @@ impl Family {
 
     /// The variance that both floors gain together at each exchange, us^2. A density without an edge holds its floor by its shape alone, which
     /// is never better known than this; a floor that believed more would call packets before it garbage and stay wrong.
-    fn floor_noise(self, density: &Tabulated) -> f64 {
+    pub fn floor_noise(self, density: &Tabulated) -> f64 {
         let deviation = match self {
             Family::Edges => 0.0,
             Family::Humps => FLOOR_DOUBT * density.median,
@@ -37,7 +37,7 @@ impl Family {
 }
 
 /// How much of a score is left after one more exchange.
-const SCORE_MEMORY: f64 = 0.995;
+pub const SCORE_MEMORY: f64 = 0.995;
 
 /// A member so far behind the best is made anew, this far behind.
 const HOPELESS: f64 = 25.0;

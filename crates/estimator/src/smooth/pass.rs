@@ -3,22 +3,15 @@
 use super::adjoint::{Adjoint, Update, Vector, dot, row, times};
 use super::node::Node;
 use super::site::{Action, Belief, Site};
-use crate::learned::bank::Family;
+use crate::learned::bank::{Family, SCORE_MEMORY};
 use crate::learned::density::Tabulated;
-use crate::learned::group::{FLOORS, FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
+use crate::learned::group::{FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
 use crate::learned::lanes::Lanes;
 use crate::learned::model::Model;
 use alloc::vec::Vec;
 
-/// How much of a score is left after one more exchange, in either direction.
-const SCORE_MEMORY: f64 = 0.995;
-
 /// So many exchanges make one block with densities of its own.
 pub const BLOCK: usize = 256;
-
-/// A density without an edge holds its floor by its shape alone: how much less is known of it after each exchange, as a part of the
-/// median queueing.
-const FLOOR_DOUBT: f64 = 0.01;
 
 /// How well a floor is known that comes back, us^2.
 const REMEMBERED_VARIANCE: f64 = 0.04;
@@ -116,12 +109,9 @@ impl Pass<'_> {
     /// Carries the members to a node.
     fn enter(&self, group: &mut Group, (index, node): (usize, &Node), steps: &[Step]) {
         if node.interval > 0.0 {
-            // What the floors walk is added below, by the density of the block.
-            group.predict(node.interval, self.model, 0.0);
-        }
-        if let (Family::Humps, Some([density, _])) = (self.family, self.tables.get(index / BLOCK)) {
-            let noise = Lanes::all(FLOOR_DOUBT * FLOOR_DOUBT * density.median * density.median);
-            FLOORS.into_iter().for_each(|part| FLOORS.into_iter().for_each(|other| group.p[part][other] += noise));
+            let tables = self.tables.get(index / BLOCK);
+            let floor_noise = tables.map_or(0.0, |[density, _]| self.family.floor_noise(density));
+            group.predict(node.interval, self.model, floor_noise);
         }
         for change in node.upset.floors.iter().flatten() {
             let part = change.way.floor();
