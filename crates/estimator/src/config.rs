@@ -69,11 +69,11 @@ ffclock_units::options! {
         cycles: bool = true;
         /// Members with several random walks of the rate instead of a usual one.
         several_walks: bool = true;
-        /// The family whose queueing is a mixture of exponentials.
+        /// The family whose queueing is a mixture of exponentials and of shapes that rise almost as steeply.
         edges: bool = true;
         /// The family whose queueing is a mixture of all shapes, the same in both directions.
         humps: bool = true;
-        /// Whether the exponentials of the two directions are learned apart.
+        /// Whether the steep shapes of the two directions are learned apart.
         directions: bool = true;
         /// Whether a change of the path is looked for in each direction.
         floor_changes: bool = true;

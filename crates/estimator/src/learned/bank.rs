@@ -9,7 +9,7 @@ use super::model::{GROUPS, Model};
 /// The two ways of describing queueing that run side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Exponentials only, each direction its own.
+    /// Steep shapes only, each direction its own.
     Edges,
     /// All shapes, both directions alike.
     Humps,

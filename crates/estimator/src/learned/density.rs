@@ -2,7 +2,7 @@
 //!
 //! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's queueing before
 //! the packet itself was used. The weights come from expectation maximisation over the ring of these. Two kinds of mixture:
-//! exponentials alone fall from zero on, so that a floor is where the density jumps and nowhere else; mixtures with humps fit routed
+//! steep shapes alone, exponentials before all, leave a floor where the density rises and nowhere else; mixtures with humps fit routed
 //! paths, but can trade a floor for a hump, and therefore are shared by the two directions.
 
 use super::grid::{CELLS, Cavity, Node, Place, Rule, place, point};
@@ -10,11 +10,11 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Components that are exponentials: the first ones of the table.
-pub const EXPONENTIALS: usize = 24;
+/// Components that rise to their top well before their mean: the first ones of the table, of shapes 1 to 3.
+pub const STEEP: usize = 56;
 
 /// All components.
-pub const SHAPES: usize = 96;
+pub const SHAPES: usize = 104;
 
 /// Sums over components are kept in this many lanes.
 const WIDTH: usize = 8;
@@ -40,12 +40,13 @@ struct Ladder {
     rungs: usize,
 }
 
-const LADDERS: [Ladder; 5] = [
-    Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: EXPONENTIALS },
-    Ladder { shape: 3.0, first: 4.5, last: 5e3, rungs: 18 },
-    Ladder { shape: 6.0, first: 9.0, last: 5e3, rungs: 18 },
-    Ladder { shape: 12.0, first: 18.0, last: 5e3, rungs: 18 },
-    Ladder { shape: 24.0, first: 72.0, last: 5e3, rungs: 18 },
+const LADDERS: [Ladder; 6] = [
+    Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: 24 },
+    Ladder { shape: 2.0, first: 2.0, last: 2e3, rungs: 16 },
+    Ladder { shape: 3.0, first: 3.0, last: 5e3, rungs: 16 },
+    Ladder { shape: 6.0, first: 9.0, last: 5e3, rungs: 16 },
+    Ladder { shape: 12.0, first: 18.0, last: 5e3, rungs: 16 },
+    Ladder { shape: 24.0, first: 72.0, last: 5e3, rungs: 16 },
 ];
 
 /// The density of a gamma law at `q`, per us.
@@ -202,12 +203,12 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on exponentials.
+    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on steep ones.
     pub fn new(count: usize, rows: usize, components: &Components) -> Self {
-        let humps = count.saturating_sub(EXPONENTIALS);
+        let humps = count.saturating_sub(STEEP);
         let share = if humps == 0 { 1.0 } else { 0.5 };
         let weight = |index: usize| {
-            if index < EXPONENTIALS { share / EXPONENTIALS as f32 } else { (1.0 - share) / humps as f32 }
+            if index < STEEP { share / STEEP as f32 } else { (1.0 - share) / humps as f32 }
         };
         let prior: Vec<f32> = (0..count).map(weight).collect();
         let mut mixture = Mixture {
@@ -334,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_nothing_explains_changes_nothing() {
-        let mixture = Mixture::new(EXPONENTIALS, 10, &Components::new());
+        let mixture = Mixture::new(STEEP, 10, &Components::new());
         let cavity = Cavity { mean: -50.0, variance: 1.0 };
         let evidence = mixture.table().weigh(&cavity);
         assert_eq!((evidence.shift, evidence.variance), (0.0, 1.0));
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn a_mixture_learns_the_scale_of_what_it_sees() {
         let components = Components::new();
-        let mut mixture = Mixture::new(EXPONENTIALS, 500, &components);
+        let mut mixture = Mixture::new(STEEP, 500, &components);
         for step in 0..500 {
             let queueing = -5.0 * libm::log((f64::from(step) + 0.5) / 500.0);
             mixture.keep(&components.likelihoods(&Cavity { mean: queueing, variance: 0.01 }));

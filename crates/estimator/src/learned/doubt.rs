@@ -10,6 +10,9 @@ use super::bank::Densities;
 /// With fewer exchanges the densities still show the prior, and chance.
 const LEARNED: u64 = 128;
 
+/// This part of the difference of the first deciles is open: the steep shapes explain most of a soft beginning. Half would be all of it.
+const OPEN: f64 = 0.2;
+
 /// The doubt is averaged over so many exchanges.
 const MEMORY: f64 = 64.0;
 
@@ -31,7 +34,7 @@ impl EdgeDoubt {
     /// Another exchange was learned from. The densities are those whose edges are sharp by construction.
     pub fn pass(&mut self, [[forward, backward], _]: Densities<'_>) {
         self.exchanges = self.exchanges.saturating_add(1);
-        let present = 0.5 * (forward.first_decile - backward.first_decile).abs();
+        let present = OPEN * (forward.first_decile - backward.first_decile).abs();
         self.mean += (present - self.mean) / MEMORY.min(self.exchanges as f64);
         if self.exchanges >= LEARNED {
             self.least = Some(self.least.map_or(self.mean, |least| least.min(self.mean)));

@@ -5,10 +5,10 @@
 //! a conspiracy of routes that nobody will distinguish from that. A change is believed when the last few packets are much likelier with it than
 //! without. A floor that returns is known at once.
 
-use super::bank::Family;
+use super::bank::{Bank, Densities, Family, Roster};
 use super::density::Tabulated;
 use super::group::Way;
-use super::recent::{Change, DEPTH, Recent};
+use super::recent::{Change, DEPTH, Recent, Revision};
 
 /// So many packets at least must show a change.
 const WITNESSES: usize = 4;
@@ -16,9 +16,12 @@ const WITNESSES: usize = 4;
 /// How much likelier a change must be, as a logarithm.
 const GAIN: f64 = 25.0;
 
-/// How much likelier a change of the rate must be than one of the paths or the reverse, and where slopes are tried between the packets.
+/// How much likelier a change of the rate must be than one of the paths or the reverse.
 const DECISIVE: f64 = 6.0;
-const RAMP_TRIALS: [f64; 4] = [0.8, 0.9, 1.0, 1.12];
+
+/// A rate may have changed so many exchanges before the paths seem to, anywhere between two: theta is open by this part of what it has added.
+const ONSET_REACH: usize = 2;
+const JOLT_SLACK: f64 = 0.1;
 
 /// How much likelier a longer path must be than a load that began: the one keeps the spread of the packets, the other spreads them as far as it
 /// delays them.
@@ -145,70 +148,63 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
 }
 
 /// What explains packets that need a change.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Cause {
     /// The path or the server: delays jump once.
     Jump,
-    /// The counter's rate, which moved by so many us/s: the delays of the two ways run away from one another.
-    Rate(f64),
+    /// The counter's rate, which gets room to move: the delays of the two ways run away from one another.
+    Rate(Revision),
     /// More packets will tell.
     Open,
 }
 
-/// Whether the packets since `change` are explained by it or by a change of the counter's rate.
-pub fn cause(recent: &Recent, change: &Change, family: Family, densities: [&Tabulated; 2]) -> Cause {
-    let jumps: f64 = Way::BOTH
-        .into_iter()
-        .zip(densities)
-        .map(|(way, density)| {
-            let witnesses = Witnesses { recent, way, family };
-            let unmoved: f64 = witnesses.packets(change.since).map(|(.., log)| log).sum();
-            unmoved + witnesses.shift(change.since, density).1.max(0.0)
-        })
-        .sum();
-    let signed = match change.way {
-        Way::Forward => change.shift,
-        Way::Backward => -change.shift,
-    };
-    let since = |age: usize| recent.elapsed(change.since) - recent.elapsed(age);
-    let ramps = (0..change.since).flat_map(|onset| {
-        let steepness = move |age: usize| signed / (since(age) - since(onset.saturating_add(1)));
-        (0..=onset).flat_map(move |age| {
-            RAMP_TRIALS.map(|part| Ramp { onset: since(onset.saturating_add(1)), slope: part * steepness(age) })
-        })
-    });
-    let likely = ramps.map(|ramp| (ramp.log(recent, change.since, (family, densities)), ramp));
-    let Some((log, ramp)) = likely.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Cause::Jump };
-    if (log - jumps).abs() < DECISIVE && change.since < DEPTH {
-        Cause::Open
-    } else if log > jumps {
-        Cause::Rate(ramp.slope)
-    } else {
-        Cause::Jump
+/// What hypotheses are tried with.
+pub struct Trial<'a> {
+    pub recent: &'a Recent,
+    pub densities: Densities<'a>,
+    pub roster: &'a Roster,
+    /// Overwritten.
+    pub scratch: &'a mut Bank,
+}
+
+impl Trial<'_> {
+    fn score(&mut self, since: usize, revisions: &[Revision]) -> f64 {
+        self.recent.score(since, revisions, self.scratch, (self.densities, self.roster))
     }
-}
 
-/// Theta leaves its prediction at a steady slope.
-#[derive(Clone, Copy)]
-struct Ramp {
-    /// Since the beginning of what is looked at, s.
-    onset: f64,
-    /// us/s.
-    slope: f64,
-}
+    /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of the counter's rate: the
+    /// whole bank sees them again with each.
+    pub fn cause(mut self, change: &Change, family: Family) -> Cause {
+        let both = [Revision::Floor(*change), Revision::Floor(self.opposite(change, family))];
+        let jumps = self.score(change.since, &both[..1]).max(self.score(change.since, &both));
+        let reach = change.since.saturating_add(ONSET_REACH).min(self.recent.len());
+        let mut best = (f64::NEG_INFINITY, Cause::Jump);
+        for since in change.since..=reach {
+            let rate = change.shift / self.recent.elapsed(change.since);
+            let theta = JOLT_SLACK * change.shift;
+            let jolt = Revision::Jolt { since, variances: [theta * theta, rate * rate] };
+            let score = self.score(since, &[jolt]);
+            if score > best.0 {
+                best = (score, Cause::Rate(jolt));
+            }
+        }
+        let (jolted, cause) = best;
+        if (jolted - jumps).abs() < DECISIVE && change.since < DEPTH {
+            Cause::Open
+        } else if jolted > jumps {
+            cause
+        } else {
+            Cause::Jump
+        }
+    }
 
-impl Ramp {
-    /// How likely the last `count` exchanges are with it.
-    fn log(&self, recent: &Recent, count: usize, (family, densities): (Family, [&Tabulated; 2])) -> f64 {
-        let [forward, backward] = densities;
-        let whole = recent.elapsed(count);
-        let taken = (0..count).map_while(|age| recent.get(age).map(|taken| (whole - recent.elapsed(age), taken)));
-        let logs = taken.map(|(time, taken)| {
-            let moved = self.slope * (time - self.onset).max(0.0);
-            let [there, back] = taken.told[family.index()].cavities.map(|cavity| cavity.mean);
-            forward.log_at(there - moved) + backward.log_at(back + moved)
-        });
-        logs.sum()
+    /// What the other way shows since a change.
+    fn opposite(&self, change: &Change, family: Family) -> Change {
+        let way = change.way.other();
+        let density = self.densities[family.index()][way.index()];
+        let witnesses = Witnesses { recent: self.recent, way, family };
+        let (shift, _) = witnesses.shift(change.since, density);
+        Change { way, since: change.since, shift, variance: change.variance }
     }
 }
 

@@ -43,6 +43,13 @@ impl Way {
         }
     }
 
+    pub fn other(self) -> Way {
+        match self {
+            Way::Forward => Way::Backward,
+            Way::Backward => Way::Forward,
+        }
+    }
+
     /// Which part of the state is this way's floor.
     pub fn floor(self) -> usize {
         let [forward, backward] = FLOORS;

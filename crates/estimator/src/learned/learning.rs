@@ -1,7 +1,7 @@
 //! Which densities there are, and when they learn.
 
 use super::bank::{Densities, Family, Told};
-use super::density::{Components, EXPONENTIALS, Mixture, SHAPES};
+use super::density::{Components, Mixture, SHAPES, STEEP};
 use super::grid::Cavity;
 use super::group::Way;
 use crate::LearnedConfig;
@@ -21,7 +21,7 @@ const ITERATIONS: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct Learning {
     components: Components,
-    /// Exponentials, for each way.
+    /// Steep shapes, for each way.
     edges: [Mixture; 2],
     /// All shapes, for both ways.
     humps: Mixture,
@@ -33,7 +33,7 @@ impl Learning {
     pub fn new(config: &LearnedConfig) -> Self {
         let components = Components::new();
         let rows = MEMORY.saturating_mul(2);
-        let edges = || Mixture::new(EXPONENTIALS, if config.directions { MEMORY } else { rows }, &components);
+        let edges = || Mixture::new(STEEP, if config.directions { MEMORY } else { rows }, &components);
         Learning {
             edges: [edges(), edges()],
             humps: Mixture::new(SHAPES, rows, &components),

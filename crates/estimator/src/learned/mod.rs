@@ -50,6 +50,8 @@ pub struct Learned {
     roster: Roster,
     learning: Learning,
     bank: Bank,
+    /// What hypotheses are tried in.
+    scratch: Bank,
     recent: Recent,
     known: Known,
     displacement: Displacement,
@@ -128,6 +130,7 @@ impl Learned {
             step_patience,
             classic,
             roster,
+            scratch: bank.clone(),
             bank,
         }
     }

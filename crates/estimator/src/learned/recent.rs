@@ -93,6 +93,29 @@ impl Recent {
         (0..count).map_while(|age| self.get(age)).map(|taken| taken.interval).sum()
     }
 
+    /// How likely the last `since` exchanges are, as the best score after them, if `revisions` happened before them. `scratch` is overwritten.
+    pub fn score(
+        &self,
+        since: usize,
+        revisions: &[Revision],
+        scratch: &mut Bank,
+        (densities, roster): (Densities<'_>, &Roster),
+    ) -> f64 {
+        let before =
+            since.checked_sub(1).filter(|age| *age < self.filled).and_then(|age| self.banks.get(self.slot(age)));
+        let Some(before) = before else { return f64::NEG_INFINITY };
+        scratch.groups = *before;
+        for revision in revisions {
+            scratch.for_groups(|group| revision.apply(group));
+        }
+        for taken in (0..since).rev().filter_map(|age| self.get(age)) {
+            scratch.predict(taken.interval, densities, roster);
+            scratch.observe(&taken.sights, densities, roster);
+            scratch.for_groups(|group| group.follow(taken.step));
+        }
+        scratch.best(roster).score
+    }
+
     /// Takes the bank back to before the change, applies it, and lets the bank see the exchanges since then again.
     pub fn replay(&mut self, revision: &Revision, bank: &mut Bank, densities: Densities<'_>, roster: &Roster) {
         let count = revision.since().min(self.filled);

@@ -3,7 +3,7 @@
 use super::bank::{Bank, Family};
 use super::density::GARBAGE;
 use super::doubt::EdgeDoubt;
-use super::floors::{self, Cause};
+use super::floors::{self, Cause, Trial};
 use super::group::{Begin, FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
 use super::pace::Pace;
@@ -28,9 +28,6 @@ const RATE_AFTER_LOSS: f64 = 3.0;
 
 /// How well the difference of two changes is known that are one, us^2.
 const SHARED_VARIANCE: f64 = 1e-3;
-
-/// A rate that jumped may have done so anywhere between two exchanges: theta is open by this part of what the new rate has added.
-const JOLT_SLACK: f64 = 0.1;
 
 /// How far ahead the growth of the uncertainty is measured, polls and at least seconds. Errors of an oscillator grow faster than time, and a
 /// server may be away for hours.
@@ -137,18 +134,19 @@ impl Learned {
         }
         for way in Way::BOTH {
             let family = self.bank.best(&self.roster).family;
-            let densities = self.learning.densities()[family.index()];
-            let Some(found) = floors::find(&self.recent, way, family, densities[way.index()]) else { continue };
+            let density = self.learning.densities()[family.index()][way.index()];
+            let Some(found) = floors::find(&self.recent, way, family, density) else { continue };
             if self.edges.explains(found.shift) {
                 self.revise(&Revision::Revelation { since: found.since, way, shift: found.shift });
                 continue;
             }
-            match floors::cause(&self.recent, &found, family, densities) {
+            let (densities, roster) = (self.learning.densities(), &self.roster);
+            let trial = Trial { recent: &self.recent, densities, roster, scratch: &mut self.scratch };
+            match trial.cause(&found, family) {
                 Cause::Open => {}
                 Cause::Jump => self.move_floor(found, family, events),
-                Cause::Rate(rate) => {
-                    let theta = JOLT_SLACK * rate * self.recent.elapsed(found.since);
-                    self.revise(&Revision::Jolt { since: found.since, variances: [theta * theta, rate * rate] });
+                Cause::Rate(jolt) => {
+                    self.revise(&jolt);
                     events.add(Event::RateJumped);
                     return;
                 }

@@ -3,7 +3,7 @@
 use super::pass::{BLOCK, Beliefs, Tables};
 use crate::LearnedConfig;
 use crate::learned::bank::Family;
-use crate::learned::density::{Components, EXPONENTIALS, Likelihoods, Mixture, SHAPES};
+use crate::learned::density::{Components, Likelihoods, Mixture, SHAPES, STEEP};
 use crate::learned::grid::Cavity;
 use alloc::vec::Vec;
 
@@ -75,7 +75,7 @@ fn neighbourhood<T>(rows: &[T], block: usize) -> &[T] {
 
 fn count(family: Family) -> usize {
     match family {
-        Family::Edges => EXPONENTIALS,
+        Family::Edges => STEEP,
         Family::Humps => SHAPES,
     }
 }
