@@ -103,7 +103,7 @@ fn render(answer: &Answer) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>11}{:>10}{:>7}  best feedback clock",
+        "\n{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>12}{:>11}{:>10}{:>7}  best feedback clock",
         "learned [us]",
         "iqr",
         "p99",
@@ -112,6 +112,7 @@ fn render(answer: &Answer) -> String {
         "iqr/best",
         "p99/best",
         "/oracle",
+        "oracle/best",
         "inside [%]",
         "within 2u",
         "width"
@@ -152,7 +153,7 @@ fn render_scenario(text: &mut String, one: &Medians) {
     let inside = one.containment.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", share * 100.0));
     let _ = writeln!(
         text,
-        "{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{inside:>11}{:>10}{:>7}  {}",
+        "{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>12}{inside:>11}{:>10}{:>7}  {}",
         one.scenario,
         micros(one.iqr),
         micros(one.net_p99),
@@ -161,6 +162,7 @@ fn render_scenario(text: &mut String, one: &Medians) {
         number(one.iqr_over_rivals, 1.0),
         number(one.net_p99_over_rivals, 1.0),
         number(one.iqr_over_oracle, 1.0),
+        number(one.oracle_iqr_over_rivals, 1.0),
         number(one.calibration, 100.0),
         number(one.width, 1.0),
         one.best_rival.unwrap_or("-")
