@@ -13,6 +13,12 @@ use alloc::vec::Vec;
 /// Components that rise to their top well before their mean: the first ones of the table, of shapes 1 to 3.
 pub const STEEP: usize = 56;
 
+/// Those of them that are exponentials: the very first.
+const EXPONENTIALS: usize = 24;
+
+/// The part of the steep components' prior that the others have: exponentials place a floor best, and few packets do not tell the shapes apart.
+const SOFT: f32 = 0.1;
+
 /// All components.
 pub const SHAPES: usize = 104;
 
@@ -41,7 +47,7 @@ struct Ladder {
 }
 
 const LADDERS: [Ladder; 6] = [
-    Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: 24 },
+    Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: EXPONENTIALS },
     Ladder { shape: 2.0, first: 2.0, last: 2e3, rungs: 16 },
     Ladder { shape: 3.0, first: 3.0, last: 5e3, rungs: 16 },
     Ladder { shape: 6.0, first: 9.0, last: 5e3, rungs: 16 },
@@ -205,10 +211,13 @@ pub struct Mixture {
 impl Mixture {
     /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on steep ones.
     pub fn new(count: usize, rows: usize, components: &Components) -> Self {
-        let humps = count.saturating_sub(STEEP);
-        let share = if humps == 0 { 1.0 } else { 0.5 };
-        let weight = |index: usize| {
-            if index < STEEP { share / STEEP as f32 } else { (1.0 - share) / humps as f32 }
+        let families = [EXPONENTIALS, STEEP - EXPONENTIALS, count.saturating_sub(STEEP)];
+        let [exponentials, soft, humps] = families.map(|members| 1.0 / members.max(1) as f32);
+        let steep = if count > STEEP { 0.5 } else { 1.0 };
+        let weight = |index: usize| match index {
+            0..EXPONENTIALS => steep * (1.0 - SOFT) * exponentials,
+            EXPONENTIALS..STEEP => steep * SOFT * soft,
+            _ => (1.0 - steep) * humps,
         };
         let prior: Vec<f32> = (0..count).map(weight).collect();
         let mut mixture = Mixture {

@@ -11,7 +11,7 @@ use super::bank::Densities;
 const LEARNED: u64 = 128;
 
 /// This part of the difference of the first deciles is open: the steep shapes explain most of a soft beginning. Half would be all of it.
-const OPEN: f64 = 0.2;
+const OPEN: f64 = 0.25;
 
 /// The doubt is averaged over so many exchanges.
 const MEMORY: f64 = 64.0;
