@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod echo;
+mod methods;
 mod network;
 mod run;
 mod table;

@@ -9,10 +9,12 @@ use crate::{Global, output, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
+use ffclock_instruments::probe::agreement::Agreement;
 use ffclock_instruments::probe::findings::Findings;
+use ffclock_instruments::probe::pairs::MappingError;
 use ffclock_instruments::probe::payload::Lengths;
 use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
-use ffclock_instruments::probe::site::Site;
+use ffclock_instruments::probe::site::{Site, Sites};
 use ffclock_instruments::recording::Recorder;
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
@@ -62,9 +64,12 @@ pub(super) struct Course {
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
-    /// Leave a way to stamp out: tap, tracing
+    /// Leave a way to stamp out: tap, tracing, ebpf
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
+    /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
+    #[arg(long)]
+    xdp: bool,
 }
 
 #[derive(clap::Args)]
@@ -88,6 +93,8 @@ enum Probe {
     Tap,
     /// The kernel's tracing
     Tracing,
+    /// eBPF programs
+    Ebpf,
 }
 
 /// The most packets in a second that one thread sends and receives.
@@ -122,6 +129,10 @@ pub(super) struct Measured {
     pub(super) unavailable: Vec<String>,
     pub(super) length_s: f64,
     pub(super) findings: Findings,
+    /// What the two ways to take kernel stamps say of the same packets.
+    pub(super) agreements: Vec<Agreement>,
+    /// How wrong stamps by eBPF can be.
+    pub(super) mapping: Option<MappingError>,
 }
 
 /// Everything that a run brings.
@@ -174,6 +185,8 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
             counts: outcome.counts,
             unavailable: outcome.unavailable,
             length_s: outcome.length_s,
+            agreements: outcome.agreements,
+            mapping: outcome.mapping,
         });
     }
     drop(conditions);
@@ -236,7 +249,13 @@ impl Course {
     }
 
     fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {
-        let active = |probe| if self.without.contains(&probe) { Active::No } else { Active::Yes };
+        let is_wanted = |probe| !self.without.contains(&probe);
+        let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
+        let probes = Probes {
+            tap: if is_wanted(Probe::Tap) { Active::Yes } else { Active::No },
+            tracing: if is_wanted(Probe::Tracing) { Sites::TRACED } else { Sites::NONE },
+            ebpf: if is_wanted(Probe::Ebpf) { Sites::PROGRAMMED.and(xdp) } else { Sites::NONE },
+        };
         Plan {
             to: way.to,
             device: way.device.clone(),
@@ -245,7 +264,7 @@ impl Course {
             lengths: Lengths::from(self.size),
             counter,
             period,
-            probes: Probes { tap: active(Probe::Tap), tracing: active(Probe::Tracing) },
+            probes,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The tables of `ffclock probe run`.
 
+use super::methods;
 use super::run::Measured;
 use crate::text::{self, Align};
 use ffclock_instruments::probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
@@ -52,6 +53,7 @@ pub(super) fn page(way: &str, phases: &[Measured]) -> String {
         }
         page.push('\n');
         tables(&measured.findings, &mut page);
+        page += &methods::text(&measured.agreements, measured.mapping);
     }
     page
 }
@@ -70,6 +72,9 @@ fn counts_line(counts: &Counts, length_s: f64) -> String {
         (counts.tap_stamps_discarded, "tap stamps discarded"),
         (counts.events_lost, "events lost by the kernel"),
         (counts.events_unplaced, "events of no packet"),
+        (counts.ebpf_lost, "stamps by eBPF lost by the kernel"),
+        (counts.ebpf_unplaced, "stamps by eBPF of no packet"),
+        (counts.ebpf_discarded, "stamps by eBPF discarded"),
     ];
     for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
         let _ = write!(line, ", {count} {what}");

@@ -1,7 +1,7 @@
 //! Test packets as the kernel's tracing sees them, with the raw counter.
 
 use super::payload::{Direction, Lengths};
-use super::site::Site;
+use super::site::{Site, Sites};
 use ffclock_counter::CounterKind;
 use ffclock_sys::{EventFormat, Field, Lost, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;
@@ -19,12 +19,23 @@ const MOST_ON_THE_WAY: usize = 1 << 14;
 const QUEUED: &str = "net/net_dev_queue";
 const STARTED: &str = "net/net_dev_start_xmit";
 const DONE: &str = "net/net_dev_xmit";
-const RECEIVED: [(&str, Site); 4] = [
-    ("net/napi_gro_receive_entry", Site::DriverIn),
-    ("net/netif_rx_entry", Site::DriverIn),
-    ("net/netif_receive_skb_entry", Site::DriverIn),
-    ("net/netif_receive_skb", Site::StackIn),
+const RECEIVED: [(&str, Site, Length); 6] = [
+    ("net/napi_gro_receive_entry", Site::DriverIn, Length::Packet),
+    ("net/netif_rx_entry", Site::DriverIn, Length::Packet),
+    ("net/netif_receive_skb_entry", Site::DriverIn, Length::Packet),
+    ("net/netif_receive_skb", Site::StackIn, Length::Packet),
+    ("skb/skb_copy_datagram_iovec", Site::CopyIn, Length::Payload("len")),
+    ("sock/sock_recv_length", Site::ReadIn, Length::Payload("ret")),
 ];
+
+/// What the length is that an event tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    /// That of the packet from its IP header on, in the field `len`. The event names the device.
+    Packet,
+    /// That of the payload, in this field. The event happens in the thread that receives.
+    Payload(&'static str),
+}
 
 /// A packet passed a site. Which packet, its length tells: its direction, and its number modulo the count of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +57,38 @@ pub struct Scope<'a> {
     pub ip_header: u64,
     /// How long they are.
     pub lengths: Lengths,
+    /// Where to look, of [`Sites::TRACED`]. The boundary to the driver on the way out is always among them.
+    pub sites: Sites,
+    /// The thread that receives, by its number.
+    pub thread: u64,
+}
+
+impl Scope<'_> {
+    /// What packets on the way out have in common: with their link header.
+    fn sent(&self) -> String {
+        let (from, to) = self.packet_lengths();
+        format!("name == \"{}\" && len >= {from} && len <= {}", self.device, to + LONGEST_LINK_HEADER)
+    }
+
+    fn received(&self, length: Length) -> String {
+        match length {
+            Length::Packet => {
+                let (from, to) = self.packet_lengths();
+                format!("name == \"{}\" && len >= {from} && len <= {to}", self.device)
+            }
+            Length::Payload(field) => {
+                let (from, to) = self.lengths.range();
+                format!("common_pid == {} && {field} >= {from} && {field} <= {to}", self.thread)
+            }
+        }
+    }
+
+    /// From the IP header on.
+    fn packet_lengths(&self) -> (u64, u64) {
+        let (shortest, longest) = self.lengths.range();
+        let header = self.ip_header + UDP_HEADER;
+        (shortest as u64 + header, longest as u64 + header)
+    }
 }
 
 #[derive(Debug)]
@@ -67,6 +110,8 @@ struct ReceivedFields {
     id: u16,
     site: Site,
     length: Field,
+    /// Bytes before the payload.
+    headers: u64,
 }
 
 /// Follows test packets through the kernel.
@@ -80,7 +125,6 @@ pub struct Events {
 #[derive(Debug)]
 struct Decoder {
     lengths: Lengths,
-    ip_header: u64,
     queued: Option<SentFields>,
     started: StartedFields,
     done: Option<SentFields>,
@@ -98,27 +142,24 @@ impl Events {
     /// The kernel does not trace for us, or has not even the event of transmission.
     pub fn open(counter: CounterKind, scope: &Scope<'_>) -> Result<(Self, Vec<String>), TraceUnavailable> {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
-        let (shortest, longest) = scope.lengths.range();
-        let header = scope.ip_header + UDP_HEADER;
-        let device = scope.device;
-        let (from, to) = (shortest as u64 + header, longest as u64 + header);
-        let sent = format!("name == \"{device}\" && len >= {from} && len <= {}", to + LONGEST_LINK_HEADER);
-        let came = format!("name == \"{device}\" && len >= {from} && len <= {to}");
         let mut missing = Vec::new();
         let mut optional = |result: Result<EventFormat, TraceUnavailable>| {
-            result.map_err(|error| missing.push(error.to_string())).ok()
+            result.map_err(|error| missing.push(format!("kernel tracing: {error}"))).ok()
         };
+        let sent = scope.sent();
         let started = StartedFields::of(&instance.enable(STARTED, &sent)?)?;
-        let queued = optional(instance.enable(QUEUED, &sent)).and_then(|format| SentFields::of(&format));
-        let done = optional(instance.enable(DONE, &sent)).and_then(|format| SentFields::of(&format));
+        let mut of_sent = |event, site| {
+            let format = scope.sites.contains(site).then(|| instance.enable(event, &sent));
+            format.and_then(&mut optional).and_then(|format| SentFields::of(&format))
+        };
+        let (queued, done) = (of_sent(QUEUED, Site::QueueOut), of_sent(DONE, Site::DoneOut));
         let mut received = Vec::new();
-        for (event, site) in RECEIVED {
-            let format = optional(instance.enable(event, &came));
-            received.extend(format.and_then(|format| ReceivedFields::of(&format, site)));
+        for (event, site, length) in RECEIVED.into_iter().filter(|(_, site, _)| scope.sites.contains(*site)) {
+            let format = optional(instance.enable(event, &scope.received(length)));
+            received.extend(format.and_then(|format| ReceivedFields::of(&format, (site, length), scope.ip_header)));
         }
         let decoder = Decoder {
             lengths: scope.lengths,
-            ip_header: scope.ip_header,
             queued,
             started,
             done,
@@ -178,7 +219,7 @@ impl Decoder {
             take(PacketEvent { site: Site::DoneOut, counter, code });
         } else {
             let received = self.received.iter().find(|fields| fields.id == id)?;
-            let payload = received.length.number(event.bytes)?.checked_sub(self.ip_header + UDP_HEADER)?;
+            let payload = received.length.number(event.bytes)?.checked_sub(received.headers)?;
             let code = self.code_of(payload, Direction::Incoming)?;
             take(PacketEvent { site: received.site, counter, code });
         }
@@ -226,7 +267,11 @@ impl StartedFields {
 }
 
 impl ReceivedFields {
-    fn of(format: &EventFormat, site: Site) -> Option<Self> {
-        Some(ReceivedFields { id: format.id(), site, length: format.field("len")?.clone() })
+    fn of(format: &EventFormat, (site, length): (Site, Length), ip_header: u64) -> Option<Self> {
+        let (field, headers) = match length {
+            Length::Packet => ("len", ip_header + UDP_HEADER),
+            Length::Payload(field) => (field, 0),
+        };
+        Some(ReceivedFields { id: format.id(), site, length: format.field(field)?.clone(), headers })
     }
 }
