@@ -4,6 +4,7 @@ mod calibrate;
 mod echo;
 mod methods;
 mod network;
+mod probe_effect;
 mod run;
 mod table;
 

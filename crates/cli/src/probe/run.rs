@@ -10,6 +10,7 @@ use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
 use ffclock_instruments::probe::agreement::Agreement;
+use ffclock_instruments::probe::effect::{self, Corrected, Effect, Stamped};
 use ffclock_instruments::probe::findings::Findings;
 use ffclock_instruments::probe::pairs::MappingError;
 use ffclock_instruments::probe::payload::Lengths;
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
   $ ffclock probe run --netns
   $ ffclock probe run --to 192.0.2.7 --packets 20000 --rate 500
   $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.jsonl
+  $ ffclock probe run --netns --probe-effect
   $ ffclock probe run --netns --json | jq '.phases[0].findings.asymmetries'
 
 Delays are against the boundary to the driver: location to driver on the way out, driver to location on
@@ -45,7 +47,7 @@ pub(super) struct Args {
 }
 
 /// What every measurement with test packets can be told.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Course {
     #[command(flatten)]
     target: Target,
@@ -70,9 +72,12 @@ pub(super) struct Course {
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
     #[arg(long)]
     xdp: bool,
+    /// Measure first what the probes themselves cost, and show corrected figures beside the raw ones (half a minute)
+    #[arg(long)]
+    probe_effect: bool,
 }
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Target {
     /// The host on which `ffclock probe echo` runs, with its port if it is not 8777
@@ -97,6 +102,8 @@ enum Probe {
     Ebpf,
 }
 
+/// How often each number of probes has its turn: 20 rounds tell a median to a fifth of the rounds' spread.
+const EFFECT_ROUNDS: usize = 20;
 /// The most packets in a second that one thread sends and receives.
 const FASTEST: f64 = 50_000.0;
 
@@ -133,12 +140,15 @@ pub(super) struct Measured {
     pub(super) agreements: Vec<Agreement>,
     /// How wrong stamps by eBPF can be.
     pub(super) mapping: Option<MappingError>,
+    /// Median delays without what the probes cost, where that was measured.
+    pub(super) corrected: Vec<Corrected>,
 }
 
 /// Everything that a run brings.
 pub(super) struct Whole {
     pub(super) way: Way,
     pub(super) phases: Vec<Measured>,
+    pub(super) effect: Option<Effect>,
     about: serde_json::Value,
 }
 
@@ -146,9 +156,10 @@ pub(super) struct Whole {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let whole = measure(&args.course, args.record.as_deref())?;
     if global.json {
-        return output::json(&serde_json::json!({ "about": whole.about, "phases": whole.phases }));
+        let (about, phases, effect) = (&whole.about, &whole.phases, &whole.effect);
+        return output::json(&serde_json::json!({ "about": about, "phases": phases, "probe_effect": effect }));
     }
-    output::write(&table::page(&whole.way.description, &whole.phases))
+    output::write(&table::page(&whole))
 }
 
 /// Measures.
@@ -171,6 +182,7 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         size: course.size,
     };
     let mut record = record.map(|path| begin_record(path, &about)).transpose()?;
+    let effect = course.effect(&way, (counter, nominal.period), &mut conditions)?;
     let mut measured = Vec::new();
     for phase in &phases {
         conditions.enter(phase)?;
@@ -179,9 +191,12 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         if let Some(record) = &mut record {
             write_packets(record, phase, &outcome)?;
         }
+        let findings = Findings::of(&outcome.passages, nominal.period);
+        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.stamped)).collect();
         measured.push(Measured {
             phase: *phase,
-            findings: Findings::of(&outcome.passages, nominal.period),
+            findings,
+            corrected,
             counts: outcome.counts,
             unavailable: outcome.unavailable,
             length_s: outcome.length_s,
@@ -194,7 +209,7 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         record.finish()?;
     }
     let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
-    Ok(Whole { way, phases: measured, about })
+    Ok(Whole { way, phases: measured, effect, about })
 }
 
 fn one_phase(
@@ -218,6 +233,13 @@ fn one_phase(
         Some(failure) => Err(failure),
         None => outcome.map_err(|error| error.to_string().into()),
     }
+}
+
+/// The medians of all locations without what the probes cost.
+fn correct(effect: &Effect, findings: &Findings, stamped: &Stamped) -> Vec<Corrected> {
+    let is_known = findings.reference == (Site::DriverOut, Site::DriverIn);
+    let delays = findings.delays.iter().filter(|_| is_known);
+    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, stamped)).collect()
 }
 
 impl Target {
@@ -248,6 +270,36 @@ impl Course {
         schedule(&self.stress, self.phase.unwrap_or(each))
     }
 
+    /// Without the second method: what each packet passes is half of it.
+    pub(super) fn without_ebpf(&self) -> Self {
+        let mut course = self.clone();
+        course.without.push(Probe::Ebpf);
+        course
+    }
+
+    /// What the probes cost, where that is asked for; in the quiet of the first phase.
+    fn effect(
+        &self,
+        way: &Way,
+        counter: (CounterKind, Period),
+        conditions: &mut Conditions,
+    ) -> Result<Option<Effect>, Failure> {
+        let phases = self.phases();
+        let Some(quiet) = phases.first().filter(|_| self.probe_effect) else { return Ok(None) };
+        conditions.enter(quiet)?;
+        let mut trouble = None;
+        let effect = effect::measure(&self.plan(way, counter, quiet), EFFECT_ROUNDS, &mut |share| {
+            conditions.wait(mono_now(), share).unwrap_or_else(|failure| {
+                trouble = Some(failure);
+                ControlFlow::Break(())
+            })
+        });
+        match trouble {
+            Some(failure) => Err(failure),
+            None => effect.map_err(|error| error.to_string().into()),
+        }
+    }
+
     fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {
         let is_wanted = |probe| !self.without.contains(&probe);
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
@@ -265,6 +317,7 @@ impl Course {
             counter,
             period,
             probes,
+            burst: 0,
         }
     }
 }

@@ -56,6 +56,11 @@ impl SecondStamps {
         self.unplaced
     }
 
+    /// Where there are stamps.
+    pub(super) fn sites(&self) -> Sites {
+        self.by_site.keys().fold(Sites::NONE, |set, site| set.with(*site))
+    }
+
     /// Compares with the stamps that there are.
     pub(super) fn compare(&self, packets: &Passages, period: Period) -> Vec<Agreement> {
         let traced = self.by_site.iter().filter(|(site, _)| Sites::TRACED.contains(**site));

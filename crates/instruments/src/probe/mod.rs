@@ -8,6 +8,7 @@ pub mod agreement;
 mod collect;
 pub mod ebpf;
 pub mod echo;
+pub mod effect;
 pub mod events;
 pub mod findings;
 pub(crate) mod hardware;

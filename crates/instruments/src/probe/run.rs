@@ -5,6 +5,7 @@
 
 use super::agreement::{Agreement, SecondStamps};
 use super::collect::{Collected, Collector, Label};
+use super::effect::Stamped;
 use super::pairs::MappingError;
 use super::passages::{Passages, Placed};
 use super::payload::{Direction, Identity, LONGEST, Lengths};
@@ -12,13 +13,13 @@ use super::site::{Site, Sites};
 use crate::ffi;
 use core::ops::ControlFlow;
 use core::time::Duration;
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterKind, read_bracketed, read_ordered};
 use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, Transmitted, mono_now};
-use ffclock_units::{Moment, Mono, Period, Span};
+use ffclock_units::{Moment, Mono, Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use thiserror::Error;
 
@@ -79,6 +80,8 @@ pub struct Plan {
     pub period: Period,
     /// Which kernel stamps to take.
     pub probes: Probes,
+    /// How many packets that nobody answers to send in one go afterwards, to see what a send costs.
+    pub burst: u64,
 }
 
 /// Which stamps to take beside those of user space and of the socket.
@@ -149,10 +152,14 @@ pub struct Outcome {
     pub unavailable: Vec<String>,
     /// How long it took [s].
     pub length_s: f64,
+    /// How long each send of the burst took.
+    pub sends: Vec<Ticks>,
     /// What the two ways to take kernel stamps say of the same packets, by site.
     pub agreements: Vec<Agreement>,
     /// How wrong the stamps by eBPF can be, where there are any.
     pub mapping: Option<MappingError>,
+    /// Which sites each kind of probe stamped.
+    pub stamped: Stamped,
 }
 
 /// Sends and receives. `watch` is told how many packets were sent, ten times a second; it breaks where somebody wants the run to end early.
@@ -167,18 +174,20 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
     }
     let collector = Collector::start(plan, &talk.label()?, &mut unavailable)?;
     let begin = mono_now();
-    let ended = talk.hold(watch);
+    let ended = talk.hold(watch).and_then(|()| talk.burst());
     // The tap hands a block over only when it is full or some milliseconds old.
     std::thread::sleep(Duration::from_millis(40));
     let collected = collector.finish()?;
-    ended?;
+    let sends = ended?;
     let mut outcome = Outcome {
         passages: talk.passages,
         counts: talk.counts,
         unavailable,
         length_s: (mono_now() - begin).as_seconds(),
+        sends,
         agreements: Vec::new(),
         mapping: None,
+        stamped: Stamped::default(),
     };
     outcome.take_in(&collected, talk.run);
     outcome.compare(&collected, plan.period);
@@ -221,6 +230,13 @@ impl Outcome {
         }
         (self.counts.ebpf_lost, self.counts.ebpf_unplaced) = (collected.passages_lost, second.unplaced());
         self.agreements = second.compare(&self.passages, period);
+        self.stamped = Stamped {
+            tracing: collected.events.iter().fold(Sites::NONE, |set, event| set.with(event.site)),
+            ebpf: second.sites(),
+            tap: [Site::TapOut, Site::TapIn]
+                .into_iter()
+                .fold(Sites::NONE, |set, site| if self.passages.count(site) > 0 { set.with(site) } else { set }),
+        };
         second.fill(&mut self.passages);
         self.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
     }
@@ -285,6 +301,27 @@ impl<'a> Talk<'a> {
             self.receive_until(mono_now() + Span::from_millis(10))?;
         }
         Ok(())
+    }
+
+    /// Sends without a pause and without wanting anything back, by a socket that takes no stamps.
+    fn burst(&self) -> Result<Vec<Ticks>, ProbeError> {
+        if self.plan.burst == 0 {
+            return Ok(Vec::new());
+        }
+        let failed = |error| ProbeError::Socket { what: format!("cannot send to {}", self.plan.to), error };
+        let any = if self.plan.to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any).and_then(|socket| socket.connect(self.plan.to).map(|()| socket));
+        let socket = socket.map_err(failed)?;
+        let (mut buffer, mut sends) = ([0; LONGEST], Vec::new());
+        for number in 0..self.plan.burst {
+            let bytes = Identity::write_unanswered(self.run, u64::MAX - number, &mut buffer, self.plan.lengths);
+            let sent = read_bracketed(self.plan.counter, || socket.send(bytes));
+            // What the queue does not take costs something else.
+            if sent.value.is_ok() {
+                sends.push(sent.width());
+            }
+        }
+        Ok(sends)
     }
 
     fn send(&mut self, sequence: u64) -> Result<(), ProbeError> {

@@ -170,6 +170,12 @@ impl Sites {
         Sites(self.0 | other.0)
     }
 
+    /// With one more site.
+    #[must_use]
+    pub const fn with(self, site: Site) -> Self {
+        Sites(self.0 | 1 << site.index())
+    }
+
     /// Whether a site is among them.
     pub const fn contains(self, site: Site) -> bool {
         self.0 & (1 << site.index()) != 0

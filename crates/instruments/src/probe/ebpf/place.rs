@@ -3,7 +3,7 @@
 use super::{Known, Passage};
 use crate::probe::payload::Lengths;
 use crate::probe::site::Site;
-use ffclock_units::{Moment, Mono, Span};
+use ffclock_units::{Moment, Span};
 use std::collections::BTreeMap;
 
 /// Bytes of a `struct passage`.

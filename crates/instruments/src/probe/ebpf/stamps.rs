@@ -2,8 +2,8 @@
 
 use super::attach::{self, AtTc, Side};
 use super::permission::{explain, hindrance};
-use super::place::{Decoder, Passage};
-use super::{Opened, Scope};
+use super::place::Decoder;
+use super::{Opened, Passage, Scope};
 use crate::probe::ring::device_index;
 use crate::probe::site::{Site, Sites};
 use core::mem::MaybeUninit;
