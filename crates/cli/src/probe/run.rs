@@ -66,13 +66,13 @@ pub(super) struct Course {
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
-    /// Leave a way to stamp out: tap, tracing, ebpf
+    /// Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
     #[arg(long)]
     xdp: bool,
-    /// Measure first what the probes themselves cost, and show corrected figures beside the raw ones (half a minute)
+    /// Measure first what the probes themselves cost, and show corrected figures beside the raw ones (a minute)
     #[arg(long)]
     probe_effect: bool,
 }
@@ -100,10 +100,12 @@ enum Probe {
     Tracing,
     /// eBPF programs
     Ebpf,
+    /// eBPF by fentry
+    Fentry,
 }
 
-/// How often each number of probes has its turn: 20 rounds tell a median to a fifth of the rounds' spread.
-const EFFECT_ROUNDS: usize = 20;
+/// How often each number of probes has its turn on each way: 16 rounds tell a median to a third of the rounds' spread.
+const EFFECT_ROUNDS: usize = 16;
 /// The most packets in a second that one thread sends and receives.
 const FASTEST: f64 = 50_000.0;
 
@@ -302,9 +304,11 @@ impl Course {
 
     fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {
         let is_wanted = |probe| !self.without.contains(&probe);
+        let active = |probe| if is_wanted(probe) { Active::Yes } else { Active::No };
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
         let probes = Probes {
-            tap: if is_wanted(Probe::Tap) { Active::Yes } else { Active::No },
+            tap: active(Probe::Tap),
+            fentry: active(Probe::Fentry),
             tracing: if is_wanted(Probe::Tracing) { Sites::TRACED } else { Sites::NONE },
             ebpf: if is_wanted(Probe::Ebpf) { Sites::PROGRAMMED.and(xdp) } else { Sites::NONE },
         };

@@ -49,6 +49,7 @@ struct Probing {
     tap: Option<Tap>,
     events: Option<Events>,
     stamps: Option<Stamps>,
+    clock: SystemPairs,
     counter: CounterKind,
 }
 
@@ -66,9 +67,13 @@ impl Collector {
         let work = move || {
             let mut missing = Vec::new();
             let stamps = open_stamps(&plan, &label, &mut missing);
+            let mut collected = Collected::nothing(&plan);
+            let mut clock = SystemPairs::new(plan.counter);
+            // What will be stamped lies behind this pair.
+            collected.read_pairs(&mut clock, plan.counter);
             // Nobody listens where the run has ended already.
             let _ = tell.send(missing);
-            collect(Probing { tap, events, stamps, counter: plan.counter }, Collected::nothing(&plan), &seen)
+            collect(Probing { tap, events, stamps, clock, counter: plan.counter }, collected, &seen)
         };
         let thread = std::thread::Builder::new().name("ffclock-collect".to_owned()).spawn(work);
         let thread = thread.map_err(|error| ProbeError::Collector(error.to_string()))?;
@@ -96,6 +101,11 @@ impl Collected {
             events_lost: 0,
             passages_lost: 0,
         }
+    }
+
+    fn read_pairs(&mut self, clock: &mut SystemPairs, counter: CounterKind) {
+        self.pairs.push(clock.read_pair());
+        self.mono_pairs.push(Point::read(counter));
     }
 }
 
@@ -132,7 +142,8 @@ fn open_stamps(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Opt
     }
     let ports = (plan.to.port(), label.own_port);
     let (device, sites) = (plan.device.as_str(), plan.probes.ebpf);
-    match Stamps::open(&ebpf::Scope { device, run: label.run, ports, lengths: plan.lengths, sites }) {
+    let (lengths, fentry) = (plan.lengths, plan.probes.fentry);
+    match Stamps::open(&ebpf::Scope { device, run: label.run, ports, lengths, sites, fentry }) {
         Ok((stamps, missing)) => {
             unavailable.extend(missing);
             Some(stamps)
@@ -145,11 +156,9 @@ fn open_stamps(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Opt
 }
 
 fn collect(mut probing: Probing, mut collected: Collected, stop: &AtomicBool) -> io::Result<Collected> {
-    let mut clock = SystemPairs::new(probing.counter);
     loop {
         let is_last = stop.load(Ordering::Acquire);
-        collected.pairs.push(clock.read_pair());
-        collected.mono_pairs.push(Point::read(probing.counter));
+        collected.read_pairs(&mut probing.clock, probing.counter);
         probing.drain(&mut collected)?;
         if is_last {
             break;
@@ -157,8 +166,7 @@ fn collect(mut probing: Probing, mut collected: Collected, stop: &AtomicBool) ->
         std::thread::sleep(COLLECT_EVERY);
     }
     // What was stamped just now lies before these pairs.
-    collected.pairs.push(clock.read_pair());
-    collected.mono_pairs.push(Point::read(probing.counter));
+    collected.read_pairs(&mut probing.clock, probing.counter);
     collected.tap_dropped = probing.tap.as_mut().map_or(Ok(0), Tap::dropped)?;
     collected.events_lost = probing.events.as_ref().map_or(0, Events::lost);
     collected.passages_lost = probing.stamps.as_ref().map_or(0, Stamps::lost);

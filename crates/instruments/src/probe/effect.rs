@@ -3,7 +3,8 @@
 //! The delay between user space and the driver is measured with the driver's probes alone, then with one more probe between them, and one
 //! more, in blocks that take turns (up, then down again), so that whatever drifts drifts through all of them. In each block a burst of
 //! packets that nobody answers is sent as well, and the wall time of every send is taken: it holds each probe of the way out once, and
-//! has far less noise than a delay across two threads. What one probe adds to it, block against block of the same round, is its cost.
+//! has far less noise than a delay across two threads. What one probe adds to it, block against block of the same round, is its cost. Of a
+//! burst the tenth percentile counts: a send that wakes the server, or that is interrupted, takes longer than any probe.
 
 use super::payload::Direction;
 use super::run::{Active, Outcome, Plan, ProbeError, Probes, run};
@@ -45,13 +46,16 @@ impl Kind {
         }
     }
 
-    /// Adds one of this kind between user space and the driver, each way.
-    fn add_to(self, mut probes: Probes) -> Probes {
-        let both = Sites::of(&[Site::QueueOut, Site::StackIn]);
+    /// Adds one of this kind between user space and the driver on one way; a tap is on both.
+    fn add_to(self, mut probes: Probes, way: Direction) -> Probes {
+        let (stack, tc) = match way {
+            Direction::Outgoing => (Site::QueueOut, Site::TcOut),
+            Direction::Incoming => (Site::StackIn, Site::TcIn),
+        };
         match self {
-            Kind::Tracing => probes.tracing = probes.tracing.and(both),
-            Kind::Ebpf => probes.ebpf = probes.ebpf.and(both),
-            Kind::Tc => probes.ebpf = probes.ebpf.and(Sites::of(&[Site::TcOut, Site::TcIn])),
+            Kind::Tracing => probes.tracing = probes.tracing.with(stack),
+            Kind::Ebpf => probes.ebpf = probes.ebpf.with(stack),
+            Kind::Tc => probes.ebpf = probes.ebpf.with(tc),
             Kind::Tap => probes.tap = Active::Yes,
         }
         probes
@@ -124,11 +128,21 @@ struct Seen {
     out_ns: Vec<f64>,
     in_ns: Vec<f64>,
     send_ns: Vec<f64>,
-    /// By round: the median wall time of a send [ns].
-    medians_ns: Vec<f64>,
+    /// By round: the tenth percentile of the wall time of a send [ns].
+    fast_ns: Vec<f64>,
 }
 
-/// Measures in `rounds` rounds (at least 2) which of the probes of `plan` cost what. `watch` is told the share that is done.
+/// The probes of each level: the driver's alone, then one more of each kind.
+fn levels(kinds: &[Kind], way: Direction) -> Vec<Probes> {
+    let mut levels = vec![Probes { tap: Active::No, tracing: Sites::DRIVER, ebpf: Sites::NONE, fentry: Active::No }];
+    for kind in kinds {
+        levels.push(kind.add_to(levels[levels.len() - 1], way));
+    }
+    levels
+}
+
+/// Measures in `rounds` rounds (at least 2) which of the probes of `plan` cost what, each way for itself: where both ends are on this host,
+/// a send passes the incoming probes of the other end as well. `watch` is told the share that is done; `None` where it broke.
 ///
 /// # Errors
 /// Those of a run; and the tracing is missing, by which the driver is seen.
@@ -138,10 +152,8 @@ pub fn measure(
     watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Option<Effect>, ProbeError> {
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.is_in(&plan.probes)).collect();
-    let mut probes = vec![Probes { tap: Active::No, tracing: Sites::DRIVER, ebpf: Sites::NONE }];
-    for kind in &kinds {
-        probes.push(kind.add_to(probes[probes.len() - 1]));
-    }
+    let mut probes = levels(&kinds, Direction::Outgoing);
+    probes.extend(levels(&kinds, Direction::Incoming).into_iter().skip(1));
     let mut seen: Vec<Seen> = probes.iter().map(|_| Seen::default()).collect();
     let mut done = 0;
     for round in 0..rounds {
@@ -177,23 +189,32 @@ impl Seen {
         self.out_ns.extend(between(Site::UserSend, Site::DriverOut));
         self.in_ns.extend(between(Site::DriverIn, Site::UserReceive));
         let sends: Vec<f64> = outcome.sends.iter().copied().map(ns).collect();
-        self.medians_ns.extend(Spread::of(&sends).map(|spread| spread.median));
+        self.fast_ns.extend(tenth_percentile(&sends));
         self.send_ns.extend(sends);
         Ok(())
     }
 }
 
+fn tenth_percentile(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(values.len() / 10).copied()
+}
+
 impl Effect {
+    /// `seen`: with the driver's probes alone, with one more of each kind on the way out, and the same on the way in.
     fn of(kinds: &[Kind], seen: &[Seen], rounds: usize) -> Option<Self> {
+        let (outgoing, incoming) = seen.split_at_checked(kinds.len() + 1)?;
         let mut levels = Vec::new();
-        for (probes, level) in seen.iter().enumerate() {
+        for (probes, level) in outgoing.iter().enumerate() {
+            let incoming = if probes == 0 { level } else { incoming.get(probes - 1)? };
             let before = probes.checked_sub(1);
-            let cost = before.and_then(|before| Cost::of(&seen[before].medians_ns, &level.medians_ns));
+            let cost = before.and_then(|before| Cost::of(&seen[before].fast_ns, &level.fast_ns));
             levels.push(Level {
                 probes,
                 added: before.and_then(|before| kinds.get(before).copied()),
                 out_ns: Spread::of(&level.out_ns)?,
-                in_ns: Spread::of(&level.in_ns)?,
+                in_ns: Spread::of(&incoming.in_ns)?,
                 send_ns: Spread::of(&level.send_ns)?,
                 cost,
             });
@@ -277,12 +298,14 @@ mod tests {
             out_ns: vec![out_ns; 10],
             in_ns: vec![out_ns; 10],
             send_ns: (0..10).map(|round| send_ns + drift(round)).collect(),
-            medians_ns: (0..10).map(|round| send_ns + drift(round) + if round == 3 { 9_000.0 } else { 0.0 }).collect(),
+            fast_ns: (0..10).map(|round| send_ns + drift(round) + if round == 3 { 9_000.0 } else { 0.0 }).collect(),
         }
     }
 
     fn effect() -> Effect {
-        let levels = [seen(4_000.0, 3_000.0), seen(4_150.0, 3_150.0), seen(4_250.0, 3_250.0), seen(4_500.0, 3_500.0)];
+        let outgoing = [seen(4_000.0, 3_000.0), seen(4_150.0, 3_150.0), seen(4_250.0, 3_250.0), seen(4_500.0, 3_500.0)];
+        let incoming = [seen(4_000.0, 3_100.0), seen(4_000.0, 3_200.0), seen(4_000.0, 3_300.0)];
+        let levels: Vec<Seen> = outgoing.into_iter().chain(incoming).collect();
         Effect::of(&[Kind::Tracing, Kind::Ebpf, Kind::Tap], &levels, 10).expect("there are delays")
     }
 
@@ -291,12 +314,22 @@ mod tests {
         let effect = effect();
         assert_eq!(effect.levels.iter().map(|level| level.probes).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(effect.levels[0].cost, None);
+        let median = |of: fn(&Level) -> &Spread| effect.levels.iter().map(|level| of(level).median).collect::<Vec<_>>();
+        assert_eq!(median(|level| &level.out_ns), [3_000.0, 3_150.0, 3_250.0, 3_500.0]);
+        assert_eq!(median(|level| &level.in_ns), [3_000.0, 3_100.0, 3_200.0, 3_300.0]);
         assert_eq!(effect.cost_ns(Kind::Tracing), 150.0);
         assert_eq!(effect.cost_ns(Kind::Ebpf), 100.0);
         assert_eq!(effect.cost_ns(Kind::Tap), 250.0);
         assert_eq!(effect.cost_ns(Kind::Tc), 0.0, "it was not measured");
         let cost = effect.levels[1].cost.expect("there is one before it");
         assert_eq!(cost.interval_ns, (150.0, 150.0));
+    }
+
+    #[test]
+    fn slow_sends_of_a_burst_do_not_count() {
+        let sends: Vec<f64> = (0..100).map(|number| if number % 3 == 0 { 900.0 } else { 5_000.0 }).collect();
+        assert_eq!(tenth_percentile(&sends), Some(900.0));
+        assert_eq!(tenth_percentile(&[]), None);
     }
 
     #[test]
@@ -319,11 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn levels_add_one_probe_each_way() {
-        let none = Probes { tap: Active::No, tracing: Sites::DRIVER, ebpf: Sites::NONE };
-        let one = Kind::Ebpf.add_to(none);
-        assert_eq!(one.ebpf.iter().collect::<Vec<_>>(), [Site::QueueOut, Site::StackIn]);
-        assert!(!Kind::Tc.is_in(&one) && Kind::Ebpf.is_in(&one));
-        assert_eq!(Kind::Tap.add_to(one).tap, Active::Yes);
+    fn every_level_adds_one_probe_on_its_way() {
+        let levels = levels(&Kind::ALL, Direction::Incoming);
+        assert_eq!(levels.len(), 5);
+        assert_eq!((levels[0].tracing, levels[0].ebpf, levels[0].tap), (Sites::DRIVER, Sites::NONE, Active::No));
+        assert_eq!(levels[1].tracing, Sites::DRIVER.with(Site::StackIn));
+        assert_eq!(levels[3].ebpf.iter().collect::<Vec<_>>(), [Site::StackIn, Site::TcIn]);
+        assert!(!Kind::Tc.is_in(&levels[2]) && Kind::Ebpf.is_in(&levels[2]));
+        assert_eq!(levels[4].tap, Active::Yes);
     }
 }

@@ -93,6 +93,8 @@ pub struct Probes {
     pub tracing: Sites,
     /// eBPF programs, at these of [`Sites::PROGRAMMED`] and [`Site::XdpIn`].
     pub ebpf: Sites,
+    /// Whether a program may sit at a function by fentry. Otherwise a kprobe does it, which costs more and which more kernels have.
+    pub fentry: Active,
 }
 
 /// Whether something is wanted.

@@ -23,6 +23,7 @@ mod absent;
 pub use absent::Stamps;
 
 use super::payload::Lengths;
+use super::run::Active;
 use super::site::{Site, Sites};
 use ffclock_units::{Moment, Mono};
 
@@ -39,6 +40,8 @@ pub struct Scope<'a> {
     pub lengths: Lengths,
     /// Where to stamp them.
     pub sites: Sites,
+    /// Whether fentry may be used.
+    pub fentry: Active,
 }
 
 /// Programs that stamp, and what of the wish is missing, each with the reason.

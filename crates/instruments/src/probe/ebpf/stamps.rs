@@ -5,6 +5,7 @@ use super::permission::{explain, hindrance};
 use super::place::Decoder;
 use super::{Opened, Passage, Scope};
 use crate::probe::ring::device_index;
+use crate::probe::run::Active;
 use crate::probe::site::{Site, Sites};
 use core::mem::MaybeUninit;
 use libbpf_rs::btf::{Btf, types::Typedef};
@@ -78,7 +79,8 @@ impl Stamps {
         }
         libbpf_rs::set_print(None);
         let (mut programs, mut missing) = traced(scope.sites)?;
-        programs.extend(OTHERS.iter().filter(|(_, _, site)| scope.sites.contains(*site)).map(|(name, ..)| *name));
+        let others = OTHERS.iter().filter(|(_, _, site)| scope.sites.contains(*site)).map(|(name, ..)| *name);
+        programs.extend(others.filter(|name| *name != FENTRY || scope.fentry == Active::Yes));
         let (skeleton, device) = load_possible(scope, &mut programs, &mut missing)?;
         let taken = Taken::default();
         let ring = ring(&skeleton, &taken).map_err(|error| explain(&error))?;
