@@ -312,43 +312,37 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 	return hand_over(now, PLACE_READ, KNOWN_LENGTH, result, 0);
 }
 
-// The payload begins at `data`, or after the UDP header, as the protocol has it.
+// `length` bytes of payload begin at `data`, `linear` of them at hand.
+static __always_inline int in_socket(u64 now, u32 place, unsigned char *data, u32 length, u32 linear)
+{
+	u8 identity[IDENTITY];
+	u64 sequence = 0;
+
+	if (length < wanted.shortest || length > wanted.longest)
+		return 0;
+	if (linear < sizeof(identity) || bpf_probe_read_kernel(identity, sizeof(identity), data))
+		return 0;
+	if (!identify(identity, INCOMING, &sequence))
+		return 0;
+	return hand_over(now, place, KNOWN_IDENTITY, sequence, 0);
+}
+
+// UDP has taken its header off when it put the packet into the queue: the payload begins at `data`.
 SEC("tp_btf/skb_copy_datagram_iovec")
 int BPF_PROG(skb_copy_datagram_iovec, const struct sk_buff *skb, int length)
 {
 	u64 now = bpf_ktime_get_ns();
-	u8 bytes[UDP_HEADER + IDENTITY];
-	u64 sequence = 0;
 
-	if (length < wanted.shortest || length > wanted.longest ||
-	    skb->len - skb->data_len < sizeof(bytes) || bpf_probe_read_kernel(bytes, sizeof(bytes), skb->data))
-		return 0;
-	if (!identify(bytes + UDP_HEADER, INCOMING, &sequence) && !identify(bytes, INCOMING, &sequence))
-		return 0;
-	return hand_over(now, PLACE_COPY, KNOWN_IDENTITY, sequence, (u64)skb);
+	return in_socket(now, PLACE_COPY, skb->data, length, skb->len - skb->data_len);
 }
 
-// The packet is put into the queue of its socket; `data` is the UDP header.
-static __always_inline int socket_queue(u64 now, unsigned char *data, u32 length, u32 linear, u64 buffer)
-{
-	u8 bytes[UDP_HEADER + IDENTITY];
-	u64 sequence = 0;
-
-	if (length < wanted.shortest + UDP_HEADER || length > wanted.longest + UDP_HEADER)
-		return 0;
-	if (linear < sizeof(bytes) || bpf_probe_read_kernel(bytes, sizeof(bytes), data))
-		return 0;
-	if (!identify(bytes + UDP_HEADER, INCOMING, &sequence))
-		return 0;
-	return hand_over(now, PLACE_SOCKET_QUEUE, KNOWN_IDENTITY, sequence, buffer);
-}
-
+// The packet is put into the queue of its socket.
 SEC("fentry/__udp_enqueue_schedule_skb")
 int BPF_PROG(socket_queue_fentry, struct sock *sk, struct sk_buff *skb)
 {
 	u64 now = bpf_ktime_get_ns();
 
-	return socket_queue(now, skb->data, skb->len, skb->len - skb->data_len, (u64)skb);
+	return in_socket(now, PLACE_SOCKET_QUEUE, skb->data, skb->len, skb->len - skb->data_len);
 }
 
 SEC("kprobe/__udp_enqueue_schedule_skb")
@@ -357,7 +351,7 @@ int BPF_KPROBE(socket_queue_kprobe, struct sock *sk, struct sk_buff *skb)
 	u64 now = bpf_ktime_get_ns();
 	u32 length = BPF_CORE_READ(skb, len);
 
-	return socket_queue(now, BPF_CORE_READ(skb, data), length, length - BPF_CORE_READ(skb, data_len), (u64)skb);
+	return in_socket(now, PLACE_SOCKET_QUEUE, BPF_CORE_READ(skb, data), length, length - BPF_CORE_READ(skb, data_len));
 }
 
 // TCX_NEXT of newer headers, which is TC_ACT_UNSPEC for the older hook: whoever comes after decides.
