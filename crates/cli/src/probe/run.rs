@@ -72,9 +72,9 @@ pub(super) struct Course {
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
     #[arg(long)]
     xdp: bool,
-    /// Measure first what the probes themselves cost, and show corrected figures beside the raw ones (a minute)
-    #[arg(long)]
-    probe_effect: bool,
+    /// Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "16", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    probe_effect: Option<u16>,
 }
 
 #[derive(Clone, clap::Args)]
@@ -104,8 +104,6 @@ enum Probe {
     Fentry,
 }
 
-/// How often each number of probes has its turn on each way: 16 rounds tell a median to a third of the rounds' spread.
-const EFFECT_ROUNDS: usize = 16;
 /// The most packets in a second that one thread sends and receives.
 const FASTEST: f64 = 50_000.0;
 
@@ -287,10 +285,10 @@ impl Course {
         conditions: &mut Conditions,
     ) -> Result<Option<Effect>, Failure> {
         let phases = self.phases();
-        let Some(quiet) = phases.first().filter(|_| self.probe_effect) else { return Ok(None) };
+        let (Some(quiet), Some(rounds)) = (phases.first(), self.probe_effect) else { return Ok(None) };
         conditions.enter(quiet)?;
         let mut trouble = None;
-        let effect = effect::measure(&self.plan(way, counter, quiet), EFFECT_ROUNDS, &mut |share| {
+        let effect = effect::measure(&self.plan(way, counter, quiet), rounds.into(), &mut |share| {
             conditions.wait(mono_now(), share).unwrap_or_else(|failure| {
                 trouble = Some(failure);
                 ControlFlow::Break(())

@@ -192,7 +192,7 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
         stamped: Stamped::default(),
     };
     outcome.take_in(&collected, talk.run);
-    outcome.compare(&collected, plan.period);
+    outcome.compare(&collected, plan);
     if outcome.counts.received == 0 {
         return Err(ProbeError::NoAnswer { sent: outcome.counts.sent, to: plan.to, reason: talk.reason });
     }
@@ -222,7 +222,7 @@ impl Outcome {
     }
 
     /// Stamps by eBPF count where the tracing has none, and are compared with its stamps where it has.
-    fn compare(&mut self, collected: &Collected, period: Period) {
+    fn compare(&mut self, collected: &Collected, plan: &Plan) {
         let mut second = SecondStamps::default();
         for passage in &collected.passages {
             match collected.mono_pairs.counter_at(passage.stamped) {
@@ -231,7 +231,7 @@ impl Outcome {
             }
         }
         (self.counts.ebpf_lost, self.counts.ebpf_unplaced) = (collected.passages_lost, second.unplaced());
-        self.agreements = second.compare(&self.passages, period);
+        self.agreements = second.compare(&self.passages, plan.period);
         self.stamped = Stamped {
             tracing: collected.events.iter().fold(Sites::NONE, |set, event| set.with(event.site)),
             ebpf: second.sites(),
@@ -240,6 +240,12 @@ impl Outcome {
                 .fold(Sites::NONE, |set, site| if self.passages.count(site) > 0 { set.with(site) } else { set }),
         };
         second.fill(&mut self.passages);
+        let wanted = plan.probes.tracing.contains(Site::CopyIn) || plan.probes.ebpf.contains(Site::CopyIn);
+        if wanted && self.counts.received > 0 && self.passages.count(Site::CopyIn) == 0 {
+            let reason =
+                "no packet passed skb_copy_datagram_iovec (this kernel copies packets without fragments another way)";
+            self.unavailable.push(format!("copy: {reason}"));
+        }
         self.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
     }
 }
