@@ -51,6 +51,9 @@ pub(super) struct Args {
 pub(super) struct Course {
     #[command(flatten)]
     target: Target,
+    /// The device on the way to the host, where it cannot be found out
+    #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "netns")]
+    device: Option<String>,
     /// How many packets, in all phases together
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PACKETS))]
     packets: u64,
@@ -86,9 +89,6 @@ struct Target {
     /// Use an echo server in a network namespace of its own
     #[arg(long)]
     netns: bool,
-    /// The device on the way to the host, where it cannot be found out
-    #[arg(long, value_name = "NAME", group = "way")]
-    device: Option<String>,
 }
 
 /// What can be left out.
@@ -166,7 +166,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
-    let way = course.target.way()?;
+    let way = course.target.way(course.device.as_deref())?;
     let phases = course.phases();
     if phases.iter().any(|phase| phase.load == Some(Load::Ip)) && course.target.netns {
         super::network::raise_loopback()?;
@@ -243,9 +243,9 @@ fn correct(effect: &Effect, findings: &Findings, stamped: &Stamped) -> Vec<Corre
 }
 
 impl Target {
-    fn way(&self) -> Result<Way, Failure> {
+    fn way(&self, device: Option<&str>) -> Result<Way, Failure> {
         match &self.to {
-            Some(host) => Way::to(address_of(host)?, self.device.as_deref()),
+            Some(host) => Way::to(address_of(host)?, device),
             None => Way::own(),
         }
     }

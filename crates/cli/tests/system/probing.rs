@@ -197,6 +197,8 @@ fn what_cannot_be_measured_is_explained() {
     assert!(said.contains("no-such-host.invalid"), "{said}");
     let said = run(probe(&["--packets", "3"])).unwrap_err();
     assert!(said.contains("--netns"), "{said}");
+    let said = run(probe(&["--to", "127.0.0.1:9", "--device", "no-such-device", "--packets", "3"])).unwrap_err();
+    assert!(said.contains("none of 3 packets was answered"), "a device can be named: {said}");
     let said = run(probe(&["--netns", "--rate", "0"])).unwrap_err();
     assert!(said.contains("must lie between"), "{said}");
 }
