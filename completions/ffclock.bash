@@ -1383,6 +1383,10 @@ _ffclock() {
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
                     return 0
                     ;;
+                --probe-effect)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1535,6 +1539,10 @@ _ffclock() {
                     ;;
                 --without)
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
+                    return 0
+                    ;;
+                --probe-effect)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --record)
