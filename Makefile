@@ -8,8 +8,8 @@ help: ## show this help
 setup: ## install what is missing (Debian packages, peers unpacked below target, Python environment)
 	@tools/setup
 
-build: ## build the daemon and the command line
-	cargo build --release --locked --package ffclock-daemon --package ffclock-cli
+build: ## build the daemon and the command line (with its eBPF programs where clang is there)
+	cargo build --release --locked --package ffclock-daemon --package ffclock-cli $$(tools/ebpf-features)
 
 test: setup ## run every check and test; the last line is the count
 	@tools/test
@@ -20,7 +20,7 @@ lint: ## format, rules of the house, licences, clippy
 loom: ## prove the page's lock on every order of memory accesses
 	@tools/test loom
 
-test-vm: ## build the kernel module and check it in virtual machines, both kernels, every counter (up to 20 minutes)
+test-vm: ## build the kernel module and check it in virtual machines, both kernels, every counter and probe them by fentry and kprobes (up to 25 minutes)
 	@tools/setup rust vm
 	@tests/vm/run
 

@@ -1345,7 +1345,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__calibrate)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --file --page --control --json --help"
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --probe-effect --file --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1380,7 +1380,11 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
-                    COMPREPLY=($(compgen -W "tap tracing" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
+                    return 0
+                    ;;
+                --probe-effect)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --file)
@@ -1499,7 +1503,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__run)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --record --page --control --json --help"
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --probe-effect --record --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1534,7 +1538,11 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
-                    COMPREPLY=($(compgen -W "tap tracing" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
+                    return 0
+                    ;;
+                --probe-effect)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --record)

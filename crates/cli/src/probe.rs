@@ -2,7 +2,9 @@
 
 mod calibrate;
 mod echo;
+mod methods;
 mod network;
+mod probe_effect;
 mod run;
 mod table;
 

@@ -3,6 +3,7 @@
 //! The daemon reads clocks through libc's own functions. An instrument that says what a forced system call costs has to
 //! force one.
 
+use crate::probe::hardware::StampAbility;
 use crate::ways::PosixClock;
 use ffclock_units::Span;
 use std::fs::File;
@@ -75,6 +76,46 @@ pub(crate) fn wait_readable(fd: BorrowedFd<'_>, longest: Span) -> io::Result<()>
 pub(crate) fn leave_network() -> io::Result<()> {
     // SAFETY: the call takes no pointers.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// The number by which the kernel's events know the calling thread.
+pub(crate) fn thread() -> u64 {
+    // SAFETY: the call takes nothing, touches nothing and cannot fail.
+    u64::try_from(unsafe { libc::gettid() }).unwrap_or(0)
+}
+
+/// `struct ethtool_ts_info` of <linux/ethtool.h>.
+#[repr(C)]
+#[derive(Default)]
+struct TimestampingInfo {
+    command: u32,
+    modes: u32,
+    clock: i32,
+    transmit_types: u32,
+    reserved: [u32; 3],
+    receive_filters: u32,
+    reserved_too: [u32; 3],
+}
+
+/// `ETHTOOL_GET_TS_INFO` of <linux/ethtool.h>.
+const GET_TS_INFO: u32 = 0x41;
+
+/// What a network device says of the stamps that it can take itself.
+pub(crate) fn stamp_ability(device: &str) -> io::Result<StampAbility> {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").or_else(|_| std::net::UdpSocket::bind("[::1]:0"))?;
+    let mut info = TimestampingInfo { command: GET_TS_INFO, ..TimestampingInfo::default() };
+    // SAFETY: an ifreq is made of integers and a pointer, for which zero is a value.
+    let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+    if device.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut info).cast();
+    // SAFETY: SIOCETHTOOL with this command reads the name and writes one ethtool_ts_info; both outlive the call.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })?;
+    Ok(StampAbility { modes: info.modes, clock: u32::try_from(info.clock).ok() })
 }
 
 /// `struct pps_ktime` of <linux/pps.h>.

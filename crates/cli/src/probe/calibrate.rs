@@ -32,7 +32,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     // What cannot be written should not be measured for minutes first.
     let mut calibration = read(args)?;
     calibration.write(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
-    let whole = measure(&args.course, None)?;
+    // The daemon's packets will not pass a second probe at each place.
+    let whole = measure(&args.course.without_ebpf(), None)?;
     let subject = Subject::here(&whole.way.device);
     let mut entries: Vec<Entry> = Vec::new();
     for phase in &whole.phases {

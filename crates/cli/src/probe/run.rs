@@ -9,10 +9,13 @@ use crate::{Global, output, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
+use ffclock_instruments::probe::agreement::Agreement;
+use ffclock_instruments::probe::effect::{self, Corrected, Effect, Stamped};
 use ffclock_instruments::probe::findings::Findings;
+use ffclock_instruments::probe::pairs::MappingError;
 use ffclock_instruments::probe::payload::Lengths;
 use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
-use ffclock_instruments::probe::site::Site;
+use ffclock_instruments::probe::site::{Site, Sites};
 use ffclock_instruments::recording::Recorder;
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
@@ -29,6 +32,7 @@ use std::path::{Path, PathBuf};
   $ ffclock probe run --netns
   $ ffclock probe run --to 192.0.2.7 --packets 20000 --rate 500
   $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.jsonl
+  $ ffclock probe run --netns --probe-effect
   $ ffclock probe run --netns --json | jq '.phases[0].findings.asymmetries'
 
 Delays are against the boundary to the driver: location to driver on the way out, driver to location on
@@ -43,10 +47,13 @@ pub(super) struct Args {
 }
 
 /// What every measurement with test packets can be told.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Course {
     #[command(flatten)]
     target: Target,
+    /// The device on the way to the host, where it cannot be found out
+    #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "netns")]
+    device: Option<String>,
     /// How many packets, in all phases together
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PACKETS))]
     packets: u64,
@@ -62,12 +69,18 @@ pub(super) struct Course {
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
-    /// Leave a way to stamp out: tap, tracing
+    /// Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
+    /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
+    #[arg(long)]
+    xdp: bool,
+    /// Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "16", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    probe_effect: Option<u16>,
 }
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Target {
     /// The host on which `ffclock probe echo` runs, with its port if it is not 8777
@@ -76,9 +89,6 @@ struct Target {
     /// Use an echo server in a network namespace of its own
     #[arg(long)]
     netns: bool,
-    /// The device on the way to the host, where it cannot be found out
-    #[arg(long, value_name = "NAME", group = "way")]
-    device: Option<String>,
 }
 
 /// What can be left out.
@@ -88,6 +98,10 @@ enum Probe {
     Tap,
     /// The kernel's tracing
     Tracing,
+    /// eBPF programs
+    Ebpf,
+    /// eBPF by fentry
+    Fentry,
 }
 
 /// The most packets in a second that one thread sends and receives.
@@ -122,12 +136,19 @@ pub(super) struct Measured {
     pub(super) unavailable: Vec<String>,
     pub(super) length_s: f64,
     pub(super) findings: Findings,
+    /// What the two ways to take kernel stamps say of the same packets.
+    pub(super) agreements: Vec<Agreement>,
+    /// How wrong stamps by eBPF can be.
+    pub(super) mapping: Option<MappingError>,
+    /// Median delays without what the probes cost, where that was measured.
+    pub(super) corrected: Vec<Corrected>,
 }
 
 /// Everything that a run brings.
 pub(super) struct Whole {
     pub(super) way: Way,
     pub(super) phases: Vec<Measured>,
+    pub(super) effect: Option<Effect>,
     about: serde_json::Value,
 }
 
@@ -135,16 +156,17 @@ pub(super) struct Whole {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let whole = measure(&args.course, args.record.as_deref())?;
     if global.json {
-        return output::json(&serde_json::json!({ "about": whole.about, "phases": whole.phases }));
+        let (about, phases, effect) = (&whole.about, &whole.phases, &whole.effect);
+        return output::json(&serde_json::json!({ "about": about, "phases": phases, "probe_effect": effect }));
     }
-    output::write(&table::page(&whole.way.description, &whole.phases))
+    output::write(&table::page(&whole))
 }
 
 /// Measures.
 pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
-    let way = course.target.way()?;
+    let way = course.target.way(course.device.as_deref())?;
     let phases = course.phases();
     if phases.iter().any(|phase| phase.load == Some(Load::Ip)) && course.target.netns {
         super::network::raise_loopback()?;
@@ -160,6 +182,7 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         size: course.size,
     };
     let mut record = record.map(|path| begin_record(path, &about)).transpose()?;
+    let effect = course.effect(&way, (counter, nominal.period), &mut conditions)?;
     let mut measured = Vec::new();
     for phase in &phases {
         conditions.enter(phase)?;
@@ -168,12 +191,17 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         if let Some(record) = &mut record {
             write_packets(record, phase, &outcome)?;
         }
+        let findings = Findings::of(&outcome.passages, nominal.period);
+        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.stamped)).collect();
         measured.push(Measured {
             phase: *phase,
-            findings: Findings::of(&outcome.passages, nominal.period),
+            findings,
+            corrected,
             counts: outcome.counts,
             unavailable: outcome.unavailable,
             length_s: outcome.length_s,
+            agreements: outcome.agreements,
+            mapping: outcome.mapping,
         });
     }
     drop(conditions);
@@ -181,7 +209,7 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         record.finish()?;
     }
     let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
-    Ok(Whole { way, phases: measured, about })
+    Ok(Whole { way, phases: measured, effect, about })
 }
 
 fn one_phase(
@@ -207,10 +235,17 @@ fn one_phase(
     }
 }
 
+/// The medians of all locations without what the probes cost.
+fn correct(effect: &Effect, findings: &Findings, stamped: &Stamped) -> Vec<Corrected> {
+    let is_known = findings.reference == (Site::DriverOut, Site::DriverIn);
+    let delays = findings.delays.iter().filter(|_| is_known);
+    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, stamped)).collect()
+}
+
 impl Target {
-    fn way(&self) -> Result<Way, Failure> {
+    fn way(&self, device: Option<&str>) -> Result<Way, Failure> {
         match &self.to {
-            Some(host) => Way::to(address_of(host)?, self.device.as_deref()),
+            Some(host) => Way::to(address_of(host)?, device),
             None => Way::own(),
         }
     }
@@ -235,8 +270,46 @@ impl Course {
         schedule(&self.stress, self.phase.unwrap_or(each))
     }
 
+    /// Without the second method: what each packet passes is half of it.
+    pub(super) fn without_ebpf(&self) -> Self {
+        let mut course = self.clone();
+        course.without.push(Probe::Ebpf);
+        course
+    }
+
+    /// What the probes cost, where that is asked for; in the quiet of the first phase.
+    fn effect(
+        &self,
+        way: &Way,
+        counter: (CounterKind, Period),
+        conditions: &mut Conditions,
+    ) -> Result<Option<Effect>, Failure> {
+        let phases = self.phases();
+        let (Some(quiet), Some(rounds)) = (phases.first(), self.probe_effect) else { return Ok(None) };
+        conditions.enter(quiet)?;
+        let mut trouble = None;
+        let effect = effect::measure(&self.plan(way, counter, quiet), rounds.into(), &mut |share| {
+            conditions.wait(mono_now(), share).unwrap_or_else(|failure| {
+                trouble = Some(failure);
+                ControlFlow::Break(())
+            })
+        });
+        match trouble {
+            Some(failure) => Err(failure),
+            None => effect.map_err(|error| error.to_string().into()),
+        }
+    }
+
     fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {
-        let active = |probe| if self.without.contains(&probe) { Active::No } else { Active::Yes };
+        let is_wanted = |probe| !self.without.contains(&probe);
+        let active = |probe| if is_wanted(probe) { Active::Yes } else { Active::No };
+        let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
+        let probes = Probes {
+            tap: active(Probe::Tap),
+            fentry: active(Probe::Fentry),
+            tracing: if is_wanted(Probe::Tracing) { Sites::TRACED } else { Sites::NONE },
+            ebpf: if is_wanted(Probe::Ebpf) { Sites::PROGRAMMED.and(xdp) } else { Sites::NONE },
+        };
         Plan {
             to: way.to,
             device: way.device.clone(),
@@ -245,7 +318,8 @@ impl Course {
             lengths: Lengths::from(self.size),
             counter,
             period,
-            probes: Probes { tap: active(Probe::Tap), tracing: active(Probe::Tracing) },
+            probes,
+            burst: 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The tables of `ffclock probe run`.
 
-use super::run::Measured;
+use super::run::Whole;
+use super::{methods, probe_effect};
 use crate::text::{self, Align};
 use ffclock_instruments::probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
 use ffclock_instruments::probe::payload::Direction;
@@ -42,9 +43,13 @@ const ASYMMETRIES: [(&str, Align); 7] = [
 ];
 
 /// Everything, phase by phase.
-pub(super) fn page(way: &str, phases: &[Measured]) -> String {
+pub(super) fn page(whole: &Whole) -> String {
+    let way = &whole.way.description;
     let mut page = format!("packets {way}; delays in us against the boundary to the driver\n");
-    for measured in phases {
+    if let Some(effect) = &whole.effect {
+        page += &probe_effect::text(effect);
+    }
+    for measured in &whole.phases {
         let _ = write!(page, "\nphase {}: {}\n", measured.phase.number + 1, measured.phase.name());
         page += &counts_line(&measured.counts, measured.length_s);
         for reason in &measured.unavailable {
@@ -52,6 +57,8 @@ pub(super) fn page(way: &str, phases: &[Measured]) -> String {
         }
         page.push('\n');
         tables(&measured.findings, &mut page);
+        page += &probe_effect::corrected(&measured.corrected);
+        page += &methods::text(&measured.agreements, measured.mapping, whole.effect.as_ref());
     }
     page
 }
@@ -70,6 +77,9 @@ fn counts_line(counts: &Counts, length_s: f64) -> String {
         (counts.tap_stamps_discarded, "tap stamps discarded"),
         (counts.events_lost, "events lost by the kernel"),
         (counts.events_unplaced, "events of no packet"),
+        (counts.ebpf_lost, "stamps by eBPF lost by the kernel"),
+        (counts.ebpf_unplaced, "stamps by eBPF of no packet"),
+        (counts.ebpf_discarded, "stamps by eBPF discarded"),
     ];
     for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
         let _ = write!(line, ", {count} {what}");

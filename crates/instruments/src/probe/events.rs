@@ -1,7 +1,7 @@
 //! Test packets as the kernel's tracing sees them, with the raw counter.
 
 use super::payload::{Direction, Lengths};
-use super::site::Site;
+use super::site::{Site, Sites};
 use ffclock_counter::CounterKind;
 use ffclock_sys::{EventFormat, Field, Lost, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;
@@ -19,12 +19,23 @@ const MOST_ON_THE_WAY: usize = 1 << 14;
 const QUEUED: &str = "net/net_dev_queue";
 const STARTED: &str = "net/net_dev_start_xmit";
 const DONE: &str = "net/net_dev_xmit";
-const RECEIVED: [(&str, Site); 4] = [
-    ("net/napi_gro_receive_entry", Site::DriverIn),
-    ("net/netif_rx_entry", Site::DriverIn),
-    ("net/netif_receive_skb_entry", Site::DriverIn),
-    ("net/netif_receive_skb", Site::StackIn),
+const RECEIVED: [(&str, Site, Length); 6] = [
+    ("net/napi_gro_receive_entry", Site::DriverIn, Length::Packet),
+    ("net/netif_rx_entry", Site::DriverIn, Length::Packet),
+    ("net/netif_receive_skb_entry", Site::DriverIn, Length::Packet),
+    ("net/netif_receive_skb", Site::StackIn, Length::Packet),
+    ("skb/skb_copy_datagram_iovec", Site::CopyIn, Length::Payload("len")),
+    ("sock/sock_recv_length", Site::ReadIn, Length::Payload("ret")),
 ];
+
+/// What the length is that an event tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    /// That of the packet from its IP header on, in the field `len`. The event names the device.
+    Packet,
+    /// That of the payload, in this field. The event happens in the thread that receives.
+    Payload(&'static str),
+}
 
 /// A packet passed a site. Which packet, its length tells: its direction, and its number modulo the count of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +57,46 @@ pub struct Scope<'a> {
     pub ip_header: u64,
     /// How long they are.
     pub lengths: Lengths,
+    /// Where to look, of [`Sites::TRACED`]. The boundary to the driver on the way out is always among them.
+    pub sites: Sites,
+    /// The thread that receives, by its number.
+    pub thread: u64,
+}
+
+impl Scope<'_> {
+    /// What packets on the way out have in common: with their link header. Their device is looked at afterwards: comparing names would
+    /// make each event cost half as much again.
+    fn sent(&self) -> String {
+        let (from, to) = self.packet_lengths();
+        format!("len >= {from} && len <= {}", to + LONGEST_LINK_HEADER)
+    }
+
+    fn received(&self, length: Length) -> String {
+        match length {
+            Length::Packet => {
+                let (from, to) = self.packet_lengths();
+                format!("len >= {from} && len <= {to}")
+            }
+            Length::Payload(field) => {
+                let (from, to) = self.lengths.range();
+                format!("common_pid == {} && {field} >= {from} && {field} <= {to}", self.thread)
+            }
+        }
+    }
+
+    /// From the IP header on.
+    fn packet_lengths(&self) -> (u64, u64) {
+        let (shortest, longest) = self.lengths.range();
+        let header = self.ip_header + UDP_HEADER;
+        (shortest as u64 + header, longest as u64 + header)
+    }
 }
 
 #[derive(Debug)]
 struct SentFields {
     id: u16,
     skb: Field,
+    device: Field,
 }
 
 #[derive(Debug)]
@@ -60,6 +105,7 @@ struct StartedFields {
     skb: Field,
     length: Field,
     transport_offset: Field,
+    device: Field,
 }
 
 #[derive(Debug)]
@@ -67,6 +113,10 @@ struct ReceivedFields {
     id: u16,
     site: Site,
     length: Field,
+    /// Bytes before the payload.
+    headers: u64,
+    /// Where the event names one.
+    device: Option<Field>,
 }
 
 /// Follows test packets through the kernel.
@@ -79,8 +129,8 @@ pub struct Events {
 
 #[derive(Debug)]
 struct Decoder {
+    device: String,
     lengths: Lengths,
-    ip_header: u64,
     queued: Option<SentFields>,
     started: StartedFields,
     done: Option<SentFields>,
@@ -98,27 +148,25 @@ impl Events {
     /// The kernel does not trace for us, or has not even the event of transmission.
     pub fn open(counter: CounterKind, scope: &Scope<'_>) -> Result<(Self, Vec<String>), TraceUnavailable> {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
-        let (shortest, longest) = scope.lengths.range();
-        let header = scope.ip_header + UDP_HEADER;
-        let device = scope.device;
-        let (from, to) = (shortest as u64 + header, longest as u64 + header);
-        let sent = format!("name == \"{device}\" && len >= {from} && len <= {}", to + LONGEST_LINK_HEADER);
-        let came = format!("name == \"{device}\" && len >= {from} && len <= {to}");
         let mut missing = Vec::new();
         let mut optional = |result: Result<EventFormat, TraceUnavailable>| {
-            result.map_err(|error| missing.push(error.to_string())).ok()
+            result.map_err(|error| missing.push(format!("kernel tracing: {error}"))).ok()
         };
+        let sent = scope.sent();
         let started = StartedFields::of(&instance.enable(STARTED, &sent)?)?;
-        let queued = optional(instance.enable(QUEUED, &sent)).and_then(|format| SentFields::of(&format));
-        let done = optional(instance.enable(DONE, &sent)).and_then(|format| SentFields::of(&format));
+        let mut of_sent = |event, site| {
+            let format = scope.sites.contains(site).then(|| instance.enable(event, &sent));
+            format.and_then(&mut optional).and_then(|format| SentFields::of(&format))
+        };
+        let (queued, done) = (of_sent(QUEUED, Site::QueueOut), of_sent(DONE, Site::DoneOut));
         let mut received = Vec::new();
-        for (event, site) in RECEIVED {
-            let format = optional(instance.enable(event, &came));
-            received.extend(format.and_then(|format| ReceivedFields::of(&format, site)));
+        for (event, site, length) in RECEIVED.into_iter().filter(|(_, site, _)| scope.sites.contains(*site)) {
+            let format = optional(instance.enable(event, &scope.received(length)));
+            received.extend(format.and_then(|format| ReceivedFields::of(&format, (site, length), scope.ip_header)));
         }
         let decoder = Decoder {
+            device: scope.device.to_owned(),
             lengths: scope.lengths,
-            ip_header: scope.ip_header,
             queued,
             started,
             done,
@@ -163,7 +211,11 @@ impl Decoder {
     fn decode(&mut self, event: &TraceEvent<'_>, take: &mut impl FnMut(PacketEvent)) -> Option<()> {
         let id = event.id()?;
         let counter = event.counter;
+        let is_ours = |name: &Field| name.text(event.bytes) == Some(&self.device);
         if id == self.started.id {
+            if !is_ours(&self.started.device) {
+                return None;
+            }
             let skb = self.started.skb.number(event.bytes)?;
             let code = self.code_of(self.started.payload(event.bytes)?, Direction::Outgoing)?;
             take(PacketEvent { site: Site::DriverOut, counter, code });
@@ -172,13 +224,18 @@ impl Decoder {
             }
             remember(&mut self.on_the_way, skb, code);
         } else if let Some(queued) = self.queued.as_ref().filter(|fields| fields.id == id) {
-            remember(&mut self.waiting, queued.skb.number(event.bytes)?, counter);
+            if is_ours(&queued.device) {
+                remember(&mut self.waiting, queued.skb.number(event.bytes)?, counter);
+            }
         } else if let Some(done) = self.done.as_ref().filter(|fields| fields.id == id) {
             let code = self.on_the_way.remove(&done.skb.number(event.bytes)?)?;
             take(PacketEvent { site: Site::DoneOut, counter, code });
         } else {
             let received = self.received.iter().find(|fields| fields.id == id)?;
-            let payload = received.length.number(event.bytes)?.checked_sub(self.ip_header + UDP_HEADER)?;
+            if !received.device.as_ref().is_none_or(is_ours) {
+                return None;
+            }
+            let payload = received.length.number(event.bytes)?.checked_sub(received.headers)?;
             let code = self.code_of(payload, Direction::Incoming)?;
             take(PacketEvent { site: received.site, counter, code });
         }
@@ -201,7 +258,11 @@ fn remember<T>(map: &mut BTreeMap<u64, T>, key: u64, value: T) {
 
 impl SentFields {
     fn of(format: &EventFormat) -> Option<Self> {
-        Some(SentFields { id: format.id(), skb: format.field("skbaddr")?.clone() })
+        Some(SentFields {
+            id: format.id(),
+            skb: format.field("skbaddr")?.clone(),
+            device: format.field("name")?.clone(),
+        })
     }
 }
 
@@ -216,6 +277,7 @@ impl StartedFields {
             skb: field("skbaddr")?,
             length: field("len")?,
             transport_offset: field("transport_offset")?,
+            device: field("name")?,
         })
     }
 
@@ -226,7 +288,11 @@ impl StartedFields {
 }
 
 impl ReceivedFields {
-    fn of(format: &EventFormat, site: Site) -> Option<Self> {
-        Some(ReceivedFields { id: format.id(), site, length: format.field("len")?.clone() })
+    fn of(format: &EventFormat, (site, length): (Site, Length), ip_header: u64) -> Option<Self> {
+        let (field, headers, device) = match length {
+            Length::Packet => ("len", ip_header + UDP_HEADER, Some(format.field("name")?.clone())),
+            Length::Payload(field) => (field, 0, None),
+        };
+        Some(ReceivedFields { id: format.id(), site, length: format.field(field)?.clone(), headers, device })
     }
 }

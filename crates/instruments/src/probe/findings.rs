@@ -19,7 +19,7 @@ const ENOUGH: f64 = 0.5;
 const EXAMPLES: usize = 3;
 
 /// Sites whose order no packet can change: the first before the second.
-const ORDERED: [(Site, Site); 12] = [
+const ORDERED: [(Site, Site); 22] = [
     (Site::UserSend, Site::QueueOut),
     (Site::QueueOut, Site::DriverOut),
     (Site::UserSend, Site::TapOut),
@@ -32,6 +32,16 @@ const ORDERED: [(Site, Site); 12] = [
     (Site::DriverIn, Site::TapIn),
     (Site::SocketIn, Site::UserReceive),
     (Site::TapIn, Site::UserReceive),
+    (Site::UserSend, Site::TcOut),
+    (Site::TcOut, Site::DriverOut),
+    (Site::DriverOut, Site::XdpIn),
+    (Site::XdpIn, Site::UserReceive),
+    (Site::DriverIn, Site::TcIn),
+    (Site::DriverIn, Site::QueueIn),
+    (Site::TcIn, Site::UserReceive),
+    (Site::QueueIn, Site::ReadIn),
+    (Site::QueueIn, Site::CopyIn),
+    (Site::ReadIn, Site::UserReceive),
 ];
 
 /// The delays of one site.

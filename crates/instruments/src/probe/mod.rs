@@ -4,9 +4,14 @@
 //! by the kernel's tracing at the boundary to the driver: all of it with the same raw counter. What lies between the stamps is where
 //! packets wait.
 
+pub mod agreement;
+mod collect;
+pub mod ebpf;
 pub mod echo;
+pub mod effect;
 pub mod events;
 pub mod findings;
+pub(crate) mod hardware;
 pub mod pairs;
 pub mod passages;
 pub mod payload;

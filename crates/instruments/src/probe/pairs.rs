@@ -3,56 +3,108 @@
 //! Nobody knows yet what a stamp is worth while the run goes on; afterwards a pair stands on either side of each. Between two pairs the
 //! system clock is taken to run evenly. Where two neighbours say that it ran faster or slower than slewing can make it, somebody stepped
 //! it, and what was stamped between them is dropped.
+//!
+//! The same holds for the kernel's monotonic clock, by which eBPF programs stamp, except that nobody steps it.
 
+use ffclock_counter::{ClockReading, CounterKind, HostClock, read_narrowest};
 use ffclock_sys::Pair;
-use ffclock_units::{Counter, Moment, Period, Rate, Span, Utc};
+use ffclock_units::{Counter, Moment, Mono, Period, Rate, Span, Ticks, Utc};
+use serde::{Deserialize, Serialize};
 
 /// The kernel slews by 500 ppm at most, and the nominal period of the counter may be wrong by 100 ppm.
 const FASTEST: Rate = Rate::from_ppm(600.0);
 /// Reading a pair is never more accurate than this.
 const RESOLUTION: Span = Span::from_nanos(200);
 
+/// Brackets tried for one pair.
+const TRIES: usize = 5;
+
+/// A clock showed `shown` at some moment within `counter` +- `width` / 2.
+#[derive(Clone, Copy)]
+pub struct Point<S> {
+    counter: Counter,
+    width: Ticks,
+    shown: Moment<S>,
+}
+
+impl From<Pair> for Point<Utc> {
+    fn from(pair: Pair) -> Self {
+        Point { counter: pair.counter, width: pair.width, shown: pair.system }
+    }
+}
+
+impl Point<Mono> {
+    /// Now.
+    pub fn read(counter: CounterKind) -> Self {
+        let bracket = read_narrowest(counter, TRIES, || HostClock::Monotonic.read());
+        let shown = bracket.value.map_or(Span::ZERO, ClockReading::since_origin);
+        Point { counter: bracket.middle(), width: bracket.width(), shown: Moment::from_origin(shown) }
+    }
+}
+
+/// How wrong a stamp of the other clock can be once it is a reading of the counter: half the widths of the pairs it is mapped by, and what
+/// the clock's nanoseconds cut off [ns].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MappingError {
+    /// With half of the pairs.
+    pub median_ns: f64,
+    /// With the widest of the pairs.
+    pub worst_ns: f64,
+}
+
 /// Pairs in the order of time.
-#[derive(Debug)]
-pub struct PairLine {
-    pairs: Vec<Pair>,
+pub struct PairLine<S> {
+    pairs: Vec<Point<S>>,
     period: Period,
 }
 
-impl PairLine {
+impl<S> core::fmt::Debug for PairLine<S> {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.debug_struct("PairLine").field("pairs", &self.pairs.len()).finish_non_exhaustive()
+    }
+}
+
+impl<S> PairLine<S> {
     /// No pairs yet; `period` is the nominal period of the counter.
     pub fn new(period: Period) -> Self {
         PairLine { pairs: Vec::new(), period }
     }
 
     /// Adds a pair that was read after all others.
-    pub fn push(&mut self, pair: Pair) {
-        self.pairs.push(pair);
+    pub fn push(&mut self, pair: impl Into<Point<S>>) {
+        self.pairs.push(pair.into());
     }
 
-    /// What the counter showed when the system clock showed `stamped`; `None` outside the pairs and where the clock was stepped.
-    pub fn counter_at(&self, stamped: Moment<Utc>) -> Option<Counter> {
-        let after = self.pairs.partition_point(|pair| pair.system <= stamped);
+    /// How wrong what is mapped by these pairs can be; `None` without pairs.
+    pub fn error(&self) -> Option<MappingError> {
+        let mut halves: Vec<f64> =
+            self.pairs.iter().map(|pair| (self.period * pair.width).as_seconds() * 5e8 + 1.0).collect();
+        halves.sort_by(f64::total_cmp);
+        Some(MappingError { median_ns: *halves.get(halves.len() / 2)?, worst_ns: *halves.last()? })
+    }
+
+    /// What the counter showed when the other clock showed `stamped`; `None` outside the pairs and where the clock was stepped.
+    pub fn counter_at(&self, stamped: Moment<S>) -> Option<Counter> {
+        let after = self.pairs.partition_point(|pair| pair.shown <= stamped);
         let (before, after) = (self.pairs.get(after.checked_sub(1)?)?, self.pairs.get(after)?);
-        let (ticks, span) = (after.counter - before.counter, after.system - before.system);
+        let (ticks, span) = (after.counter - before.counter, after.shown - before.shown);
         let counted = self.period * ticks;
         let slewed = self.period.stretched(FASTEST) * ticks - counted;
         let slack = slewed + self.period * (before.width + after.width) + RESOLUTION;
         if (span - counted).abs() > slack || span <= Span::ZERO {
             return None;
         }
-        let share = (stamped - before.system).as_seconds() / span.as_seconds();
-        Some(before.counter + ffclock_units::Ticks::from_raw((share * ticks.as_f64()).round() as i64))
+        let share = (stamped - before.shown).as_seconds() / span.as_seconds();
+        Some(before.counter + Ticks::from_raw((share * ticks.as_f64()).round() as i64))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::Ticks;
 
     /// A counter of 1 GHz.
-    fn line(points: &[(u64, i64)]) -> PairLine {
+    fn line(points: &[(u64, i64)]) -> PairLine<Utc> {
         let mut line = PairLine::new(Period::from_hertz(1e9).expect("a frequency"));
         for &(counter, system_us) in points {
             let system = Moment::from_origin(Span::from_micros(system_us));
@@ -61,7 +113,7 @@ mod tests {
         line
     }
 
-    fn at(line: &PairLine, system_us: i64) -> Option<u64> {
+    fn at(line: &PairLine<Utc>, system_us: i64) -> Option<u64> {
         line.counter_at(Moment::from_origin(Span::from_micros(system_us))).map(Counter::raw)
     }
 
@@ -90,5 +142,24 @@ mod tests {
                 assert!(offset == -4_000_000 || offset == 1_000_000, "{us} us gave {counter}");
             }
         }
+    }
+
+    #[test]
+    fn the_error_is_half_of_what_a_pair_leaves_open() {
+        let error = line(&[(1_000_000, 5_000), (2_000_000, 6_000)]).error().expect("there are pairs");
+        assert!((error.median_ns - 16.0).abs() < 1e-6 && (error.worst_ns - 16.0).abs() < 1e-6, "{error:?}");
+        assert_eq!(line(&[]).error(), None);
+    }
+
+    #[test]
+    fn the_monotonic_clock_is_mapped_to_the_counter() {
+        let counter = CounterKind::MonotonicRaw;
+        let mut line = PairLine::new(Period::from_hertz(1e9).expect("a frequency"));
+        line.push(Point::read(counter));
+        let stamped = ffclock_sys::mono_now();
+        let read = ffclock_counter::read_ordered(counter);
+        line.push(Point::read(counter));
+        let mapped = line.counter_at(stamped).expect("it lies between the pairs");
+        assert!((read - mapped).raw().abs() < 1_000_000, "{mapped:?} is far from {read:?}");
     }
 }

@@ -66,11 +66,21 @@ impl Passages {
     /// reply that reached user space after it.
     pub fn note_event(&mut self, event: &PacketEvent) -> Placed {
         let ticks = self.ticks(event.counter);
-        let sequence = match event.site.direction() {
+        self.sequence_of(event).map_or(Placed::Nowhere, |sequence| self.place(sequence, event.site, ticks))
+    }
+
+    /// Which packet an event belongs to.
+    pub fn sequence_of(&self, event: &PacketEvent) -> Option<u64> {
+        let ticks = self.ticks(event.counter);
+        match event.site.direction() {
             Direction::Outgoing => self.last_sent_before(ticks, event.code),
             Direction::Incoming => self.first_received_after(ticks, event.code),
-        };
-        sequence.map_or(Placed::Nowhere, |sequence| self.place(sequence, event.site, ticks))
+        }
+    }
+
+    /// A reading of the counter as the stamps are kept.
+    pub fn since_begin(&self, counter: Counter) -> Ticks {
+        counter - self.begin
     }
 
     /// When a packet passed a site, since the beginning of the run.

@@ -79,6 +79,13 @@ impl Identity {
         &buffer[..length]
     }
 
+    /// Writes a request that wants no reply: nobody answers it, and it is none of the run's packets.
+    pub fn write_unanswered(run: u64, sequence: u64, buffer: &mut [u8; LONGEST], lengths: Lengths) -> &[u8] {
+        let length = Identity { run, sequence, direction: Direction::Outgoing }.write(lengths, buffer).len();
+        buffer[24] = UNANSWERED;
+        &buffer[..length]
+    }
+
     /// Whose packet it is, by its payload or the beginning of it; `None` where it is none of ours.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let number = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
@@ -100,6 +107,9 @@ pub fn reply(request: &mut [u8]) -> Option<&[u8]> {
     request[24] = mark(Direction::Incoming);
     Some(&request[..last])
 }
+
+/// Neither request nor reply.
+const UNANSWERED: u8 = 2;
 
 const fn mark(direction: Direction) -> u8 {
     match direction {
@@ -136,6 +146,14 @@ mod tests {
         assert_eq!(reply(&mut [0x23; 48]), None);
         assert_eq!(reply(&mut bytes[..24]), None);
         assert_eq!(Identity::read(&[]), None);
+    }
+
+    #[test]
+    fn a_packet_that_wants_no_reply_gets_none() {
+        let mut buffer = [0; LONGEST];
+        let mut bytes = Identity::write_unanswered(7, 3, &mut buffer, Lengths::from(64)).to_vec();
+        assert_eq!(bytes.len(), Lengths::from(64).of(3));
+        assert_eq!((Identity::read(&bytes), reply(&mut bytes)), (None, None));
     }
 
     #[test]

@@ -3,36 +3,30 @@
 //! Two threads: this one sends, receives and stamps in user space, and nothing else, so that its stamps are those of a program that has
 //! only its packets in mind; the other one empties the tap and the kernel's tracing, and compares the clocks.
 
-use super::events::{Events, PacketEvent, Scope};
-use super::pairs::PairLine;
+use super::agreement::{Agreement, SecondStamps};
+use super::collect::{Collected, Collector, Label};
+use super::effect::Stamped;
+use super::pairs::MappingError;
 use super::passages::{Passages, Placed};
 use super::payload::{Direction, Identity, LONGEST, Lengths};
-use super::site::Site;
-use super::tap::{Tap, Tapped};
+use super::site::{Site, Sites};
 use crate::ffi;
 use core::ops::ControlFlow;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_sys::{
-    Mapper, PairReader, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs, Transmitted, mono_now,
-};
-use ffclock_units::{Moment, Mono, Period, Span};
+use ffclock_counter::{CounterKind, read_bracketed, read_ordered};
+use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, Transmitted, mono_now};
+use ffclock_units::{Moment, Mono, Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use thiserror::Error;
 
 /// The most packets of a run: their stamps are kept in memory, 88 bytes each.
 pub const MOST_PACKETS: u64 = 10_000_000;
 /// A reply that has not come by then is lost.
 const PATIENCE: Span = Span::from_secs(1);
-/// Between two looks at the tap and the tracing.
-const COLLECT_EVERY: Duration = Duration::from_millis(4);
 /// Packets that may be waiting for the kernel's stamp.
 const MOST_IN_FLIGHT: usize = 4096;
 /// Between two signs of life.
@@ -86,6 +80,8 @@ pub struct Plan {
     pub period: Period,
     /// Which kernel stamps to take.
     pub probes: Probes,
+    /// How many packets that nobody answers to send in one go afterwards, to see what a send costs.
+    pub burst: u64,
 }
 
 /// Which stamps to take beside those of user space and of the socket.
@@ -93,8 +89,12 @@ pub struct Plan {
 pub struct Probes {
     /// The packet tap.
     pub tap: Active,
-    /// The kernel's tracing.
-    pub tracing: Active,
+    /// The kernel's tracing, at these of [`Sites::TRACED`].
+    pub tracing: Sites,
+    /// eBPF programs, at these of [`Sites::PROGRAMMED`] and [`Site::XdpIn`].
+    pub ebpf: Sites,
+    /// Whether a program may sit at a function by fentry. Otherwise a kprobe does it, which costs more and which more kernels have.
+    pub fentry: Active,
 }
 
 /// Whether something is wanted.
@@ -135,6 +135,12 @@ pub struct Counts {
     pub events_lost: u64,
     /// Events that belong to no packet of the run.
     pub events_unplaced: u64,
+    /// Stamps by eBPF that the kernel could not keep.
+    pub ebpf_lost: u64,
+    /// Stamps by eBPF that belong to no packet of the run.
+    pub ebpf_unplaced: u64,
+    /// Stamps by eBPF that cannot be mapped to the counter.
+    pub ebpf_discarded: u64,
 }
 
 /// What was measured.
@@ -148,95 +154,14 @@ pub struct Outcome {
     pub unavailable: Vec<String>,
     /// How long it took [s].
     pub length_s: f64,
-}
-
-/// What the collecting thread brings home.
-struct Collected {
-    tapped: Vec<Tapped>,
-    events: Vec<PacketEvent>,
-    pairs: PairLine,
-    tap_dropped: u64,
-    events_lost: u64,
-}
-
-struct Collector {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Collected>>,
-}
-
-impl Collector {
-    fn start(plan: &Plan, unavailable: &mut Vec<String>) -> Result<Self, ProbeError> {
-        let tap = open_tap(plan, unavailable);
-        let events = open_events(plan, unavailable);
-        let stop = Arc::new(AtomicBool::new(false));
-        let (seen, counter, period) = (Arc::clone(&stop), plan.counter, plan.period);
-        let name = "ffclock-collect".to_owned();
-        let work = move || collect(tap, events, SystemPairs::new(counter), (period, &seen));
-        let thread = std::thread::Builder::new().name(name).spawn(work);
-        let thread = thread.map_err(|error| ProbeError::Collector(error.to_string()))?;
-        Ok(Collector { stop, thread })
-    }
-
-    fn finish(self) -> Result<Collected, ProbeError> {
-        self.stop.store(true, Ordering::Release);
-        let failed = |reason: String| ProbeError::Collector(reason);
-        let collected = self.thread.join().map_err(|_| failed("the thread ended unexpectedly".to_owned()))?;
-        collected.map_err(|error| failed(error.to_string()))
-    }
-}
-
-fn open_tap(plan: &Plan, unavailable: &mut Vec<String>) -> Option<Tap> {
-    if plan.probes.tap == Active::No {
-        return None;
-    }
-    let tap = Tap::open(&plan.device, plan.to.port());
-    tap.map_err(|error| unavailable.push(format!("packet tap on {}: {error} (needs CAP_NET_RAW)", plan.device))).ok()
-}
-
-fn open_events(plan: &Plan, unavailable: &mut Vec<String>) -> Option<Events> {
-    if plan.probes.tracing == Active::No {
-        return None;
-    }
-    let ip_header = if plan.to.is_ipv4() { 20 } else { 40 };
-    let scope = Scope { device: &plan.device, ip_header, lengths: plan.lengths };
-    match Events::open(plan.counter, &scope) {
-        Ok((events, missing)) => {
-            unavailable.extend(missing);
-            Some(events)
-        }
-        Err(error) => {
-            unavailable.push(format!("kernel tracing: {error}"));
-            None
-        }
-    }
-}
-
-fn collect(
-    mut tap: Option<Tap>,
-    mut events: Option<Events>,
-    mut clock: SystemPairs,
-    (period, stop): (Period, &AtomicBool),
-) -> io::Result<Collected> {
-    let (mut tapped, mut seen, mut pairs) = (Vec::new(), Vec::new(), PairLine::new(period));
-    loop {
-        let is_last = stop.load(Ordering::Acquire);
-        pairs.push(clock.read_pair());
-        if let Some(events) = &mut events {
-            events.drain(|event| seen.push(event))?;
-        }
-        if let Some(tap) = &mut tap {
-            tap.drain(|packet| tapped.push(packet));
-        }
-        if is_last {
-            break;
-        }
-        std::thread::sleep(COLLECT_EVERY);
-    }
-    // What was stamped just now lies before this pair.
-    pairs.push(clock.read_pair());
-    let tap_dropped = tap.as_mut().map_or(Ok(0), Tap::dropped)?;
-    let events_lost = events.as_ref().map_or(0, Events::lost);
-    Ok(Collected { tapped, events: seen, pairs, tap_dropped, events_lost })
+    /// How long each send of the burst took.
+    pub sends: Vec<Ticks>,
+    /// What the two ways to take kernel stamps say of the same packets, by site.
+    pub agreements: Vec<Agreement>,
+    /// How wrong the stamps by eBPF can be, where there are any.
+    pub mapping: Option<MappingError>,
+    /// Which sites each kind of probe stamped.
+    pub stamped: Stamped,
 }
 
 /// Sends and receives. `watch` is told how many packets were sent, ten times a second; it breaks where somebody wants the run to end early.
@@ -249,20 +174,25 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
     if talk.socket.mode() == StampMode::User {
         unavailable.push("socket stamps: the kernel refuses SO_TIMESTAMPING".to_owned());
     }
-    let collector = Collector::start(plan, &mut unavailable)?;
+    let collector = Collector::start(plan, &talk.label()?, &mut unavailable)?;
     let begin = mono_now();
-    let ended = talk.hold(watch);
+    let ended = talk.hold(watch).and_then(|()| talk.burst());
     // The tap hands a block over only when it is full or some milliseconds old.
     std::thread::sleep(Duration::from_millis(40));
     let collected = collector.finish()?;
-    ended?;
+    let sends = ended?;
     let mut outcome = Outcome {
         passages: talk.passages,
         counts: talk.counts,
         unavailable,
         length_s: (mono_now() - begin).as_seconds(),
+        sends,
+        agreements: Vec::new(),
+        mapping: None,
+        stamped: Stamped::default(),
     };
     outcome.take_in(&collected, talk.run);
+    outcome.compare(&collected, plan);
     if outcome.counts.received == 0 {
         return Err(ProbeError::NoAnswer { sent: outcome.counts.sent, to: plan.to, reason: talk.reason });
     }
@@ -289,6 +219,34 @@ impl Outcome {
         for event in &collected.events {
             counts.events_unplaced += u64::from(self.passages.note_event(event) == Placed::Nowhere);
         }
+    }
+
+    /// Stamps by eBPF count where the tracing has none, and are compared with its stamps where it has.
+    fn compare(&mut self, collected: &Collected, plan: &Plan) {
+        let mut second = SecondStamps::default();
+        for passage in &collected.passages {
+            match collected.mono_pairs.counter_at(passage.stamped) {
+                Some(counter) => second.place(passage, counter, &self.passages),
+                None => self.counts.ebpf_discarded += 1,
+            }
+        }
+        (self.counts.ebpf_lost, self.counts.ebpf_unplaced) = (collected.passages_lost, second.unplaced());
+        self.agreements = second.compare(&self.passages, plan.period);
+        self.stamped = Stamped {
+            tracing: collected.events.iter().fold(Sites::NONE, |set, event| set.with(event.site)),
+            ebpf: second.sites(),
+            tap: [Site::TapOut, Site::TapIn]
+                .into_iter()
+                .fold(Sites::NONE, |set, site| if self.passages.count(site) > 0 { set.with(site) } else { set }),
+        };
+        second.fill(&mut self.passages);
+        let wanted = plan.probes.tracing.contains(Site::CopyIn) || plan.probes.ebpf.contains(Site::CopyIn);
+        if wanted && self.counts.received > 0 && self.passages.count(Site::CopyIn) == 0 {
+            let reason =
+                "no packet passed skb_copy_datagram_iovec (this kernel copies packets without fragments another way)";
+            self.unavailable.push(format!("copy: {reason}"));
+        }
+        self.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
     }
 }
 
@@ -323,6 +281,16 @@ impl<'a> Talk<'a> {
         })
     }
 
+    /// By what the kernel knows this conversation.
+    fn label(&self) -> Result<Label, ProbeError> {
+        let failed = |error| ProbeError::Socket { what: "cannot tell the port".to_owned(), error };
+        Ok(Label {
+            run: self.run,
+            own_port: self.socket.local_address().map_err(failed)?.port(),
+            thread: ffi::thread(),
+        })
+    }
+
     fn hold(&mut self, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), ProbeError> {
         let begin = mono_now();
         let mut next_report = begin;
@@ -341,6 +309,27 @@ impl<'a> Talk<'a> {
             self.receive_until(mono_now() + Span::from_millis(10))?;
         }
         Ok(())
+    }
+
+    /// Sends without a pause and without wanting anything back, by a socket that takes no stamps.
+    fn burst(&self) -> Result<Vec<Ticks>, ProbeError> {
+        if self.plan.burst == 0 {
+            return Ok(Vec::new());
+        }
+        let failed = |error| ProbeError::Socket { what: format!("cannot send to {}", self.plan.to), error };
+        let any = if self.plan.to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any).and_then(|socket| socket.connect(self.plan.to).map(|()| socket));
+        let socket = socket.map_err(failed)?;
+        let (mut buffer, mut sends) = ([0; LONGEST], Vec::new());
+        for number in 0..self.plan.burst {
+            let bytes = Identity::write_unanswered(self.run, u64::MAX - number, &mut buffer, self.plan.lengths);
+            let sent = read_bracketed(self.plan.counter, || socket.send(bytes));
+            // What the queue does not take costs something else.
+            if sent.value.is_ok() {
+                sends.push(sent.width());
+            }
+        }
+        Ok(sends)
     }
 
     fn send(&mut self, sequence: u64) -> Result<(), ProbeError> {

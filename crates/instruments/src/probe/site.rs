@@ -9,24 +9,36 @@ use serde::{Deserialize, Serialize};
 pub enum Site {
     /// User space, right before sendmsg.
     UserSend,
-    /// Tracing: the packet is queued for the device (`net_dev_queue`).
+    /// eBPF at tc egress.
+    TcOut,
+    /// The packet is queued for the device (`net_dev_queue`).
     QueueOut,
     /// The copy that the packet taps get (AF_PACKET).
     TapOut,
-    /// Tracing: the packet is handed to the driver (`net_dev_start_xmit`).
+    /// The packet is handed to the driver (`net_dev_start_xmit`).
     DriverOut,
     /// The socket's software transmit stamp (`SOF_TIMESTAMPING_TX_SOFTWARE`).
     SocketOut,
-    /// Tracing: the driver is done with it (`net_dev_xmit`).
+    /// The driver is done with it (`net_dev_xmit`).
     DoneOut,
-    /// Tracing: the driver hands it to the stack (`napi_gro_receive_entry`, or `netif_rx` where there is no NAPI).
+    /// eBPF at XDP, before the driver makes a packet of it.
+    XdpIn,
+    /// The driver hands it to the stack (`napi_gro_receive_entry`, or `netif_rx` where there is no NAPI).
     DriverIn,
     /// The socket's software receive stamp (`SOF_TIMESTAMPING_RX_SOFTWARE`).
     SocketIn,
-    /// Tracing: the stack takes it (`netif_receive_skb`).
+    /// The stack takes it (`netif_receive_skb`).
     StackIn,
     /// The copy that the packet taps get (AF_PACKET).
     TapIn,
+    /// eBPF at tc ingress.
+    TcIn,
+    /// eBPF: it is put into the socket's queue (`__udp_enqueue_schedule_skb`, by fentry or kprobe).
+    QueueIn,
+    /// Its bytes are copied to user space (`skb_copy_datagram_iovec`; not every packet is copied that way).
+    CopyIn,
+    /// User space has read it from the socket (`sock_recv_length`).
+    ReadIn,
     /// User space, right after recvmsg.
     UserReceive,
 }
@@ -47,17 +59,23 @@ pub enum Location {
 
 impl Site {
     /// Every site, in the order of the way.
-    pub const ALL: [Site; 11] = [
+    pub const ALL: [Site; 17] = [
         Site::UserSend,
+        Site::TcOut,
         Site::QueueOut,
         Site::TapOut,
         Site::DriverOut,
         Site::SocketOut,
         Site::DoneOut,
+        Site::XdpIn,
         Site::DriverIn,
         Site::SocketIn,
         Site::StackIn,
         Site::TapIn,
+        Site::TcIn,
+        Site::QueueIn,
+        Site::CopyIn,
+        Site::ReadIn,
         Site::UserReceive,
     ];
 
@@ -75,15 +93,21 @@ impl Site {
     pub const fn name(self) -> &'static str {
         match self {
             Site::UserSend => "user",
+            Site::TcOut => "tc",
             Site::QueueOut => "queue",
             Site::TapOut => "tap",
             Site::DriverOut => "driver",
             Site::SocketOut => "socket",
             Site::DoneOut => "driver-done",
+            Site::XdpIn => "xdp",
             Site::DriverIn => "driver",
             Site::SocketIn => "socket",
             Site::StackIn => "stack",
             Site::TapIn => "tap",
+            Site::TcIn => "tc",
+            Site::QueueIn => "socket-queue",
+            Site::CopyIn => "copy",
+            Site::ReadIn => "read",
             Site::UserReceive => "user",
         }
     }
@@ -114,6 +138,60 @@ impl Location {
     }
 }
 
+/// A set of sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sites(u32);
+
+impl Sites {
+    /// No site.
+    pub const NONE: Sites = Sites(0);
+    /// The boundary to the driver, which everything else is measured against.
+    pub const DRIVER: Sites = Sites::of(&[Site::DriverOut, Site::DriverIn]);
+    /// What the kernel's tracing sees.
+    pub const TRACED: Sites =
+        Sites::of(&[Site::QueueOut, Site::DoneOut, Site::StackIn, Site::CopyIn, Site::ReadIn]).and(Sites::DRIVER);
+    /// What eBPF sees without changing the way of the packets. XDP does: a driver with XDP makes its packets in another way, and some
+    /// drivers stop for a moment to change over.
+    pub const PROGRAMMED: Sites = Sites::of(&[Site::TcOut, Site::TcIn, Site::QueueIn]).and(Sites::TRACED);
+
+    /// These sites.
+    pub const fn of(sites: &[Site]) -> Self {
+        let (mut set, mut index) = (0, 0);
+        while index < sites.len() {
+            set |= 1 << sites[index].index();
+            index += 1;
+        }
+        Sites(set)
+    }
+
+    /// With those of another set.
+    #[must_use]
+    pub const fn and(self, other: Sites) -> Self {
+        Sites(self.0 | other.0)
+    }
+
+    /// With one more site.
+    #[must_use]
+    pub const fn with(self, site: Site) -> Self {
+        Sites(self.0 | 1 << site.index())
+    }
+
+    /// Whether a site is among them.
+    pub const fn contains(self, site: Site) -> bool {
+        self.0 & (1 << site.index()) != 0
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Each of them, in the order of the way.
+    pub fn iter(self) -> impl Iterator<Item = Site> {
+        Site::ALL.into_iter().filter(move |site| self.contains(*site))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +205,14 @@ mod tests {
                 out.direction() == Direction::Outgoing && back.direction() == Direction::Incoming
             })
         );
+    }
+
+    #[test]
+    fn a_set_holds_what_was_put_into_it() {
+        let set = Sites::of(&[Site::TapIn, Site::QueueOut]).and(Sites::of(&[Site::UserReceive]));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [Site::QueueOut, Site::TapIn, Site::UserReceive]);
+        assert!(set.contains(Site::TapIn) && !set.contains(Site::TapOut));
+        assert!(Sites::NONE.is_empty() && Sites::NONE.iter().next().is_none());
+        assert!(Sites::TRACED.contains(Site::DriverIn) && !Sites::PROGRAMMED.contains(Site::XdpIn));
     }
 }

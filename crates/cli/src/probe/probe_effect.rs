@@ -1,0 +1,86 @@
+//! The tables of the probe effect.
+
+use crate::text::{self, Align};
+use ffclock_instruments::probe::effect::{Corrected, Effect, Kind, Level};
+use ffclock_instruments::probe::payload::Direction;
+use std::fmt::Write;
+
+const LEVELS: [(&str, Align); 7] = [
+    ("PROBES", Align::Right),
+    ("ADDED", Align::Left),
+    ("USER TO DRIVER (us)", Align::Right),
+    ("DRIVER TO USER (us)", Align::Right),
+    ("ONE SEND (us)", Align::Right),
+    ("COST OF THE ADDED (ns)", Align::Right),
+    ("95 % INTERVAL", Align::Right),
+];
+
+const CORRECTED: [(&str, Align); 6] = [
+    ("WAY", Align::Left),
+    ("LOCATION", Align::Left),
+    ("MEDIAN", Align::Right),
+    ("PROBES BETWEEN", Align::Right),
+    ("THEIR COST", Align::Right),
+    ("CORRECTED", Align::Right),
+];
+/// The goal of the instrument for one probe [ns].
+const GOAL_NS: f64 = 200.0;
+
+/// What the probes cost.
+pub(super) fn text(effect: &Effect) -> String {
+    let mut page = format!(
+        "\nprobe effect: medians with 0, 1, 2, ... probes between user space and the driver, {} rounds; costs by the wall time of sends\n",
+        effect.rounds
+    );
+    page += &text::table(&LEVELS, &effect.levels.iter().map(level_row).collect::<Vec<_>>());
+    for kind in [Kind::Tracing, Kind::Ebpf] {
+        let Some(cost) = effect.levels.iter().find(|level| level.added == Some(kind)).and_then(|level| level.cost)
+        else {
+            continue;
+        };
+        let verdict = if cost.median_ns <= GOAL_NS { "at most" } else { "more than" };
+        let _ = writeln!(page, "one {}: {:.0} ns, {verdict} {GOAL_NS:.0}", kind.name(), cost.median_ns);
+    }
+    page
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.2}", ns / 1e3)
+}
+
+fn level_row(level: &Level) -> Vec<String> {
+    let cost = level.cost.map(|cost| (format!("{:.0}", cost.median_ns), cost.interval_ns));
+    let (cost, interval) = cost
+        .map_or(("-".to_owned(), "-".to_owned()), |(median, (low, high))| (median, format!("{low:.0} to {high:.0}")));
+    vec![
+        level.probes.to_string(),
+        level.added.map_or("-", Kind::name).to_owned(),
+        us(level.out_ns.median),
+        us(level.in_ns.median),
+        us(level.send_ns.median),
+        cost,
+        interval,
+    ]
+}
+
+/// Raw and corrected medians; nothing where the costs are not known.
+pub(super) fn corrected(corrected: &[Corrected]) -> String {
+    if corrected.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<_> = corrected.iter().map(corrected_row).collect();
+    format!(
+        "\nmedian delays without what the probes between a location and the driver cost (us)\n{}",
+        text::table(&CORRECTED, &rows)
+    )
+}
+
+fn corrected_row(one: &Corrected) -> Vec<String> {
+    let way = match one.site.direction() {
+        Direction::Outgoing => "out",
+        Direction::Incoming => "in",
+    };
+    let mut row = vec![way.to_owned(), one.site.name().to_owned(), us(one.median_ns), one.probes.to_string()];
+    row.extend([one.cost_ns, one.corrected_ns].map(us));
+    row
+}

@@ -1,0 +1,189 @@
+//! The thread that empties the tap, the kernel's tracing and the buffer of the eBPF programs while another one sends and receives.
+
+use super::ebpf::{self, Passage, Stamps};
+use super::events::{Events, PacketEvent, Scope};
+use super::hardware;
+use super::pairs::{PairLine, Point};
+use super::run::{Active, Plan, ProbeError};
+use super::tap::{Tap, Tapped};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use ffclock_counter::CounterKind;
+use ffclock_sys::{PairReader, SystemPairs};
+use ffclock_units::{Mono, Utc};
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+/// Between two looks at what has come.
+const COLLECT_EVERY: Duration = Duration::from_millis(4);
+
+/// What the collecting thread brings home.
+pub(super) struct Collected {
+    pub(super) tapped: Vec<Tapped>,
+    pub(super) events: Vec<PacketEvent>,
+    pub(super) passages: Vec<Passage>,
+    pub(super) pairs: PairLine<Utc>,
+    pub(super) mono_pairs: PairLine<Mono>,
+    pub(super) tap_dropped: u64,
+    pub(super) events_lost: u64,
+    pub(super) passages_lost: u64,
+}
+
+/// By what the kernel knows a conversation.
+#[derive(Clone)]
+pub(super) struct Label {
+    pub(super) run: u64,
+    pub(super) own_port: u16,
+    pub(super) thread: u64,
+}
+
+/// Collects until it is told to finish.
+pub(super) struct Collector {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<Collected>>,
+}
+
+/// Where stamps come from.
+struct Probing {
+    tap: Option<Tap>,
+    events: Option<Events>,
+    stamps: Option<Stamps>,
+    clock: SystemPairs,
+    counter: CounterKind,
+}
+
+impl Collector {
+    /// Everything is in place when this returns; what cannot be had is added to `unavailable`.
+    pub(super) fn start(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Result<Self, ProbeError> {
+        // Whoever comes first at a tracepoint is called first: the tracing's stamps do not wait for the programs.
+        let tap = open_tap(plan, unavailable);
+        let events = open_events(plan, label, unavailable);
+        unavailable.extend(hardware::verdict(&plan.device));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (seen, plan, label) = (Arc::clone(&stop), plan.clone(), label.clone());
+        let (tell, told) = mpsc::channel();
+        // Loaded programs cannot move from thread to thread.
+        let work = move || {
+            let mut missing = Vec::new();
+            let stamps = open_stamps(&plan, &label, &mut missing);
+            let mut collected = Collected::nothing(&plan);
+            let mut clock = SystemPairs::new(plan.counter);
+            // What will be stamped lies behind this pair.
+            collected.read_pairs(&mut clock, plan.counter);
+            // Nobody listens where the run has ended already.
+            let _ = tell.send(missing);
+            collect(Probing { tap, events, stamps, clock, counter: plan.counter }, collected, &seen)
+        };
+        let thread = std::thread::Builder::new().name("ffclock-collect".to_owned()).spawn(work);
+        let thread = thread.map_err(|error| ProbeError::Collector(error.to_string()))?;
+        unavailable.extend(told.recv().unwrap_or_default());
+        Ok(Collector { stop, thread })
+    }
+
+    pub(super) fn finish(self) -> Result<Collected, ProbeError> {
+        self.stop.store(true, Ordering::Release);
+        let failed = |reason: String| ProbeError::Collector(reason);
+        let collected = self.thread.join().map_err(|_| failed("the thread ended unexpectedly".to_owned()))?;
+        collected.map_err(|error| failed(error.to_string()))
+    }
+}
+
+impl Collected {
+    fn nothing(plan: &Plan) -> Self {
+        Collected {
+            tapped: Vec::new(),
+            events: Vec::new(),
+            passages: Vec::new(),
+            pairs: PairLine::new(plan.period),
+            mono_pairs: PairLine::new(plan.period),
+            tap_dropped: 0,
+            events_lost: 0,
+            passages_lost: 0,
+        }
+    }
+
+    fn read_pairs(&mut self, clock: &mut SystemPairs, counter: CounterKind) {
+        self.pairs.push(clock.read_pair());
+        self.mono_pairs.push(Point::read(counter));
+    }
+}
+
+fn open_tap(plan: &Plan, unavailable: &mut Vec<String>) -> Option<Tap> {
+    if plan.probes.tap == Active::No {
+        return None;
+    }
+    let tap = Tap::open(&plan.device, plan.to.port());
+    tap.map_err(|error| unavailable.push(format!("packet tap on {}: {error} (needs CAP_NET_RAW)", plan.device))).ok()
+}
+
+fn open_events(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Option<Events> {
+    if plan.probes.tracing.is_empty() {
+        return None;
+    }
+    let ip_header = if plan.to.is_ipv4() { 20 } else { 40 };
+    let (device, sites, thread) = (plan.device.as_str(), plan.probes.tracing, label.thread);
+    let scope = Scope { device, ip_header, lengths: plan.lengths, sites, thread };
+    match Events::open(plan.counter, &scope) {
+        Ok((events, missing)) => {
+            unavailable.extend(missing);
+            Some(events)
+        }
+        Err(error) => {
+            unavailable.push(format!("kernel tracing: {error}"));
+            None
+        }
+    }
+}
+
+fn open_stamps(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Option<Stamps> {
+    if plan.probes.ebpf.is_empty() {
+        return None;
+    }
+    let ports = (plan.to.port(), label.own_port);
+    let (device, sites) = (plan.device.as_str(), plan.probes.ebpf);
+    let (lengths, fentry) = (plan.lengths, plan.probes.fentry);
+    match Stamps::open(&ebpf::Scope { device, run: label.run, ports, lengths, sites, fentry }) {
+        Ok((stamps, missing)) => {
+            unavailable.extend(missing);
+            Some(stamps)
+        }
+        Err(reason) => {
+            unavailable.push(format!("eBPF: {reason}"));
+            None
+        }
+    }
+}
+
+fn collect(mut probing: Probing, mut collected: Collected, stop: &AtomicBool) -> io::Result<Collected> {
+    loop {
+        let is_last = stop.load(Ordering::Acquire);
+        collected.read_pairs(&mut probing.clock, probing.counter);
+        probing.drain(&mut collected)?;
+        if is_last {
+            break;
+        }
+        std::thread::sleep(COLLECT_EVERY);
+    }
+    // What was stamped just now lies before these pairs.
+    collected.read_pairs(&mut probing.clock, probing.counter);
+    collected.tap_dropped = probing.tap.as_mut().map_or(Ok(0), Tap::dropped)?;
+    collected.events_lost = probing.events.as_ref().map_or(0, Events::lost);
+    collected.passages_lost = probing.stamps.as_ref().map_or(0, Stamps::lost);
+    Ok(collected)
+}
+
+impl Probing {
+    fn drain(&mut self, collected: &mut Collected) -> io::Result<()> {
+        if let Some(events) = &mut self.events {
+            events.drain(|event| collected.events.push(event))?;
+        }
+        if let Some(stamps) = &mut self.stamps {
+            stamps.drain(|passage| collected.passages.push(passage))?;
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.drain(|packet| collected.tapped.push(packet));
+        }
+        Ok(())
+    }
+}
