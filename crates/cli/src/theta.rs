@@ -60,7 +60,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Command::Check(args) => check::run(global, args),
         Command::Run(args) => run::run(global, args),
         Command::Rank(args) => rank::run(global, args),
-        Command::Load(args) => load::run(args),
+        Command::Load(args) => load::run(global, args),
         Command::Simulate(args) => simulate::run(global, args),
         Command::Report(args) => report::run(global, args),
         Command::Import(args) => import::run(global, args),
