@@ -11,7 +11,6 @@ mod environment;
 mod gathered;
 mod injector;
 mod level;
-mod meeting;
 mod packet;
 mod page_clock;
 mod post;

@@ -39,6 +39,11 @@ impl PageClock {
         page
     }
 
+    /// The counter by which it looks.
+    pub(super) fn kind(&self) -> CounterKind {
+        self.kind
+    }
+
     /// Looks again if it is time.
     pub(super) fn look_if_due(&mut self, now: u64) {
         if now >= self.next {

@@ -1,9 +1,10 @@
 //! One rank: a machine, a UDP socket, a log in memory.
 
+mod meeting;
+
 use super::alarm::Alarm;
-use super::control::{self, FromCoordinator, FromRank, Go, Hello, LogHeader};
+use super::control::{self, FromCoordinator, FromRank, Go, LogHeader};
 use super::injector::Injector;
-use super::meeting::{connect, text_of};
 use super::packet::{Packet, Stay};
 use super::page_clock::PageClock;
 use super::post::{Held, Mail, Post, socket_error};
@@ -13,7 +14,7 @@ use super::{LiveError, Place, Replies, Settings};
 use crate::algorithm::{Process, Switch};
 use crate::log::RoundTrip;
 use crate::record::{self, Event, ProcessId, Round, WayIn};
-use ffclock_counter::{Choice, CounterKind, choose, nominal, read_ordered};
+use ffclock_counter::{CounterKind, read_ordered};
 use ffclock_sys::{Interest, Received, mono_now, poll};
 use ffclock_units::{Counter, Period, Span};
 use std::hint::spin_loop;
@@ -95,68 +96,6 @@ struct Rank {
 }
 
 impl Rank {
-    /// Connects to rank 0, tells where we are, and waits until all are there.
-    fn meet(options: &RankOptions) -> Result<Self, LiveError> {
-        let kind = choose(Choice::Auto).kind;
-        let period = nominal(kind).map_err(|error| LiveError::Settings(error.to_string()))?.period;
-        let page = PageClock::open(options.page.as_deref(), (kind, period));
-        if let (Some(path), Some(trouble)) = (&options.page, page.trouble.as_ref().filter(|_| page.words.is_empty())) {
-            return Err(LiveError::Settings(format!("the page {}: {trouble}", path.display())));
-        }
-        let control = connect(&options.rendezvous, options.patience)?;
-        let own_address = control.local_addr().map_err(LiveError::network("our own address"))?;
-        let post = Post::open(own_address.ip(), (kind, period))?;
-        let hello = Hello {
-            rank: options.place.rank,
-            settings: options.settings.clone(),
-            address: post.address()?,
-            host: options.host.clone().unwrap_or_else(|| text_of("/proc/sys/kernel/hostname")),
-            machine: text_of("/proc/sys/kernel/random/boot_id"),
-            counter: kind.name().to_owned(),
-            page: options.page.as_ref().map(|page| page.display().to_string()).unwrap_or_default(),
-            no_page: page.trouble.clone().filter(|_| page.words.is_empty()),
-        };
-        control::write(&control, &hello)?;
-        let mut commands = BufReader::new(control.try_clone().map_err(LiveError::network("a second handle"))?);
-        let go: Go = control::read(&mut commands).map_err(|error| refused(&options.rendezvous, &error))?;
-        let size = options.settings.processes as usize;
-        if go.addresses.len() != size || go.host_of.len() != size {
-            return Err(LiveError::Protocol("rank 0 names too few addresses".to_owned()));
-        }
-        let hosts = go.host_of.iter().max().map_or(1, |most| most.saturating_add(1));
-        let own = options.place.rank;
-        let injector = Injector::new(options.settings.plan(hosts)?, (own, go.host_of[own as usize]), go.run);
-        let quorum = options.settings.quorum()?;
-        let machine = || Machine {
-            process: Process::new(quorum, options.settings.form, ticks_in(options.settings.delay_ns, period)),
-            armed: None,
-            quorum_at: Counter::from_raw(0),
-            has_started: false,
-        };
-        let machines = (0..=usize::from(injector.has_twin())).map(|_| machine()).collect();
-        let header =
-            LogHeader { period_s: period.as_seconds(), buffer_bytes: post.buffer_bytes as u64, ..LogHeader::default() };
-        Ok(Rank {
-            own: ProcessId(own),
-            settings: options.settings.clone(),
-            go,
-            machines,
-            injector,
-            post,
-            page,
-            kind,
-            period,
-            control,
-            commands,
-            alarm: Alarm::start(kind, period).map_err(LiveError::network("a timer"))?,
-            started: read_ordered(kind).raw(),
-            events: Vec::with_capacity(1 << 16),
-            trips: Vec::new(),
-            header,
-            has_told: false,
-        })
-    }
-
     fn counter(&self) -> Counter {
         read_ordered(self.kind)
     }
@@ -426,8 +365,4 @@ impl Rank {
 
 fn refused(whom: &str, error: &LiveError) -> LiveError {
     LiveError::Protocol(format!("{whom}: {error}"))
-}
-
-fn ticks_in(nanoseconds: u64, period: Period) -> u64 {
-    u64::try_from(period.ticks_in(Span::from_nanos(nanoseconds.into())).raw()).unwrap_or(0)
 }
