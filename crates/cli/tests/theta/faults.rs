@@ -11,8 +11,11 @@ fn faulty(name: &str, fault: &str) -> (Value, Value) {
     let (is_well, report, said) = analyse(&place.log(), &[]);
     assert!(is_well, "{fault}: {said}");
     assert_eq!(report["conformance"]["breaches"], 0, "{fault}");
-    assert_eq!(report["counts"]["unperceived"].as_u64().unwrap() > 0, fault.contains("loss"), "{fault}: {report}");
-    (json(&output), report)
+    let summary = json(&output);
+    // What nobody perceived was lost on purpose, or still held when the run ended.
+    let missing = count(&summary, "lost") + count(&summary, "never_released");
+    assert_eq!(report["counts"]["unperceived"].as_u64(), Some(missing), "{fault}: {report}");
+    (summary, report)
 }
 
 fn count(summary: &Value, what: &str) -> u64 {
@@ -61,7 +64,7 @@ fn links_lose_double_and_hold() {
     // What is missed is not sent again: so only one link loses, and only for a while.
     let (lossy, report) = faulty("loss", "kind = \"link-loss\", process = 1, receiver = 0, until = \"60 ms\"");
     assert!(count(&lossy, "lost") > 10, "{lossy}");
-    assert_eq!(report["counts"]["unperceived"].as_u64(), Some(count(&lossy, "lost")));
+    assert!(report["counts"]["unperceived"].as_u64() >= Some(count(&lossy, "lost")));
     let (doubled, report) = faulty("double", "kind = \"link-duplication\", probability = 0.3");
     assert!(count(&doubled, "duplicated") > 300, "{doubled}");
     assert_eq!(report["counts"]["duplicates"].as_u64(), Some(count(&doubled, "duplicated")));
