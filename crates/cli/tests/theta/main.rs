@@ -121,3 +121,28 @@ fn wrong_usage_is_told() {
         assert!(said.contains(part), "{words:?}: {said}");
     }
 }
+
+/// The shipped manifest says nothing that the command does not understand.
+#[test]
+fn the_manifest_is_understood() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kubernetes/theta.yaml");
+    let text = std::fs::read_to_string(manifest).expect("it is shipped");
+    let words = text.lines().filter_map(|line| line.trim().strip_prefix("- --")).map(|word| format!("--{word}"));
+    let words: Vec<String> = words
+        .map(|word| match word.split_once('=') {
+            Some(("--rendezvous", _)) => format!("--rendezvous=127.0.0.1:{}", free_port()),
+            Some(("--patience", _)) => "--patience=100 ms".to_owned(),
+            _ => word,
+        })
+        .collect();
+    assert!(words.len() >= 7, "{words:?}");
+    let output = Command::new(FFCLOCK)
+        .args(["theta", "rank"])
+        .args(&words)
+        .env("JOB_COMPLETION_INDEX", "1")
+        .output()
+        .expect("works in a test");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said.contains("rank 1 of 4: meeting rank 0 at"), "{said}");
+}
