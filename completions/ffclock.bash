@@ -2279,7 +2279,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__load)
-            opts="-h --level --for --to --rate --file --page --control --json --help network processor timer disk"
+            opts="-h --level --for --priority --to --rate --file --page --control --json --help network processor timer disk"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2290,6 +2290,10 @@ _ffclock() {
                     return 0
                     ;;
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --priority)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2321,7 +2325,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__rank)
-            opts="-h --rank --size --rendezvous --listen --f --rounds --delay --printed --patience --limit --priority --log --page --control --json --help"
+            opts="-h --rank --size --rendezvous --listen --host --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2340,6 +2344,10 @@ _ffclock() {
                     return 0
                     ;;
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2364,6 +2372,10 @@ _ffclock() {
                     return 0
                     ;;
                 --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fault)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2417,7 +2429,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__run)
-            opts="-h --netns --hosts --port --load --load-priority --f --rounds --delay --printed --patience --limit --priority --log --page --control --json --help"
+            opts="-h --netns --hosts --port --load --pages --load-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2436,6 +2448,10 @@ _ffclock() {
                     return 0
                     ;;
                 --load)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pages)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2467,6 +2483,10 @@ _ffclock() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fault)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2487,7 +2507,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__simulate)
-            opts="-h --scenario --n --f --rounds --delay --printed --two-faced --seed --log --page --control --json --help"
+            opts="-h --scenario --n --f --rounds --delay --printed --two-faced --fault --seed --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2514,6 +2534,10 @@ _ffclock() {
                     return 0
                     ;;
                 --two-faced)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fault)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
