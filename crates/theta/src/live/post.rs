@@ -5,7 +5,7 @@ use super::packet::{self, Packet};
 use crate::record::{ProcessId, Round};
 use ffclock_counter::CounterKind;
 use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs};
-use ffclock_units::{Counter, Period};
+use ffclock_units::{Counter, Period, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -15,6 +15,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 const UNSTAMPED_MAX: usize = 1 << 14;
 /// Room that is asked for: at D = 0 everybody's messages come at once, and the stamps of one's own lie in it too.
 const BUFFER_BYTES: usize = 64 << 20;
+
+/// A process that others leave behind has that much in its buffer.
+const LONGEST_WAIT: Span = Span::from_secs(20);
 
 /// Says what is wrong with a socket.
 pub(super) fn socket_error(error: std::io::Error) -> LiveError {
@@ -57,9 +60,11 @@ impl Post {
     pub(super) fn open(address: IpAddr, (kind, period): (CounterKind, Period)) -> Result<Self, LiveError> {
         let socket = StampedSocket::bind((address, 0).into(), StampMode::Kernel).map_err(socket_error)?;
         let buffer_bytes = socket.enlarge_receive_buffer(BUFFER_BYTES).map_err(socket_error)?;
+        let mut mapper = Mapper::system(kind, period);
+        mapper.remember_for(LONGEST_WAIT);
         Ok(Post {
             socket,
-            mapper: Mapper::system(kind, period),
+            mapper,
             unstamped: VecDeque::new(),
             held: BinaryHeap::new(),
             given_up: 0,
