@@ -96,8 +96,8 @@ mod tests {
         let file = "[[fault]]\nkind = \"link-hold\"\nprocess = 1\nhold = \"2 ms\"\nprobability = 0.5";
         let file: File = toml::from_str(file).unwrap();
         let line: FaultSpec = r#"kind = "link-hold", process = 1, hold = "2 ms", probability = 0.5"#.parse().unwrap();
-        assert_eq!(file.fault, [line.clone()]);
         assert_eq!(line.hold, Some(Length(Span::from_nanos(2_000_000))));
+        assert_eq!(file.fault, [line]);
     }
 
     #[test]
