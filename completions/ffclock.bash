@@ -2287,7 +2287,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__load)
-            opts="-h --level --for --to --rate --file --page --control --json --help network processor timer disk"
+            opts="-h --level --for --priority --to --rate --file --page --control --json --help network processor timer disk"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2298,6 +2298,10 @@ _ffclock() {
                     return 0
                     ;;
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --priority)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2329,7 +2333,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__rank)
-            opts="-h --rank --size --rendezvous --listen --f --rounds --delay --printed --patience --limit --priority --log --page --control --json --help"
+            opts="-h --rank --size --rendezvous --listen --host --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2348,6 +2352,10 @@ _ffclock() {
                     return 0
                     ;;
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2372,6 +2380,10 @@ _ffclock() {
                     return 0
                     ;;
                 --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fault)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2425,7 +2437,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__run)
-            opts="-h --netns --hosts --port --load --load-priority --f --rounds --delay --printed --patience --limit --priority --log --page --control --json --help"
+            opts="-h --netns --hosts --port --load --pages --load-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2444,6 +2456,10 @@ _ffclock() {
                     return 0
                     ;;
                 --load)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pages)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2475,6 +2491,10 @@ _ffclock() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fault)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2495,7 +2515,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__simulate)
-            opts="-h --scenario --n --f --rounds --delay --printed --two-faced --seed --log --page --control --json --help"
+            opts="-h --scenario --n --f --rounds --delay --printed --two-faced --fault --seed --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2522,6 +2542,10 @@ _ffclock() {
                     return 0
                     ;;
                 --two-faced)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fault)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -314,37 +314,44 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l hosts -d 'Start a process on each of these hosts, through ssh' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l port -d 'The port at which the ranks meet' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l load -d 'A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l load-priority -d 'The real-time priority of the loads; below that of the algorithm' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l pages -d 'With --netns: the page of each host, in their order, so that they are compared as hosts with counters of their own are' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l load-priority -d 'The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Said where it is not permitted' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l f -d 'Byzantine processes tolerated: there must be at least 3f + 1 ranks' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l rounds -d 'The last round that is sent' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l delay -d 'The delay D between a quorum and the next round' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l patience -d 'How long ranks wait for one another at the start' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l limit -d 'How long the run may take' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l fault -d 'A fault, with the keys of a scenario\'s [[fault]]; may be given several times' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l round-trips -d 'Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rank -d 'Which rank this is [default: from the launcher]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l size -d 'How many ranks there are: n [default: from the launcher]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rendezvous -d 'Where rank 0 is met' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l listen -d 'Where rank 0 listens [default: the address of the rendezvous]' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l host -d 'What to call this rank\'s host [default: its name]; ranks of the same name, counter and page are on the same host' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l f -d 'Byzantine processes tolerated: there must be at least 3f + 1 ranks' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rounds -d 'The last round that is sent' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l delay -d 'The delay D between a quorum and the next round' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l patience -d 'How long ranks wait for one another at the start' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l limit -d 'How long the run may take' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l fault -d 'A fault, with the keys of a scenario\'s [[fault]]; may be given several times' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l round-trips -d 'Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from load" -l level -d 'How much, in per cent: 30, ramp:0..90 or jumps:10..90' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from load" -l for -d 'How long' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from load" -l priority -d 'A real-time priority (first in, first out), 1 to 98; said where it is not permitted' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from load" -l to -d 'Network: to whom in turn; nobody need listen there' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from load" -l rate -d 'Network: what 100 % are, in Mbit/s' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from load" -l file -d 'Disk: a file that is written over and over, and removed at the end' -r -F
@@ -358,6 +365,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l rounds -d 'The last round that processes send [default: the scenario\'s, or 1000]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l delay -d 'The delay D between a quorum and the next round, such as "1 ms" [default: the scenario\'s, or 0 s]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l two-faced -d 'A process that tells each other one something else' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l fault -d 'A fault, with the keys of a scenario\'s [[fault]]; may be given several times' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l seed -d 'Where all chance comes from' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l log -d 'Write the run as a log into this directory, which must not hold one' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F

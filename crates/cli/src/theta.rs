@@ -28,7 +28,8 @@ use crate::{Failure, Global};
   $ ffclock theta analyse run-1 --trim '1 s'
   $ ffclock theta report run-1 --output out
 
-docs/theta.md tells what is measured, docs/theta-run.md how to run, simulate and check, docs/theta-log.md the format of a log.")]
+docs/theta.md tells what is measured, docs/theta-live.md how to run it live, docs/theta-run.md how to simulate and check, docs/theta-log.md
+the format of a log.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -60,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Command::Check(args) => check::run(global, args),
         Command::Run(args) => run::run(global, args),
         Command::Rank(args) => rank::run(global, args),
-        Command::Load(args) => load::run(args),
+        Command::Load(args) => load::run(global, args),
         Command::Simulate(args) => simulate::run(global, args),
         Command::Report(args) => report::run(global, args),
         Command::Import(args) => import::run(global, args),

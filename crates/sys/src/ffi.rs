@@ -80,6 +80,27 @@ pub(crate) fn set_option(
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) }).map(drop)
 }
 
+/// An option of a socket whose value is an int.
+pub(crate) fn option(fd: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes to `value`; both outlive the call.
+    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut size) })?;
+    Ok(value)
+}
+
+/// How many packets the kernel has thrown away because the socket's buffer was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS`), modulo 2^32.
+pub(crate) fn dropped_packets(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    /// `SK_MEMINFO_DROPS` and `SK_MEMINFO_VARS` of linux/sock_diag.h.
+    const DROPS: usize = 8;
+    let mut words = [0_u32; DROPS + 1];
+    let mut size = size_of_val(&words) as libc::socklen_t;
+    let place = words.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `size` bytes to `words`; both outlive the call.
+    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, place, &raw mut size) })?;
+    if size as usize == size_of_val(&words) { Ok(words[DROPS]) } else { Err(io::ErrorKind::Unsupported.into()) }
+}
+
 /// The effective user of the process that connected a UNIX socket, as it was then.
 pub(crate) fn user_of_peer(fd: BorrowedFd<'_>) -> io::Result<libc::uid_t> {
     // What the kernel does not fill in stays a user that nobody is.

@@ -45,7 +45,7 @@ pub enum StampDiscarded {
 const SLEW: Rate = Rate::from_ppm(600.0);
 /// The system clock and the stamps are truncated to nanoseconds.
 const RESOLUTION: Span = Span::from_nanos(2);
-/// Marks remembered.
+/// Marks remembered, unless somebody asks for more.
 const REMEMBERED: usize = 16;
 /// Of marks that follow each other more closely only the first and the last are remembered.
 const CLOSE: Span = Span::from_millis(5);
@@ -65,6 +65,8 @@ pub struct Mapper<R = SystemPairs> {
     read_cost: Ticks,
     /// The marks of the present run, oldest first.
     marks: VecDeque<Mark>,
+    /// How many are remembered.
+    remembered: usize,
     /// Where the present run began: what is older was before a step.
     begin: Counter,
     /// The most that the system clock can have shown before that step. Where it was set back, stamps up to here may be
@@ -129,6 +131,7 @@ impl<R: PairReader> Mapper<R> {
             period,
             read_cost,
             marks,
+            remembered: REMEMBERED,
             begin: first.counter,
             shown_before: None,
             anchor: first,
@@ -140,6 +143,12 @@ impl<R: PairReader> Mapper<R> {
     /// Where the pairs come from.
     pub fn reader(&self) -> &R {
         &self.reader
+    }
+
+    /// Remembers enough to map stamps of packets that have waited so long to be taken over; 80 ms without this call.
+    pub fn remember_for(&mut self, longest_wait: Span) {
+        let marks = longest_wait.as_seconds() / CLOSE.as_seconds();
+        self.remembered = REMEMBERED.max(marks.ceil() as usize);
     }
 
     /// Takes stamps of the driver's boundary where they are found, from now on.
@@ -244,7 +253,7 @@ impl<R: PairReader> Mapper<R> {
         let before_newest = self.marks.len().checked_sub(2).and_then(|index| self.marks.get(index));
         if before_newest.is_some_and(|older| self.period * (mark.pair.counter - older.pair.counter) < CLOSE) {
             self.marks.pop_back();
-        } else if self.marks.len() == REMEMBERED {
+        } else if self.marks.len() == self.remembered {
             self.marks.pop_front();
         }
         self.marks.push_back(mark);
@@ -288,10 +297,14 @@ impl<R: PairReader> Mapper<R> {
 
     /// The nearest marks on both sides of a stamp.
     fn around(&self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Around, StampDiscarded> {
-        let is_later = |mark: &&Mark| since.is_none_or(|since| mark.pair.counter.is_after(since.pair.counter));
+        // Marks are in the order of time; of those before the stamp the last two matter.
+        let first = match since {
+            Some(since) => self.marks.partition_point(|mark| !mark.pair.counter.is_after(since.pair.counter)),
+            None => self.marks.partition_point(|mark| mark.pair.system < stamped).saturating_sub(2),
+        };
         let mut previous = None;
         let mut before = since;
-        let mut later = self.marks.iter().filter(is_later);
+        let mut later = self.marks.range(first..);
         let after = loop {
             let mark = later.next().ok_or(StampDiscarded::AfterReading)?;
             if mark.pair.system >= stamped {

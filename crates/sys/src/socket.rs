@@ -173,6 +173,28 @@ impl StampedSocket {
         self.peer
     }
 
+    /// Asks for room for `bytes` of packets that wait to be taken over and of stamps, beyond the host's limit where that is permitted. How many
+    /// bytes there are then, as the kernel counts them: its own share included, twice what was asked for.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn enlarge_receive_buffer(&self, bytes: usize) -> io::Result<usize> {
+        let wanted = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX / 2);
+        let set = |name| ffi::set_option(self.socket.as_fd(), libc::SOL_SOCKET, name, wanted);
+        // The first needs CAP_NET_ADMIN; the second is cut at net.core.rmem_max.
+        set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF))?;
+        let granted = ffi::option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF)?;
+        Ok(usize::try_from(granted).unwrap_or(0))
+    }
+
+    /// How many packets to this socket the kernel has thrown away because its buffer was full, modulo 2^32.
+    ///
+    /// # Errors
+    /// When the kernel does not tell (before Linux 4.12).
+    pub fn dropped(&self) -> io::Result<u32> {
+        ffi::dropped_packets(self.socket.as_fd())
+    }
+
     /// Sends a packet to the peer of a connected socket.
     ///
     /// # Errors

@@ -286,3 +286,33 @@ fn the_error_queue_wakes_the_loop() {
     assert_eq!(poll(&mut interests, Some(mono_now() + Span::from_secs(2))).unwrap(), 1);
     assert!(interests[0].has_error() && !interests[0].is_readable());
 }
+
+/// What does not fit into the buffer of a socket is counted: received and dropped together are what was sent.
+#[test]
+fn packets_that_do_not_fit_are_counted() {
+    let mut mapper = mapper(CounterKind::MonotonicRaw);
+    let (mut client, mut server) = connected(V4, StampMode::User).unwrap();
+    let granted = server.enlarge_receive_buffer(8 << 10).unwrap();
+    assert!(granted >= 8 << 10, "{granted}");
+    for _ in 0..500 {
+        client.send(&[7; 40], &mut mapper).unwrap();
+    }
+    let mut received = 0;
+    while server.next_event(&mut [0; 64], &mut mapper).unwrap().is_some() {
+        received += 1;
+    }
+    let dropped = server.dropped().unwrap();
+    assert!(received > 0 && dropped > 0);
+    assert_eq!(received + dropped, 500);
+}
+
+/// Beyond the host's limit only where that is permitted; what was granted is told in either case.
+#[test]
+fn a_large_buffer_is_granted_or_told_smaller() {
+    let (_, server) = connected(V4, StampMode::User).unwrap();
+    let small = server.enlarge_receive_buffer(64 << 10).unwrap();
+    let large = server.enlarge_receive_buffer(4 << 20).unwrap();
+    assert!(large > small, "{small} {large}");
+    let limit: usize = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap().trim().parse().unwrap();
+    assert!(large == 8 << 20 || large == 2 * limit, "{large} {limit}");
+}

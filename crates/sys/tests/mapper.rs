@@ -391,6 +391,27 @@ fn stamps_out_of_order_are_refused() {
     assert_eq!(mapper.map_received(before_pair, None), Err(StampDiscarded::TooOld));
 }
 
+/// A packet that has waited for five seconds is mapped by the marks around it, if they were to be remembered.
+#[test]
+fn marks_are_remembered_as_long_as_somebody_waits() {
+    let shared = Shared(Rc::new(RefCell::new(quiet_host(50.0, Word::AtOnce))));
+    let mut mapper = Mapper::new(shared.clone(), Period::from_hertz(HERTZ).unwrap());
+    mapper.remember_for(Span::from_secs(6));
+    mapper.mark();
+    let at = shared.0.borrow().now + 5 * MS;
+    let (stamped, truth) = (shared.0.borrow().system_at(at), shared.0.borrow().counter_at(at));
+    let mut pass = |marks: usize| {
+        for _ in 0..marks {
+            shared.0.borrow_mut().now += 10 * MS;
+            mapper.mark();
+        }
+        mapper.map_received(stamped, None)
+    };
+    let stamp = pass(500).unwrap();
+    assert!(miss(stamp, truth) <= Ticks::ZERO && stamp.width < ticks(2 * 10_000), "{stamp:?}");
+    assert_eq!(pass(1000), Err(StampDiscarded::TooOld));
+}
+
 #[test]
 fn a_stamp_read_late_is_wider_and_still_right() {
     let late = Course { to_read: 400 * MS, ..LAN };

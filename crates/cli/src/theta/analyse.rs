@@ -6,7 +6,8 @@ use crate::{Failure, Global, output};
 use ffclock_theta::abc::{SpaceTime, Step, Witness, xi};
 use ffclock_theta::analysis::{Options, Range, Report, Stamping, Wanted, Watcher, analyse, trimmed};
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn, read_round_trips};
+use ffclock_theta::round_trip::{RoundTripReport, compare};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
 
@@ -81,6 +82,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let mut results = Results {
         report: Report::new(log.run(), &tally, log.damage()),
         certified: None,
+        round_trips: round_trips(args, &log)?,
         xi: args.xi.then(|| xi_of(&log)).transpose().map_err(|error| failure(&args.log, &*error))?,
     };
     let lie = match args.certify.then(|| certify(&log, &certify_options(args))).transpose() {
@@ -108,7 +110,7 @@ pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
     let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
-    Ok(Results { report: Report::new(log.run(), &tally, log.damage()), certified: None, xi: None })
+    Ok(Results { report: Report::new(log.run(), &tally, log.damage()), certified: None, round_trips: None, xi: None })
 }
 
 /// Everything that was asked for.
@@ -117,6 +119,8 @@ pub(super) struct Results {
     #[serde(flatten)]
     pub(super) report: Report,
     pub(super) certified: Option<Certified>,
+    /// Where the run answered its messages.
+    pub(super) round_trips: Option<RoundTripReport>,
     pub(super) xi: Option<XiReport>,
 }
 
@@ -145,6 +149,13 @@ fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
     let starts = witness.iter().flat_map(|witness| &witness.hops).map(|hop| hop.from());
     let steps = starts.filter_map(|step| Some((step, graph.step(step)?))).collect();
     Ok(XiReport { witness, steps })
+}
+
+/// What averages of round trips make of the run, if it measured any.
+fn round_trips(args: &Args, log: &LogReader) -> Result<Option<RoundTripReport>, Failure> {
+    let trips = read_round_trips(&args.log).map_err(|error| failure(&args.log, &error))?;
+    let report = trips.map(|trips| compare(log, &trips, stamping(args))).transpose();
+    report.map_err(|error| failure(&args.log, &error))
 }
 
 fn certify_options(args: &Args) -> CertifyOptions {

@@ -1,8 +1,9 @@
 //! `ffclock theta load`: keeps the network, the processors or the disk busy while something is measured.
 
-use crate::{Failure, waiting_time};
-use ffclock_theta::live::Level;
+use crate::{Failure, Global, output, waiting_time};
+use ffclock_theta::live::{Level, raise_priority};
 use ffclock_units::Span;
+use serde::Serialize;
 use std::fs::File;
 use std::hint::spin_loop;
 use std::io::Write;
@@ -27,6 +28,9 @@ pub(super) struct Args {
     /// How long
     #[arg(long = "for", value_name = "TIME", value_parser = waiting_time)]
     pub(super) length: Span,
+    /// A real-time priority (first in, first out), 1 to 98; said where it is not permitted
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
+    priority: Option<u8>,
     /// Network: to whom in turn; nobody need listen there
     #[arg(long, value_name = "ADDRESS:PORT")]
     to: Vec<SocketAddr>,
@@ -62,31 +66,55 @@ const PACKET_BYTES: f64 = 1442.0;
 static PAYLOAD: [u8; 1400] = [0; 1400];
 static BLOCK: [u8; 65_536] = [0; 65_536];
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let length = crate::std_duration(args.length);
-    match args.kind {
+    let priority = raise_priority(args.priority);
+    if args.priority.is_some() && !priority.starts_with("fifo") {
+        let _ = writeln!(std::io::stderr(), "ffclock: this load runs with a priority that is {priority}");
+    }
+    let done = match args.kind {
         Kind::Processor => work_in(args.level, SLICE, length),
         Kind::Timer => work_in(args.level, TICK, length),
         Kind::Network => send(args, length)?,
         Kind::Disk => write(args, length)?,
+    };
+    if global.json {
+        return output::json(&done);
     }
-    Ok(())
+    let Done { busy_percent, packets, blocks } = done;
+    output::write(&format!("busy {busy_percent:.1} % of the time; {packets} packets sent, {blocks} blocks written\n"))
 }
 
-/// Works for the level's share of each slice and sleeps for the rest.
-fn work_in(level: Level, slice: Duration, length: Duration) {
+/// What a load has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Done {
+    /// Of the time; on the network of the rate.
+    busy_percent: f64,
+    packets: u64,
+    blocks: u64,
+}
+
+/// Works for the level's share of each slice and sleeps to its end. Slices lie on a grid, so that jumps fall on their edges; one that was begun late
+/// is worked for as long.
+fn work_in(level: Level, slice: Duration, length: Duration) -> Done {
     let begun = Instant::now();
+    let mut busy = Duration::ZERO;
     while begun.elapsed() < length {
-        let slice_begun = Instant::now();
-        let work = slice.mul_f64(level.share(begun.elapsed().as_secs_f64()));
-        while slice_begun.elapsed() < work {
+        let worked_from = begun.elapsed();
+        let number = (worked_from.as_secs_f64() / slice.as_secs_f64()) as u32;
+        let slice_begun = slice * number;
+        // In the middle of the slice: its edges belong to two.
+        let work = slice.mul_f64(level.share((slice_begun + slice / 2).as_secs_f64()));
+        while begun.elapsed() < worked_from + work {
             spin_loop();
         }
-        std::thread::sleep(slice.saturating_sub(slice_begun.elapsed()));
+        busy += work;
+        std::thread::sleep((slice_begun + slice).saturating_sub(begun.elapsed()));
     }
+    Done { busy_percent: 100.0 * busy.as_secs_f64() / begun.elapsed().as_secs_f64(), ..Done::default() }
 }
 
-fn send(args: &Args, length: Duration) -> Result<(), Failure> {
+fn send(args: &Args, length: Duration) -> Result<Done, Failure> {
     if args.to.is_empty() || !(0.001..=1e5).contains(&args.rate) {
         return Err(Failure::usage("a load on the network needs --to, and --rate between 0.001 and 100000"));
     }
@@ -104,24 +132,27 @@ fn send(args: &Args, length: Duration) -> Result<(), Failure> {
         }
         std::thread::sleep(BURST);
     }
-    Ok(())
+    let of_rate = number as f64 * PACKET_BYTES * 8.0 / (args.rate * 1e6 * begun.elapsed().as_secs_f64());
+    Ok(Done { busy_percent: 100.0 * of_rate, packets: number as u64, blocks: 0 })
 }
 
-fn write(args: &Args, length: Duration) -> Result<(), Failure> {
+fn write(args: &Args, length: Duration) -> Result<Done, Failure> {
     let path = args.file.as_ref().ok_or_else(|| Failure::usage("a load on the disk needs --file"))?;
     let complaint = |error: std::io::Error| Failure::from(format!("{}: {error}", path.display()));
     let begun = Instant::now();
-    let mut outcome = Ok(());
+    let (mut outcome, mut busy, mut blocks) = (Ok(()), Duration::ZERO, 0);
     while begun.elapsed() < length && outcome.is_ok() {
         let block_begun = Instant::now();
         outcome = File::create(path).and_then(|mut file| file.write_all(&BLOCK).and_then(|()| file.sync_data()));
         let (took, share) = (block_begun.elapsed(), args.level.share(begun.elapsed().as_secs_f64()));
+        (busy, blocks) = (busy + took, blocks + 1);
         // Without load it looks again at the next slice.
         let rest = if share > 0.0 { took.mul_f64((1.0 - share) / share) } else { SLICE };
         std::thread::sleep(rest.min(length.saturating_sub(begun.elapsed())));
     }
     let _ = std::fs::remove_file(path);
-    outcome.map_err(complaint)
+    outcome.map_err(complaint)?;
+    Ok(Done { busy_percent: 100.0 * busy.as_secs_f64() / begun.elapsed().as_secs_f64(), packets: 0, blocks })
 }
 
 #[cfg(test)]
@@ -133,10 +164,53 @@ mod tests {
             kind,
             level: Level::Constant(0.5),
             length: Span::from_nanos(60_000_000),
+            priority: None,
             to: vec![],
             rate: 100.0,
             file: None,
         }
+    }
+
+    fn run(args: &Args) -> Result<(), Failure> {
+        super::run(&Global { page: None, control: None, json: true }, args)
+    }
+
+    /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more than a slice beyond.
+    #[test]
+    fn processors_work_as_much_as_they_are_told() {
+        let length = Duration::from_millis(400);
+        for slice in [SLICE, TICK] {
+            for (level, percent) in [("30", 30.0), ("jumps:10..90", 50.0), ("ramp:0..100", 20.0)] {
+                let level: Level = level.replace("100", "99").parse().unwrap();
+                let done = work_in(level, slice, length);
+                assert!((percent * 0.2..percent + 10.0).contains(&done.busy_percent), "{level:?} {slice:?}: {done:?}");
+            }
+        }
+    }
+
+    /// 20 % of 100 Mbit/s are 1734 packets a second.
+    #[test]
+    fn the_network_gets_its_share() {
+        let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = vec![listener.local_addr().unwrap()];
+        let length = Duration::from_millis(400);
+        for (level, percent) in [("20", 20.0), ("jumps:10..90", 50.0), ("ramp:0..50", 10.0)] {
+            let done =
+                send(&Args { to: to.clone(), level: level.parse().unwrap(), ..args(Kind::Network) }, length).unwrap();
+            assert!((percent * 0.5..percent * 1.3).contains(&done.busy_percent), "{level}: {done:?}");
+            assert!(done.packets as f64 > percent * 0.5 * 86.7 * 0.4, "{level}: {done:?}");
+        }
+    }
+
+    #[test]
+    fn the_disk_is_written_to() {
+        let file = std::env::temp_dir().join(format!("ffclock-load-disk-{}", std::process::id()));
+        let disk = |level: &str| Args { file: Some(file.clone()), level: level.parse().unwrap(), ..args(Kind::Disk) };
+        for level in ["30", "jumps:10..90", "ramp:10..90"] {
+            let done = write(&disk(level), Duration::from_millis(200)).unwrap();
+            assert!(done.blocks > 0 && done.busy_percent > 0.0, "{level}: {done:?}");
+        }
+        assert!(!file.exists());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::{Failure, Global, output, waiting_time};
 use ffclock_theta::algorithm::{Form, Quorum};
-use ffclock_theta::live::{Coordinator, LiveError, LiveSummary, Place, RankOptions, Settings, place_from, run_rank};
+use ffclock_theta::live::{
+    Coordinator, Injected, LiveError, LiveSummary, Place, RankOptions, Replies, Settings, place_from, run_rank,
+};
 use ffclock_units::Span;
 use std::fmt::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -13,6 +15,7 @@ use std::path::{Path, PathBuf};
   $ mpirun -n 4 ffclock theta rank --f 1 --rendezvous node0:9217 --log run-1
   $ srun -n 7 ffclock theta rank --f 2 --delay \"1 ms\" --rendezvous node0:9217 --log run-2
   $ ffclock theta rank --rank 0 --size 4 --log run-3
+  $ mpirun -n 4 ffclock theta rank --f 1 --rendezvous node0:9217 --fault 'kind = \"crash\", process = 2, from = \"1 s\"'
 
 Rank and size come from the launcher: Open MPI, PMIx, PMI, Slurm, Kubernetes (JOB_COMPLETION_INDEX) or Nomad. All ranks meet at rank 0,
 which gathers their logs and writes the one log. Exit code 1 if a rank died or did not come to the end: the log is then marked as incomplete.")]
@@ -29,6 +32,9 @@ pub(super) struct Args {
     /// Where rank 0 listens [default: the address of the rendezvous]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// What to call this rank's host [default: its name]; ranks of the same name, counter and page are on the same host
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
     #[command(flatten)]
     pub(super) course: Course,
 }
@@ -57,6 +63,12 @@ pub(super) struct Course {
     /// A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(super) priority: Option<u8>,
+    /// Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show
+    #[arg(long)]
+    pub(super) round_trips: bool,
+    /// A fault, with the keys of a scenario's [[fault]]; may be given several times
+    #[arg(long, value_name = "KEYS")]
+    pub(super) fault: Vec<String>,
     /// Where the log goes, on the host of rank 0; it must not hold one yet
     #[arg(long, value_name = "DIR")]
     pub(super) log: Option<PathBuf>,
@@ -67,7 +79,11 @@ impl Course {
         Quorum::new(size, self.f).map_err(|error| Failure::usage(error.to_string()))?;
         let form = if self.printed { Form::Printed } else { Form::Repaired };
         let delay_ns = u64::try_from(self.delay.as_nanos()).unwrap_or(0);
-        Ok(Settings { processes: size, tolerated: self.f, form, rounds: self.rounds, delay_ns })
+        let replies = if self.round_trips { Replies::RoundTrips } else { Replies::None };
+        let (rounds, faults) = (self.rounds, self.fault.clone());
+        let settings = Settings { processes: size, tolerated: self.f, form, rounds, delay_ns, replies, faults };
+        settings.check_faults(size).map_err(|error| Failure::usage(format!("--fault: {error}")))?;
+        Ok(settings)
     }
 }
 
@@ -81,6 +97,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         rendezvous: args.rendezvous.clone(),
         patience: course.patience,
         priority: course.priority,
+        host: args.host.clone(),
+        page: global.page.clone(),
     };
     if place.rank > 0 {
         return run_rank(&options).map_err(|error| named(place, &error));
@@ -88,7 +106,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let listen = args.listen.map_or_else(|| address_of(&args.rendezvous), Ok)?;
     let coordinator = bind(listen, &settings, course)?;
     let own = std::thread::spawn(move || run_rank(&options));
-    let gathered = coordinator.gather().map_err(|error| named(place, &error))?;
+    let mut gathered = coordinator.gather().map_err(|error| named(place, &error))?;
     let own = own.join().unwrap_or_else(|_| Err(LiveError::Protocol("rank 0 has panicked".to_owned())));
     if let Some(log) = &course.log {
         gathered.write(log).map_err(|error| named(place, &error))?;
@@ -108,7 +126,11 @@ fn bind(listen: SocketAddr, settings: &Settings, course: &Course) -> Result<Coor
             {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
-            bound => return bound.map_err(|error| Failure::from(error.to_string())),
+            bound => {
+                return bound
+                    .map(|bound| bound.above(course.priority))
+                    .map_err(|error| Failure::from(error.to_string()));
+            }
         }
     }
 }
@@ -134,12 +156,32 @@ fn tell(global: &Global, summary: &LiveSummary, log: Option<&Path>) -> Result<()
 }
 
 fn render(summary: &LiveSummary, log: Option<&Path>) -> String {
-    let LiveSummary { sent, perceived, refused, unstamped, least_round, priorities, failures } = summary;
+    let LiveSummary { sent, perceived, dropped, lost, refused, unstamped, buffer_bytes, .. } = summary;
     let mut text = format!(
-        "{sent} messages sent, {perceived} perceived, {refused} packets refused, {unstamped} kernel stamps missing\n"
+        "{sent} messages sent, {perceived} perceived, {dropped} dropped by full socket buffers (of {buffer_bytes} bytes or more), {lost} lost elsewhere\n\
+         {refused} packets refused, {unstamped} kernel stamps missing\n"
     );
-    let _ = writeln!(text, "least round {least_round}; priorities: {}", priorities.join(", "));
-    for failure in failures {
+    if summary.replies.0 > 0 {
+        let _ = writeln!(text, "{} replies sent, {} came back", summary.replies.0, summary.replies.1);
+    }
+    if summary.injected != Injected::default() {
+        let Injected { lost, duplicated, held, never_released, untrue, missed, slowed } = summary.injected;
+        let _ = writeln!(
+            text,
+            "on purpose: {lost} messages lost, {duplicated} duplicated, {held} held ({never_released} to the end), {untrue} untrue, {missed} missed by \
+             processes that were down, {slowed} processed slowly"
+        );
+    }
+    let priorities = summary.priorities.join(", ");
+    let _ = writeln!(
+        text,
+        "least round {}; priorities: control {}; {priorities}",
+        summary.least_round, summary.control_priority
+    );
+    if !summary.lagging.is_empty() {
+        let _ = writeln!(text, "not at the last round: ranks {:?}", summary.lagging);
+    }
+    for failure in &summary.failures {
         let _ = writeln!(text, "PARTIAL: {failure}");
     }
     if let Some(log) = log {

@@ -17,6 +17,7 @@ use std::process::{Child, Command};
   $ ffclock theta run --netns 4 --f 1 --rounds 1000 --delay \"1 ms\" --log run-1
   $ ffclock theta run --netns 7 --f 2 --priority 50 --load timer=jumps:10..90 --load-priority 20 --log run-2
   $ ffclock theta run --hosts node0,node1,node2,node3 --f 1 --log run-3
+  $ ffclock theta run --netns 4 --f 1 --fault 'kind = \"two-faced\", process = 3' --log run-4
 
 --netns makes network namespaces of its own, joined by a bridge, and needs root; they vanish with the run. --hosts starts `ffclock theta
 rank` on each host through ssh; the log is written on the first. For other launchers use `ffclock theta rank` itself.")]
@@ -33,7 +34,10 @@ pub(super) struct Args {
     /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
     load: Vec<(Kind, String)>,
-    /// The real-time priority of the loads; below that of the algorithm
+    /// With --netns: the page of each host, in their order, so that they are compared as hosts with counters of their own are
+    #[arg(long, value_name = "FILE,...", value_delimiter = ',', requires = "netns")]
+    pages: Vec<PathBuf>,
+    /// The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Said where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     load_priority: Option<u8>,
     #[command(flatten)]
@@ -50,6 +54,9 @@ fn load_of(text: &str) -> Result<(Kind, String), String> {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let size = args.netns.unwrap_or(args.hosts.len() as u32);
     args.course.settings(size)?;
+    if !args.pages.is_empty() && args.pages.len() != size as usize {
+        return Err(Failure::usage(format!("--pages names {} pages for {size} hosts", args.pages.len())));
+    }
     let mut ranks = match args.netns {
         Some(_) => in_namespaces(global, args, size)?,
         None => on_hosts(global, args)?,
@@ -66,11 +73,16 @@ struct Ranks {
 
 /// Running loads, and the files that they write.
 #[derive(Default)]
-struct Loads(Vec<Child>, Vec<PathBuf>);
+struct Loads(Vec<(String, Child)>, Vec<PathBuf>);
 
 impl Loads {
-    fn end(&mut self) {
-        for mut child in self.0.drain(..) {
+    /// Ends all; the names of those that were not there any more.
+    fn end(&mut self) -> Vec<String> {
+        let mut gone = Vec::new();
+        for (name, mut child) in self.0.drain(..) {
+            if let Ok(Some(status)) = child.try_wait() {
+                gone.push(format!("{name} ({status})"));
+            }
             // Those that have ended are not there any more.
             let _ = child.kill();
             let _ = child.wait();
@@ -78,6 +90,7 @@ impl Loads {
         for file in self.1.drain(..) {
             let _ = std::fs::remove_file(file);
         }
+        gone
     }
 }
 
@@ -106,8 +119,12 @@ impl Ranks {
             let status = child.wait()?;
             code = code.max(status.code().unwrap_or(i32::from(Failure::FAILED)));
         }
-        self.loads.end();
+        let gone = self.loads.end();
         match u8::try_from(code) {
+            Ok(0) if !gone.is_empty() => {
+                let gone = gone.join(", ");
+                Err(Failure::from(format!("the run was not loaded to its end; loads that ended before: {gone}")))
+            }
             Ok(0) => Ok(()),
             code => Err(Failure::silent(code.unwrap_or(Failure::FAILED))),
         }
@@ -121,6 +138,8 @@ fn in_namespaces(global: &Global, args: &Args, size: u32) -> Result<Ranks, Failu
     for rank in 0..size {
         let mut words = rank_words(args, &format!("{}:{}", Namespaces::address(0), args.port));
         words.extend(["--rank".to_owned(), rank.to_string(), "--size".to_owned(), size.to_string()]);
+        words.push(format!("--host=host{rank}"));
+        words.extend(args.pages.get(rank as usize).map(|page| format!("--page={}", page.display())));
         if global.json {
             words.push("--json".to_owned());
         }
@@ -137,13 +156,13 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
     for host in 0..size {
         for (kind, level) in &args.load {
             let mut command = namespaces.inside(host);
-            if let Some(priority) = args.load_priority {
-                let lower = u8::from(*kind != Kind::Network);
-                command.args(["chrt", "-f", &priority.saturating_sub(lower).max(1).to_string()]);
-            }
             let name = kind.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
             let length = format!("{} ns", (args.course.limit + args.course.patience).as_nanos());
             command.arg(std::env::current_exe()?).args(["theta", "load", &name, "--level", level, "--for", &length]);
+            if let Some(priority) = args.load_priority {
+                let lower = u8::from(*kind != Kind::Network);
+                command.args(["--priority", &priority.saturating_sub(lower).max(1).to_string()]);
+            }
             if *kind == Kind::Network {
                 for other in (0..size).filter(|&other| other != host) {
                     command.args(["--to", &format!("{}:9", Namespaces::address(other))]);
@@ -154,7 +173,7 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
                 command.arg("--file").arg(&file);
                 loads.1.push(file);
             }
-            loads.0.push(command.spawn()?);
+            loads.0.push((format!("{name} on host{host}"), command.spawn()?));
         }
     }
     Ok(loads)
@@ -193,6 +212,10 @@ fn rank_words(args: &Args, rendezvous: &str) -> Vec<String> {
     option("limit", time(course.limit));
     course.priority.into_iter().for_each(|priority| option("priority", priority.to_string()));
     course.log.iter().for_each(|log| option("log", log.display().to_string()));
+    course.fault.iter().for_each(|fault| option("fault", fault.clone()));
+    if course.round_trips {
+        words.push("--round-trips".to_owned());
+    }
     if course.printed {
         words.push("--printed".to_owned());
     }

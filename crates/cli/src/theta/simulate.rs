@@ -4,6 +4,7 @@ use super::Sizes;
 use super::progress::Progress;
 use crate::{Failure, Global, output};
 use ffclock_theta::algorithm::Form;
+use ffclock_theta::faults::FaultSpec;
 use ffclock_theta::simulate::{Outcome, Simulation, SimulationError, Spec, Unobserved};
 use ffclock_units::Span;
 use serde::Serialize;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
   $ ffclock theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
   $ ffclock theta simulate --scenario jumps.toml --seed 7 --log run-2
   $ ffclock theta simulate --n 7 --f 2 --two-faced 5 --two-faced 6 --delay \"1 ms\" --json
+  $ ffclock theta simulate --fault 'kind = \"link-hold\", process = 1, hold = \"2 ms\", probability = 0.1'
 
 A scenario is a short TOML file; docs/theta-run.md describes what it may say. Options on the command line come before the file. Exit
 code 1 if correct processes stand still before the last round.")]
@@ -40,6 +42,9 @@ pub(super) struct Args {
     /// A process that tells each other one something else
     #[arg(long, value_name = "PROCESS")]
     two_faced: Vec<u32>,
+    /// A fault, with the keys of a scenario's [[fault]]; may be given several times
+    #[arg(long, value_name = "KEYS")]
+    fault: Vec<FaultSpec>,
     /// Where all chance comes from
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -103,7 +108,8 @@ fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
     if args.printed {
         spec.form = Form::Printed;
     }
-    spec.faults.extend(args.two_faced.iter().map(|&process| ffclock_theta::simulate::FaultSpec::two_faced(process)));
+    spec.faults.extend(args.two_faced.iter().map(|&process| FaultSpec::two_faced(process)));
+    spec.faults.extend(args.fault.iter().cloned());
     Ok((spec, directory))
 }
 

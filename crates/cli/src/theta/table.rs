@@ -4,6 +4,7 @@ use super::analyse::{Results, XiReport};
 use ffclock_theta::abc::{Hop, Witness};
 use ffclock_theta::analysis::{ConformanceReport, Omega, Peak, Ratio, Report};
 use ffclock_theta::certified::{Bounds, Certified};
+use ffclock_theta::round_trip::{RoundTripReport, Seen};
 use ffclock_units::Span;
 use std::fmt::Write;
 
@@ -32,6 +33,7 @@ pub(super) fn render(results: &Results) -> String {
     let _ = writeln!(text, "  throughout  {}", peak(report.throughout));
     omega(&mut text, "all switches", &report.all);
     certified(&mut text, results.certified.as_ref());
+    round_trips(&mut text, results.round_trips.as_ref());
     xi(&mut text, results.xi.as_ref());
     conformance(&mut text, &report.conformance);
     for remark in &report.remarks {
@@ -77,6 +79,23 @@ fn certified(text: &mut String, certified: Option<&Certified>) {
             let _ = writeln!(text, "  Omega over {name} between {:.4} and {:.4}", low.as_f64(), high.as_f64());
         }
     }
+}
+
+fn round_trips(text: &mut String, report: Option<&RoundTripReport>) {
+    let Some(RoundTripReport { answered, unanswered, one_way, averaged, .. }) = report else { return };
+    let _ = writeln!(text, "\nround trips, of {answered} messages that were answered ({unanswered} were not):");
+    let _ = writeln!(text, "                        one way   averaged as in the paper");
+    let row = |name: &str, value: fn(&Seen) -> String, bias: Option<f64>| {
+        let bias = bias.map(|bias| format!("  ({bias:+.1} %)")).unwrap_or_default();
+        format!("  {name:<16} {:>12} {:>12}{bias}\n", value(one_way), value(averaged))
+    };
+    let mean_bias = one_way.mean.zip(averaged.mean).map(|(one_way, averaged)| 100.0 * (averaged / one_way - 1.0));
+    let report = report.map(|report| (report.bias_first_percent, report.bias_all_percent)).unwrap_or_default();
+    text.push_str(&row("Omega, first", |seen| ratio(seen.first), report.0));
+    text.push_str(&row("Omega, all", |seen| ratio(seen.all), report.1));
+    text.push_str(&row("mean of all", |seen| number(seen.mean), mean_bias));
+    text.push_str(&row("tau+", |seen| span(seen.delay_max_ps), None));
+    text.push_str(&row("tau_r-, least", |seen| span(seen.relevant_min_ps), None));
 }
 
 fn xi(text: &mut String, xi: Option<&XiReport>) {

@@ -2,68 +2,14 @@
 //!
 //! What cannot run here says SKIP and why.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+mod common;
+mod faults;
+mod hosts;
+mod measuring;
 
-const FFCLOCK: &str = env!("CARGO_BIN_EXE_ffclock");
-
-/// A directory of the test's own.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ffclock-theta-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("works in a test");
-        Place(path)
-    }
-
-    fn log(&self) -> String {
-        self.0.join("run").display().to_string()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Whether namespaces can be made here.
-fn has_namespaces() -> bool {
-    let made = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).output();
-    let has = made.is_ok_and(|output| output.status.success());
-    if !has {
-        println!("SKIP: no network namespaces here (root is needed)");
-    }
-    has
-}
-
-fn has(program: &str) -> bool {
-    let has = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !has {
-        println!("SKIP: {program} is not installed (make setup)");
-    }
-    has
-}
-
-fn json(output: &Output) -> serde_json::Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(text.trim()).unwrap_or_else(|error| panic!("{error}: {output:?}"))
-}
-
-/// The log is whole, everything in it keeps the rules, and nothing that was sent is missing.
-fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64)) {
-    assert_eq!(summary["failures"], serde_json::json!([]), "{summary}");
-    assert_eq!(summary["sent"], size * size * rounds, "{summary}");
-    assert_eq!(summary["perceived"], summary["sent"], "{summary}");
-    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", log]).output().expect("works in a test");
-    assert!(analysed.status.success(), "{analysed:?}");
-    let text = String::from_utf8_lossy(&analysed.stdout);
-    assert!(text.contains(&format!("{} messages counted, 0 never perceived", size * size * rounds)), "{text}");
-    assert!(text.contains(" 0 breaches"), "{text}");
-}
+use common::{FFCLOCK, Place, Ranks, free_port, has, has_namespaces, json, judge};
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn namespaces_play_the_hosts() {
@@ -101,60 +47,6 @@ fn mpirun_starts_the_ranks() {
         .expect("works in a test");
     assert!(output.status.success(), "{output:?}");
     judge(&json(&output), &place.log(), (4, 100));
-}
-
-/// Four ranks on loopback, started by hand.
-struct Ranks(Vec<Child>);
-
-impl Ranks {
-    fn start(port: u16, ranks: std::ops::Range<u32>, more: &[&str]) -> Self {
-        let start = |rank: u32| {
-            Command::new(FFCLOCK)
-                .args(["--json", "theta", "rank", "--size", "4", "--f", "1", "--rank", &rank.to_string()])
-                .args(["--rendezvous", &format!("127.0.0.1:{port}")])
-                .args(more)
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("works in a test")
-        };
-        Ranks(ranks.map(start).collect())
-    }
-
-    /// A rank has a second thread, its timer, once all have met.
-    fn wait_until_running(&self, rank: usize) {
-        let status = format!("/proc/{}/status", self.0[rank].id());
-        let begun = Instant::now();
-        while !std::fs::read_to_string(&status).unwrap_or_default().contains("Threads:\t2") {
-            assert!(begun.elapsed() < Duration::from_secs(60), "the ranks do not meet");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_millis(300));
-    }
-
-    /// Rank 0's end, which must come.
-    fn end(&mut self) -> Output {
-        let begun = Instant::now();
-        while self.0[0].try_wait().expect("works in a test").is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "rank 0 hangs");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        self.0.remove(0).wait_with_output().expect("works in a test")
-    }
-}
-
-impl Drop for Ranks {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// A port that is free now.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").expect("works in a test").local_addr().expect("works in a test").port()
 }
 
 #[test]
@@ -228,4 +120,29 @@ fn wrong_usage_is_told() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         assert!(said.contains(part), "{words:?}: {said}");
     }
+}
+
+/// The shipped manifest says nothing that the command does not understand.
+#[test]
+fn the_manifest_is_understood() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kubernetes/theta.yaml");
+    let text = std::fs::read_to_string(manifest).expect("it is shipped");
+    let words = text.lines().filter_map(|line| line.trim().strip_prefix("- --")).map(|word| format!("--{word}"));
+    let words: Vec<String> = words
+        .map(|word| match word.split_once('=') {
+            Some(("--rendezvous", _)) => format!("--rendezvous=127.0.0.1:{}", free_port()),
+            Some(("--patience", _)) => "--patience=100 ms".to_owned(),
+            _ => word,
+        })
+        .collect();
+    assert!(words.len() >= 7, "{words:?}");
+    let output = Command::new(FFCLOCK)
+        .args(["theta", "rank"])
+        .args(&words)
+        .env("JOB_COMPLETION_INDEX", "1")
+        .output()
+        .expect("works in a test");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said.contains("rank 1 of 4: meeting rank 0 at"), "{said}");
 }

@@ -145,7 +145,7 @@ impl<'a> Evidence<'a> {
 
     /// A message is not perceived before it was sent, nor earlier than the fastest possible one:
     /// `correction[sender] - correction[receiver] <= clock at perception - clock at broadcast - fastest`.
-    fn add(&mut self, Message { sent, perceived }: &Message) {
+    fn add(&mut self, Message { sent, perceived, .. }: &Message) {
         let epoch = epoch_of(self.first_ps, self.epoch_ps, sent.clock_ps);
         let middle = middle(self.first_ps, self.epoch_ps, epoch);
         let slack = slack(&self.drifts, *sent, middle).saturating_add(slack(&self.drifts, *perceived, middle));

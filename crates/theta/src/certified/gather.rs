@@ -11,41 +11,42 @@ const MESSAGES_MAX: usize = 20_000_000;
 
 /// An event by the clock of its host, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stamp {
-    pub(super) clock_ps: i64,
-    pub(super) host: usize,
+pub(crate) struct Stamp {
+    pub(crate) clock_ps: i64,
+    pub(crate) host: usize,
 }
 
 /// A message between correct processes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
-    pub(super) sent: Stamp,
-    pub(super) perceived: Stamp,
+pub(crate) struct Message {
+    pub(crate) key: Key,
+    pub(crate) sent: Stamp,
+    pub(crate) perceived: Stamp,
 }
 
 /// A switch of a correct process.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
-    pub(super) process: usize,
-    pub(super) at: Stamp,
-    pub(super) from: u64,
-    pub(super) to: u64,
+pub(crate) struct Turn {
+    pub(crate) process: usize,
+    pub(crate) at: Stamp,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
     /// The correct messages that made it advance; none for a catch-up.
-    pub(super) contributors: Vec<Message>,
+    pub(crate) contributors: Vec<Message>,
 }
 
 /// What certifying needs of a log.
-pub(super) struct Gathered {
-    pub(super) messages: Vec<Message>,
-    pub(super) turns: Vec<Turn>,
+pub(crate) struct Gathered {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) turns: Vec<Turn>,
     /// Those from host to host. What faulty processes say about their sends bounds nothing.
-    pub(super) crossings: Vec<Message>,
+    pub(crate) crossings: Vec<Message>,
     /// n-f.
-    pub(super) threshold: usize,
+    pub(crate) threshold: usize,
 }
 
 /// (round, sender, receiver).
-type Key = (u64, u32, u32);
+pub(crate) type Key = (u64, u32, u32);
 
 struct Gatherer {
     clocks: Clocks,
@@ -57,7 +58,7 @@ struct Gatherer {
 }
 
 impl Gathered {
-    pub(super) fn from_log(log: &LogReader, stamping: Stamping) -> Result<Self, CertifyError> {
+    pub(crate) fn from_log(log: &LogReader, stamping: Stamping) -> Result<Self, CertifyError> {
         let mut gatherer = Gatherer::new(log.run(), log.clocks())?;
         let mut batch = EventColumns::default();
         for part in log.streams().iter().flat_map(|stream| &stream.parts) {
@@ -71,7 +72,7 @@ impl Gathered {
         Ok(gatherer.gathered(log.run(), stamping))
     }
 
-    pub(super) fn from_events(
+    pub(crate) fn from_events(
         run: &Run,
         clocks: &[ClockSample],
         events: &[Event],
@@ -122,9 +123,10 @@ impl Gatherer {
         self.correct.get(process as usize).copied().unwrap_or(false)
     }
 
-    fn message(&self, &(round, sender, _): &Key, &perceived: &Stamp) -> Option<Message> {
+    fn message(&self, &key: &Key, &perceived: &Stamp) -> Option<Message> {
+        let (round, sender, _) = key;
         let &sent = self.sends.get(&(round, sender))?;
-        Some(Message { sent, perceived })
+        Some(Message { key, sent, perceived })
     }
 
     fn gathered(self, run: &Run, stamping: Stamping) -> Gathered {

@@ -8,7 +8,7 @@
 
 mod closure;
 mod corrections;
-mod gather;
+pub(crate) mod gather;
 mod omega;
 
 pub use corrections::{Corrections, Lie};
@@ -69,6 +69,22 @@ pub fn certify_events(
 ) -> Result<Certified, CertifyError> {
     let gathered = Gathered::from_events(run, clocks, events, options.stamping)?;
     certified(&gathered, run, clocks, options)
+}
+
+/// Whether corrections of the clocks exist that keep every bound and put no perception before its broadcast. For events in memory, those of each
+/// process in their order.
+///
+/// # Errors
+/// As [`certify`]; a clock that lied is one.
+pub fn check_clocks(
+    run: &Run,
+    clocks: &[ClockSample],
+    events: impl Iterator<Item = Event>,
+) -> Result<(), CertifyError> {
+    let options = CertifyOptions::default();
+    let events: Vec<Event> = events.collect();
+    let gathered = Gathered::from_events(run, clocks, &events, options.stamping)?;
+    Corrections::new(run, clocks, &gathered.crossings, options.epoch_ps).map(drop).map_err(CertifyError::Lied)
 }
 
 fn certified(

@@ -1,6 +1,6 @@
 //! What ranks and the coordinator say to one another: a line of JSON each, over TCP.
 
-use super::{LiveError, Settings};
+use super::{Injected, LiveError, Settings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,6 +22,10 @@ pub(super) struct Hello {
     pub(super) machine: String,
     /// Which counter.
     pub(super) counter: String,
+    /// The page that it was told to compare hosts by; empty for that of the machine.
+    pub(super) page: String,
+    /// Why there is no page to compare hosts by.
+    pub(super) no_page: Option<String>,
 }
 
 /// The coordinator's answer, when all are there.
@@ -31,6 +35,8 @@ pub(super) struct Go {
     pub(super) run: u64,
     /// By rank.
     pub(super) addresses: Vec<SocketAddr>,
+    /// The number of each rank's host.
+    pub(super) host_of: Vec<u32>,
 }
 
 /// What comes afterwards from a rank.
@@ -52,22 +58,36 @@ pub(super) struct LogHeader {
     pub(super) sent: u64,
     /// Messages perceived.
     pub(super) perceived: u64,
+    /// Replies sent, of round trips.
+    pub(super) replies_sent: u64,
+    /// Replies that came back.
+    pub(super) replies_perceived: u64,
     /// Packets that were no messages of this run, or not from whom they said.
     pub(super) refused: u64,
+    /// Packets that the kernel threw away because the socket's buffer was full.
+    pub(super) dropped: u64,
+    /// Bytes of that buffer, as the kernel granted them.
+    pub(super) buffer_bytes: u64,
     /// Kernel stamps that did not come or could not be trusted.
     pub(super) unstamped: u64,
+    /// What was done on purpose.
+    pub(super) injected: Injected,
     /// The round at the end.
     pub(super) round: u64,
     /// What became of the wish for a real-time priority.
     pub(super) priority: String,
-    /// What its clock said: (counter, time in ps since 1970, bound in ps).
+    /// The counter when it was told to go.
+    pub(super) started: u64,
+    /// What its clock said.
     pub(super) clock: Vec<ClockWord>,
-    /// Seconds a tick.
+    /// Why its clock said nothing.
+    pub(super) no_clock: Option<String>,
+    /// The nominal period, seconds a tick.
     pub(super) period_s: f64,
 }
 
-/// One look at a host's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One look at a host's clock: around `counter` the time is `time_ps + period (N - counter)`, give or take `bound + drift age`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ClockWord {
     pub(super) counter: u64,
     /// Picoseconds since 1970.
@@ -75,6 +95,8 @@ pub(super) struct ClockWord {
     pub(super) bound_ps: u64,
     /// Parts in 10^12.
     pub(super) drift_ppt: u64,
+    /// Seconds a tick.
+    pub(super) period_s: f64,
 }
 
 /// What comes afterwards from the coordinator.

@@ -3,20 +3,31 @@
 //! A launcher (mpirun, srun, Kubernetes, or `ffclock theta run`) starts the ranks and tells each its number. They meet at rank 0 over TCP, run over
 //! their own UDP sockets, and hand their logs to rank 0, which writes them as one. The machine is [`Process`](crate::algorithm::Process).
 
+mod alarm;
+mod clocks;
 mod control;
 mod coordinator;
 mod environment;
+mod gathered;
+mod injector;
 mod level;
 mod packet;
+mod page_clock;
+mod post;
+mod priority;
 mod rank;
 mod store;
 
-pub use coordinator::{Coordinator, Gathered, LiveSummary};
+pub use coordinator::Coordinator;
 pub use environment::{Place, place_from};
+pub use gathered::{Gathered, LiveSummary};
+pub use injector::Injected;
 pub use level::Level;
+pub use priority::raise_priority;
 pub use rank::{RankOptions, run_rank};
 
 use crate::algorithm::{Form, Quorum};
+use crate::faults::{FaultSpec, Plan};
 use crate::log::LogError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -34,11 +45,39 @@ pub struct Settings {
     pub rounds: u64,
     /// D, in nanoseconds.
     pub delay_ns: u64,
+    /// Whether messages are answered, so that round trips are measured beside the one-way delays.
+    pub replies: Replies,
+    /// What goes wrong on purpose, each in the words of [`FaultSpec`].
+    pub faults: Vec<String>,
+}
+
+/// Whether messages are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replies {
+    /// No: the algorithm knows no replies, and they would disturb it.
+    #[default]
+    None,
+    /// Each at once, as the paper did to measure round trips.
+    RoundTrips,
 }
 
 impl Settings {
     fn quorum(&self) -> Result<Quorum, LiveError> {
         Quorum::new(self.processes, self.tolerated).map_err(|error| LiveError::Settings(error.to_string()))
+    }
+
+    /// The faults made ready for so many hosts.
+    ///
+    /// # Errors
+    /// [`LiveError::Settings`] names the fault and what is wrong with it.
+    pub fn check_faults(&self, hosts: u32) -> Result<(), LiveError> {
+        self.plan(hosts).map(drop)
+    }
+
+    fn plan(&self, hosts: u32) -> Result<Plan, LiveError> {
+        let specs: Result<Vec<FaultSpec>, String> = self.faults.iter().map(|text| text.parse()).collect();
+        specs.and_then(|specs| Plan::new(&specs, self.processes, hosts)).map_err(LiveError::Settings)
     }
 }
 

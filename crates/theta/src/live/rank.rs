@@ -1,26 +1,27 @@
 //! One rank: a machine, a UDP socket, a log in memory.
 
-use super::control::{self, ClockWord, FromCoordinator, FromRank, Go, Hello, LogHeader};
-use super::packet::{self, Packet};
-use super::store::{EVENT_BYTES, pack};
-use super::{LiveError, Place, Settings};
+mod meeting;
+
+use super::alarm::Alarm;
+use super::control::{self, FromCoordinator, FromRank, Go, LogHeader};
+use super::injector::Injector;
+use super::packet::{Packet, Stay};
+use super::page_clock::PageClock;
+use super::post::{Held, Mail, Post, socket_error};
+use super::priority::raise_priority;
+use super::store::{EVENT_BYTES, pack, pack_trips};
+use super::{LiveError, Place, Replies, Settings};
 use crate::algorithm::{Process, Switch};
+use crate::log::RoundTrip;
 use crate::record::{self, Event, ProcessId, Round, WayIn};
-use ffclock_client::Clock;
-use ffclock_counter::{Choice, CounterKind, choose, nominal, read_ordered};
-use ffclock_sys::{
-    Interest, Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs, mono_now, poll,
-};
+use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_sys::{Interest, Received, mono_now, poll};
 use ffclock_units::{Counter, Period, Span};
-use std::collections::VecDeque;
-use std::io::{BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::hint::spin_loop;
+use std::io::{BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::process::Command;
-use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
+use std::path::PathBuf;
 
 /// How a rank is run.
 #[derive(Clone, Debug)]
@@ -35,15 +36,16 @@ pub struct RankOptions {
     pub patience: Span,
     /// The real-time priority that is wished for, 1 to 99.
     pub priority: Option<u8>,
+    /// How its host is called; by default as the kernel calls it.
+    pub host: Option<String>,
+    /// The page to compare hosts by; by default the machine's, and only where there are several machines.
+    pub page: Option<PathBuf>,
 }
 
 /// More events are counted, not kept: about 2 GiB.
 const EVENTS_MAX: usize = 1 << 25;
-/// So many packets may wait for their transmit stamp.
-const UNSTAMPED_MAX: usize = 1 << 14;
 /// After the end of a run, this long without a message means that none is in transit.
 const SILENCE: Span = Span::from_nanos(50_000_000);
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// Takes part in a run until the coordinator ends it, and hands the log over.
 ///
@@ -53,98 +55,59 @@ pub fn run_rank(options: &RankOptions) -> Result<(), LiveError> {
     let priority = raise_priority(options.priority);
     let mut rank = Rank::meet(options)?;
     rank.header.priority = priority;
-    rank.look_at_clock();
     rank.take_part()?;
-    rank.look_at_clock();
+    rank.page.look();
     rank.hand_over()
 }
 
-/// Asks for first-in-first-out scheduling and says what became of it.
-fn raise_priority(priority: Option<u8>) -> String {
-    let Some(priority) = priority else { return "normal".to_owned() };
-    let (number, process) = (priority.to_string(), std::process::id().to_string());
-    match Command::new("chrt").args(["-f", "-p", &number, &process]).output() {
-        Ok(output) if output.status.success() => format!("fifo {priority}"),
-        Ok(output) => format!("normal, because: {}", String::from_utf8_lossy(&output.stderr).trim()),
-        Err(error) => format!("normal, because chrt: {error}"),
-    }
+/// The process, or a second one that runs under its name.
+struct Machine {
+    process: Process,
+    /// For which deadline the alarm is set.
+    armed: Option<u64>,
+    /// When the quorum was complete that the alarm was set for.
+    quorum_at: Counter,
+    has_started: bool,
 }
 
-/// Says what is wrong with a socket.
-fn socket_error(error: std::io::Error) -> LiveError {
-    LiveError::network("the socket of the messages")(error)
-}
+/// The process itself among the machines.
+const OWN: usize = 0;
 
 struct Rank {
     own: ProcessId,
     settings: Settings,
     go: Go,
-    machine: Process,
-    socket: StampedSocket,
-    mapper: Mapper<SystemPairs>,
+    /// The process, and its twin if it has one.
+    machines: Vec<Machine>,
+    injector: Injector,
+    post: Post,
+    page: PageClock,
     kind: CounterKind,
+    period: Period,
     control: TcpStream,
     commands: BufReader<TcpStream>,
     alarm: Alarm,
-    /// For which deadline the alarm is set.
-    armed: Option<u64>,
-    /// When the quorum was complete that the alarm was set for.
-    quorum_at: Counter,
+    /// When it was told to go.
+    started: u64,
     events: Vec<Event>,
+    trips: Vec<RoundTrip>,
     header: LogHeader,
-    /// Packets whose transmit stamp has not come yet.
-    unstamped: VecDeque<(SendId, ProcessId, Round)>,
     has_told: bool,
 }
 
 impl Rank {
-    /// Connects to rank 0, tells where we are, and waits until all are there.
-    fn meet(options: &RankOptions) -> Result<Self, LiveError> {
-        let control = connect(&options.rendezvous, options.patience)?;
-        let own_address = control.local_addr().map_err(LiveError::network("our own address"))?;
-        let socket = StampedSocket::bind((own_address.ip(), 0).into(), StampMode::Kernel).map_err(socket_error)?;
-        let kind = choose(Choice::Auto).kind;
-        let period = nominal(kind).map_err(|error| LiveError::Settings(error.to_string()))?.period;
-        let hello = Hello {
-            rank: options.place.rank,
-            settings: options.settings.clone(),
-            address: socket.local_address().map_err(socket_error)?,
-            host: text_of("/proc/sys/kernel/hostname"),
-            machine: text_of("/proc/sys/kernel/random/boot_id"),
-            counter: kind.name().to_owned(),
-        };
-        control::write(&control, &hello)?;
-        let mut commands = BufReader::new(control.try_clone().map_err(LiveError::network("a second handle"))?);
-        let go: Go = control::read(&mut commands).map_err(|error| refused(&options.rendezvous, &error))?;
-        if go.addresses.len() != options.settings.processes as usize {
-            return Err(LiveError::Protocol("rank 0 names too few addresses".to_owned()));
-        }
-        Ok(Rank {
-            own: ProcessId(options.place.rank),
-            machine: Process::new(
-                options.settings.quorum()?,
-                options.settings.form,
-                ticks_in(options.settings.delay_ns, period),
-            ),
-            settings: options.settings.clone(),
-            go,
-            socket,
-            mapper: Mapper::system(kind, period),
-            kind,
-            control,
-            commands,
-            alarm: Alarm::start(kind, period).map_err(LiveError::network("a timer"))?,
-            armed: None,
-            quorum_at: Counter::from_raw(0),
-            events: Vec::with_capacity(1 << 16),
-            header: LogHeader { period_s: period.as_seconds(), ..LogHeader::default() },
-            unstamped: VecDeque::new(),
-            has_told: false,
-        })
-    }
-
     fn counter(&self) -> Counter {
         read_ordered(self.kind)
+    }
+
+    /// Picoseconds since it was told to go.
+    fn since_start(&self, at: Counter) -> u64 {
+        (at.raw().saturating_sub(self.started) as f64 * self.period.as_seconds() * 1e12) as u64
+    }
+
+    /// The counter so many picoseconds after it was told to go.
+    fn counter_at(&self, picoseconds: u64) -> u64 {
+        self.started.saturating_add((picoseconds as f64 * 1e-12 / self.period.as_seconds()) as u64)
     }
 
     fn record(&mut self, event: Event) {
@@ -153,31 +116,33 @@ impl Rank {
 
     /// Until the coordinator says stop; then until nothing comes any more.
     fn take_part(&mut self) -> Result<(), LiveError> {
-        let now = self.counter();
-        let switch = self.machine.start(now.raw());
-        self.react(switch, now)?;
+        self.started = self.counter().raw();
+        if self.injector.starts() > 0 {
+            self.alarm.set(self.counter_at(self.injector.starts()));
+        }
         while !self.is_told_to_stop()? {
             self.take_in()?;
             self.tell_if_done()?;
         }
         let mut quiet_since = mono_now();
         while mono_now() < quiet_since + SILENCE {
-            let perceived = self.header.perceived;
-            let mut interests = [Interest::readable(self.socket.as_fd())];
+            let perceived = self.header.perceived + self.header.replies_perceived;
+            let mut interests = [Interest::readable(self.post.as_fd())];
             poll(&mut interests, Some(quiet_since + SILENCE)).map_err(socket_error)?;
             self.take_in()?;
-            if self.header.perceived > perceived {
+            if self.header.perceived + self.header.replies_perceived > perceived {
                 quiet_since = mono_now();
             }
         }
-        self.header.round = self.machine.round();
+        self.header.round = self.machines[OWN].process.round();
         Ok(())
     }
 
-    /// Waits for a message, the timer or a word of the coordinator; whether the word has come.
+    /// Does what is due, waits for a message, the timer or a word of the coordinator; whether the word has come.
     fn is_told_to_stop(&mut self) -> Result<bool, LiveError> {
+        self.do_what_is_due()?;
         let mut interests = [
-            Interest::readable(self.socket.as_fd()),
+            Interest::readable(self.post.as_fd()),
             Interest::readable(self.control.as_fd()),
             Interest::readable(self.alarm.bell.as_fd()),
         ];
@@ -185,10 +150,7 @@ impl Rank {
         let [_, word, bell] = interests.map(|interest| interest.is_readable());
         if bell {
             self.alarm.silence();
-            let now = self.counter();
-            let switch = self.machine.wake(now.raw());
-            let decided = self.quorum_at.raw();
-            self.react(switch.map(|switch| Switch { decided, ..switch }), now)?;
+            self.do_what_is_due()?;
         }
         if word {
             let FromCoordinator::Stop = control::read(&mut self.commands).map_err(|error| refused("rank 0", &error))?;
@@ -196,8 +158,43 @@ impl Rank {
         Ok(word)
     }
 
+    /// Starts, ends of D, what was held, looks at the clock.
+    fn do_what_is_due(&mut self) -> Result<(), LiveError> {
+        let now = self.counter();
+        let since_start = self.since_start(now);
+        self.page.look_if_due(now.raw());
+        while let Some(held) = self.post.release(now.raw()) {
+            match held {
+                Held::Message { receiver, round, copies } => self.hand_over_copies((receiver, round), copies)?,
+                Held::ForTwin { sender, round } if !self.injector.is_down(since_start) => {
+                    let heard = self.machines[1].process.receive(sender, round, now.raw());
+                    self.react(1, heard, now)?;
+                }
+                Held::ForTwin { .. } => (),
+            }
+        }
+        if self.injector.is_down(since_start) {
+            return Ok(());
+        }
+        for which in 0..self.machines.len() {
+            let machine = &mut self.machines[which];
+            let switch = if machine.has_started {
+                if machine.process.deadline().is_none_or(|deadline| deadline > now.raw()) {
+                    continue;
+                }
+                let decided = machine.quorum_at.raw();
+                machine.process.wake(now.raw()).map(|switch| Switch { decided, ..switch })
+            } else {
+                machine.has_started = true;
+                machine.process.start(now.raw())
+            };
+            self.react(which, switch, now)?;
+        }
+        Ok(())
+    }
+
     fn tell_if_done(&mut self) -> Result<(), LiveError> {
-        if !self.has_told && self.machine.round() > self.settings.rounds {
+        if !self.has_told && self.machines[OWN].process.round() > self.settings.rounds {
             self.has_told = true;
             control::write(&self.control, &FromRank::Done)?;
         }
@@ -206,106 +203,161 @@ impl Rank {
 
     /// Everything that has come to the socket.
     fn take_in(&mut self) -> Result<(), LiveError> {
-        let mut buffer = [0; packet::LENGTH + 1];
-        while let Some(event) = self.socket.next_event(&mut buffer, &mut self.mapper).map_err(socket_error)? {
-            match event {
-                SocketEvent::Received(received) => {
-                    self.perceive(&received, &buffer[..received.length.min(buffer.len())])?
+        while let Some(mail) = self.post.next()? {
+            match mail {
+                Mail::Packet(received, packet) => self.open(&received, packet)?,
+                Mail::Stamp { receiver, round, at: Some(at) } => {
+                    self.record(Event::Transmission { process: self.own, receiver, round, at });
                 }
-                SocketEvent::Transmitted(stamped) => {
-                    self.note_transmission(stamped.id, stamped.stamp.ok().map(|stamp| stamp.counter))
-                }
-                SocketEvent::Unreachable(_) => self.header.refused += 1,
+                Mail::Stamp { at: None, .. } => self.header.unstamped += 1,
+                Mail::Unreachable => self.header.refused += 1,
             }
         }
         Ok(())
     }
 
-    fn perceive(&mut self, received: &Received, bytes: &[u8]) -> Result<(), LiveError> {
-        // The network says who sent it; a packet that claims to be from another one is a forgery.
-        let sender = |packet: &Packet| self.go.addresses.get(packet.sender as usize) == Some(&received.from);
-        let Some(packet) = Packet::decode(bytes).filter(|packet| packet.run == self.go.run && sender(packet)) else {
+    /// The network says who sent a packet; one that claims to be from another is a forgery.
+    fn open(&mut self, received: &Received, packet: Option<Packet>) -> Result<(), LiveError> {
+        let from = |packet: &Packet| self.go.addresses.get(packet.sender as usize) == Some(&received.from);
+        let Some(packet) = packet.filter(|packet| packet.run == self.go.run && from(packet)) else {
             self.header.refused += 1;
             return Ok(());
         };
-        let decided = self.counter();
-        let switch = self.machine.receive(packet.sender, packet.round, decided.raw());
+        if self.injector.is_down(self.since_start(received.user.counter)) {
+            self.injector.done.missed += 1;
+            return Ok(());
+        }
+        match packet.reply {
+            Some(stay) => self.returned(received, packet, stay),
+            None => self.perceive(received, packet)?,
+        }
+        Ok(())
+    }
+
+    fn returned(&mut self, received: &Received, packet: Packet, stay: Stay) {
+        self.header.replies_perceived += 1;
+        if self.trips.len() < EVENTS_MAX {
+            self.trips.push(RoundTrip {
+                sender: self.own,
+                receiver: ProcessId(packet.sender),
+                round: Round(packet.round),
+                returned: received.best().counter,
+                perceived_after: stay.perceived,
+                replied_after: stay.replied,
+            });
+        }
+    }
+
+    fn perceive(&mut self, received: &Received, packet: Packet) -> Result<(), LiveError> {
+        let begun = self.counter();
+        let heard = self.machines[OWN].process.receive(packet.sender, packet.round, begun.raw());
         let kernel = received.kernel.ok().map(|stamp| stamp.counter);
         self.header.perceived += 1;
         self.header.unstamped += u64::from(kernel.is_none());
+        self.be_slow(received.user.counter);
         let at = self.counter();
         let way_in = WayIn { kernel, received: Some(received.user.counter) };
         let (sender, round) = (ProcessId(packet.sender), Round(packet.round));
         self.record(Event::Perception { process: self.own, sender, round, at, way_in });
-        self.react(switch.map(|switch| Switch { decided: at.raw(), ..switch }), at)
+        if self.injector.has_twin() {
+            let lag = self.injector.twin_lag();
+            let later = self.counter_at(self.since_start(at) + lag);
+            self.post.hold(later, Held::ForTwin { sender: packet.sender, round: packet.round });
+            self.alarm.set(later);
+        }
+        self.react(OWN, heard.map(|switch| Switch { decided: at.raw(), ..switch }), at)?;
+        if self.settings.replies == Replies::RoundTrips { self.reply(received, (packet, at)) } else { Ok(()) }
     }
 
-    /// Does what the machine wants: records its switch, broadcasts, sets the timer.
-    fn react(&mut self, switch: Option<Switch>, at: Counter) -> Result<(), LiveError> {
-        if let Some(Switch { from, to, decided, rule }) = switch {
+    /// On a slow host processing takes longer.
+    fn be_slow(&mut self, received: Counter) {
+        let taken = self.counter().raw().saturating_sub(received.raw());
+        let factor = self.injector.slowness(self.since_start(received));
+        let until = received.raw().saturating_add((taken as f64 * factor) as u64);
+        while self.counter().raw() < until {
+            spin_loop();
+        }
+    }
+
+    /// Sends the message back, as the paper did.
+    fn reply(&mut self, received: &Received, (packet, perceived): (Packet, Counter)) -> Result<(), LiveError> {
+        let came = received.best().counter.raw();
+        let stay = Stay {
+            perceived: perceived.raw().saturating_sub(came),
+            replied: self.counter().raw().saturating_sub(came),
+        };
+        self.header.replies_sent += 1;
+        self.post.send(Packet { sender: self.own.0, reply: Some(stay), ..packet }, received.from).map(drop)
+    }
+
+    /// Does what a machine wants: records its switch, broadcasts, sets the timer. Of a twin nothing is recorded.
+    fn react(&mut self, which: usize, switch: Option<Switch>, at: Counter) -> Result<(), LiveError> {
+        if let (Some(Switch { from, to, decided, rule }), OWN) = (switch, which) {
             let decided = Counter::from_raw(decided);
             let (from, to) = (Round(from), Round(to));
             self.record(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
         }
-        while let Some(round) = self.machine.poll_transmit().filter(|&round| round <= self.settings.rounds) {
+        let rounds = self.settings.rounds;
+        while let Some(round) = self.machines[which].process.poll_transmit().filter(|&round| round <= rounds) {
+            if which == OWN {
+                let at = self.counter();
+                self.record(Event::Broadcast { process: self.own, round: Round(round), at });
+            }
             self.broadcast(round)?;
         }
-        let deadline = self.machine.deadline();
-        if deadline != self.armed {
-            self.armed = deadline;
-            self.quorum_at = at;
+        let machine = &mut self.machines[which];
+        let deadline = machine.process.deadline();
+        if deadline != machine.armed {
+            machine.armed = deadline;
+            machine.quorum_at = at;
             deadline.into_iter().for_each(|deadline| self.alarm.set(deadline));
         }
         Ok(())
     }
 
     fn broadcast(&mut self, round: u64) -> Result<(), LiveError> {
-        let bytes = Packet { run: self.go.run, sender: self.own.0, round }.encode();
-        let at = self.counter();
-        self.record(Event::Broadcast { process: self.own, round: Round(round), at });
-        for receiver in 0..self.settings.processes {
-            let to = self.go.addresses[receiver as usize];
-            let sent = self.socket.send_to(&bytes, to, &mut self.mapper).map_err(socket_error)?;
-            self.header.sent += 1;
-            self.unstamped.push_back((sent.id, ProcessId(receiver), Round(round)));
+        if self.settings.faults.is_empty() {
+            return (0..self.settings.processes).try_for_each(|receiver| self.hand_over_copies((receiver, round), 1));
         }
-        while self.unstamped.len() > UNSTAMPED_MAX {
-            self.unstamped.pop_front();
-            self.header.unstamped += 1;
+        let now = self.since_start(self.counter());
+        for receiver in 0..self.settings.processes {
+            for told in self.injector.told(receiver, round, now) {
+                let way = self.injector.way(receiver, now);
+                if way.from > now {
+                    let until = self.counter_at(way.from);
+                    self.post.hold(until, Held::Message { receiver, round: told, copies: way.copies });
+                    self.alarm.set(until);
+                } else {
+                    self.hand_over_copies((receiver, told), way.copies)?;
+                }
+            }
         }
         Ok(())
     }
 
-    fn note_transmission(&mut self, id: SendId, at: Option<Counter>) {
-        let Some(place) = self.unstamped.iter().position(|(waiting, _, _)| *waiting == id) else { return };
-        let Some((_, receiver, round)) = self.unstamped.remove(place) else { return };
-        match at {
-            Some(at) => self.record(Event::Transmission { process: self.own, receiver, round, at }),
-            None => self.header.unstamped += 1,
+    fn hand_over_copies(&mut self, (receiver, round): (u32, u64), copies: u64) -> Result<(), LiveError> {
+        let to: SocketAddr = self.go.addresses[receiver as usize];
+        for _ in 0..copies {
+            let packet = Packet { run: self.go.run, sender: self.own.0, round, reply: None };
+            self.post.send_stamped(packet, (receiver, to))?;
+            self.header.sent += 1;
         }
-    }
-
-    /// What the page of this host says now, if there is one that may be believed.
-    fn look_at_clock(&mut self) {
-        let Ok(clock) = Clock::open() else { return };
-        let stamp = clock.stamp();
-        let Ok(reading) = clock.at(stamp) else { return };
-        let picoseconds = |span: Span| span.as_nanos() * 1000;
-        self.header.clock.push(ClockWord {
-            counter: stamp.counter().raw(),
-            time_ps: picoseconds(reading.time.since_origin()),
-            // Nanoseconds are rounded: one more on either side.
-            bound_ps: u64::try_from(picoseconds(reading.bound.as_span()) + 2000).unwrap_or(u64::MAX),
-            drift_ppt: 1_000_000,
-        });
+        Ok(())
     }
 
     fn hand_over(mut self) -> Result<(), LiveError> {
-        self.header.unstamped += self.unstamped.len() as u64;
-        self.header.bytes = (self.events.len() * EVENT_BYTES) as u64;
+        self.header.unstamped += self.post.outstanding();
+        self.header.dropped = self.post.dropped().unwrap_or(0);
+        self.injector.done.never_released = self.post.never_released();
+        self.header.injected = self.injector.done;
+        self.header.started = self.started;
+        self.header.no_clock = self.page.trouble.take();
+        self.header.clock = std::mem::take(&mut self.page.words);
+        self.header.bytes = ((self.events.len() + self.trips.len()) * EVENT_BYTES) as u64;
         control::write(&self.control, &FromRank::Log(Box::new(self.header)))?;
-        for part in self.events.chunks(1 << 14) {
-            self.control.write_all(&pack(part)).map_err(LiveError::network("handing the log over"))?;
+        let parts = self.events.chunks(1 << 14).map(pack).chain(self.trips.chunks(1 << 14).map(pack_trips));
+        for part in parts {
+            self.control.write_all(&part).map_err(LiveError::network("handing the log over"))?;
         }
         Ok(())
     }
@@ -313,70 +365,4 @@ impl Rank {
 
 fn refused(whom: &str, error: &LiveError) -> LiveError {
     LiveError::Protocol(format!("{whom}: {error}"))
-}
-
-fn ticks_in(nanoseconds: u64, period: Period) -> u64 {
-    u64::try_from(period.ticks_in(Span::from_nanos(nanoseconds.into())).raw()).unwrap_or(0)
-}
-
-/// A line that the kernel shows.
-fn text_of(path: &str) -> String {
-    std::fs::read_to_string(Path::new(path)).unwrap_or_default().trim().to_owned()
-}
-
-/// Tries until rank 0 is there.
-fn connect(rendezvous: &str, patience: Span) -> Result<TcpStream, LiveError> {
-    let deadline = mono_now() + patience;
-    loop {
-        let error = match try_connect(rendezvous) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => error,
-        };
-        if mono_now() >= deadline {
-            return Err(LiveError::network(format!("meeting rank 0 at {rendezvous}"))(error));
-        }
-        std::thread::sleep(BETWEEN_TRIES);
-    }
-}
-
-fn try_connect(rendezvous: &str) -> std::io::Result<TcpStream> {
-    let addresses: Vec<SocketAddr> = rendezvous.to_socket_addrs()?.collect();
-    let stream = TcpStream::connect(addresses.as_slice())?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-/// Rings a bell that `poll` hears, more finely than in milliseconds.
-struct Alarm {
-    /// Counter values at which to ring.
-    orders: Sender<u64>,
-    bell: UnixStream,
-}
-
-impl Alarm {
-    fn start(kind: CounterKind, period: Period) -> std::io::Result<Self> {
-        let (bell, hammer) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        let (orders, received) = channel::<u64>();
-        std::thread::spawn(move || {
-            for deadline in received {
-                let rest = deadline.saturating_sub(read_ordered(kind).raw());
-                std::thread::sleep(Duration::from_secs_f64(rest as f64 * period.as_seconds()));
-                if (&hammer).write_all(&[1]).is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Alarm { orders, bell })
-    }
-
-    fn set(&self, deadline: u64) {
-        // The thread ends with the process only.
-        let _ = self.orders.send(deadline);
-    }
-
-    fn silence(&mut self) {
-        let mut rings = [0; 64];
-        while matches!(self.bell.read(&mut rings), Ok(read) if read == rings.len()) {}
-    }
 }

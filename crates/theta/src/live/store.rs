@@ -1,5 +1,6 @@
 //! A rank's events as bytes, for the way to the coordinator: five words for each.
 
+use crate::log::RoundTrip;
 use crate::record::{Event, ProcessId, Round, Switch, SwitchRule, WayIn};
 use ffclock_units::Counter;
 
@@ -12,6 +13,7 @@ const TRANSMISSION: u64 = 1;
 const PERCEPTION: u64 = 2;
 const ADVANCE: u64 = 3;
 const CATCH_UP: u64 = 4;
+const ROUND_TRIP: u64 = 5;
 
 /// Kind and peer in one word; round; the counter; two more words as the kind needs them.
 fn words(event: &Event) -> [u64; WORDS] {
@@ -32,6 +34,22 @@ fn words(event: &Event) -> [u64; WORDS] {
 
 pub(super) fn pack(events: &[Event]) -> Vec<u8> {
     events.iter().flat_map(words).flat_map(u64::to_be_bytes).collect()
+}
+
+pub(super) fn pack_trips(trips: &[RoundTrip]) -> Vec<u8> {
+    let words = |trip: &RoundTrip| {
+        let tag = ROUND_TRIP << 32 | u64::from(trip.receiver.0);
+        [tag, trip.round.0, trip.returned.raw(), trip.perceived_after, trip.replied_after]
+    };
+    trips.iter().flat_map(words).flat_map(u64::to_be_bytes).collect()
+}
+
+/// The round trip in `EVENT_BYTES` bytes of the process that measured it; none for anything else.
+pub(super) fn unpack_trip(sender: ProcessId, bytes: &[u8]) -> Option<RoundTrip> {
+    let word = |index: usize| bytes.get(index * 8..index * 8 + 8)?.try_into().ok().map(u64::from_be_bytes);
+    let (tag, round, returned) = (word(0)?, Round(word(1)?), Counter::from_raw(word(2)?));
+    let (receiver, perceived_after, replied_after) = (ProcessId(tag as u32), word(3)?, word(4)?);
+    (tag >> 32 == ROUND_TRIP).then_some(RoundTrip { sender, receiver, round, returned, perceived_after, replied_after })
 }
 
 /// The event in `EVENT_BYTES` bytes of `process`; none if they are none. A counter of 0 means that there is no stamp.
@@ -77,6 +95,17 @@ mod tests {
         let bytes = pack(&events);
         let read: Vec<Event> = bytes.chunks(EVENT_BYTES).filter_map(|chunk| unpack(process, chunk)).collect();
         assert_eq!(read, events);
+        let trip = RoundTrip {
+            sender: process,
+            receiver: ProcessId(1),
+            round,
+            returned: at,
+            perceived_after: 4,
+            replied_after: 6,
+        };
+        let packed = pack_trips(&[trip]);
+        assert_eq!(unpack_trip(process, &packed), Some(trip));
+        assert_eq!((unpack(process, &packed), unpack_trip(process, &bytes)), (None, None));
         assert_eq!(unpack(process, &bytes[..17]), None);
         assert_eq!(unpack(process, &[0xff; EVENT_BYTES]), None);
     }

@@ -9,6 +9,7 @@ mod columns;
 mod error;
 mod events;
 mod reader;
+mod round_trips;
 mod table;
 mod writer;
 
@@ -16,6 +17,7 @@ pub use columns::{EventColumns, Optional, kind};
 pub use error::LogError;
 pub use events::{EventReader, WithWayIn};
 pub use reader::{LogReader, Stream};
+pub use round_trips::{RoundTrip, read_round_trips, write_round_trips};
 pub use writer::{EventWriter, LogWriter};
 
 /// The file that says what the run was.

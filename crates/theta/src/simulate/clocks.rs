@@ -4,8 +4,8 @@
 //! the clock's bound and never changes faster than its drift. Faults of clocks add what the bound does not cover.
 
 use super::law::picoseconds;
-use super::plan::{ClockFault, Window};
 use super::spec::ClockSpec;
+use crate::faults::ClockFault;
 use crate::record::{ClockSample, HostId};
 use ffclock_sim::Random;
 use ffclock_units::{Counter, Period, Rate};
@@ -150,21 +150,10 @@ impl HostClock {
     }
 }
 
-impl ClockFault {
-    /// What the fault adds to the clock's error, in picoseconds.
-    fn error(&self, at: u64) -> f64 {
-        let Window { from, until } = self.window;
-        if at < from {
-            return 0.0;
-        }
-        let step = if at < until { self.step } else { 0.0 };
-        step + self.rate * (at.min(until) - from) as f64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::Window;
     use ffclock_sim::scenario::{Fraction, Length};
     use ffclock_units::Span;
 

@@ -9,9 +9,9 @@ use super::links::Links;
 use super::load::Load;
 use super::observer::{Observer, Perceived};
 use super::outcome::{Outcome, Spread};
-use super::plan::{LinkEffect, Misbehaviour, Plan, Window};
 use super::{Parts, SimulationError};
 use crate::algorithm::{Process, Switch};
+use crate::faults::{EARLY_ROUNDS, LinkEffect, Misbehaviour, Plan, lies};
 use ffclock_sim::Random;
 
 /// Events that are no messages.
@@ -211,10 +211,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         if !self.is_idle {
             service += self.load.processor_wait(host, begins, &mut self.delays);
         }
-        let slow = &self.plan.slow[host];
-        if !slow.is_empty() {
-            let factors = slow.iter().filter(|(window, _)| window.holds(begins)).map(|(_, factor)| factor);
-            service = (service as f64 * factors.product::<f64>()) as u64;
+        if !self.plan.slow[host].is_empty() {
+            service = (service as f64 * self.plan.slowness(host, begins)) as u64;
         }
         begins + service
     }
@@ -263,12 +261,13 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     fn broadcast(&mut self, machine: u32, round: u64, at: u64) -> Result<(), SimulationError> {
         let identity = self.machines[machine as usize].identity as usize;
-        let now = |(window, _): &&(Window, Misbehaviour)| window.holds(at);
-        match self.plan.misbehaviours[identity].iter().find(now).map(|(_, misbehaviour)| *misbehaviour) {
+        match self.plan.misbehaviour(identity, at) {
             None => self.send_to_all(machine, round, at),
             Some(Misbehaviour::Silence) => Ok(()),
             Some(Misbehaviour::TwoFaced) => self.send_two_faced(machine, round, at),
-            Some(Misbehaviour::Early) => (round..=round + 2).try_for_each(|round| self.send_to_all(machine, round, at)),
+            Some(Misbehaviour::Early) => {
+                (round..=round + EARLY_ROUNDS).try_for_each(|round| self.send_to_all(machine, round, at))
+            }
             Some(Misbehaviour::Replay) => {
                 self.send_to_all(machine, round, at)?;
                 let old = 1 + self.chance.bits() % round;
@@ -298,23 +297,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         ];
         messages.iter().for_each(|&message| self.messages[message as usize].left = 1);
         for receiver in 0..self.machines.len() as u32 {
-            let lies = self.lies(receiver, round);
-            lies.iter().for_each(|&lie| self.send(messages[lie], machine, receiver, at));
+            let told = lies(self.conspiracy, receiver, round);
+            told.iter().for_each(|&lie| self.send(messages[lie as usize], machine, receiver, at));
         }
         self.outcome.broadcasts += 1;
         messages.iter().for_each(|&message| self.release(message));
         Ok(())
-    }
-
-    /// What a receiver is told instead of a round: the round and so many on. All two-faced processes agree on it: together they do most harm.
-    fn lies(&self, receiver: u32, round: u64) -> &'static [usize] {
-        match Random::new(self.conspiracy ^ round << 16 ^ u64::from(receiver)).bits() % 8 {
-            0..4 => &[],
-            4 => &[0],
-            5 => &[1],
-            6 => &[0, 1],
-            _ => &[0, 1, 2],
-        }
     }
 
     /// One copy on its way. Its message is held by the caller until all are.

@@ -50,7 +50,7 @@ pub enum Law {
 pub(super) const DELAY_MAX_PS: u64 = 1_000_000_000_000_000;
 
 /// A length in picoseconds, if it makes sense as one.
-pub(super) fn picoseconds(length: Length) -> Option<u64> {
+pub(crate) fn picoseconds(length: Length) -> Option<u64> {
     let ps = length.seconds() * 1e12;
     (0.0..=DELAY_MAX_PS as f64).contains(&ps).then_some(ps.round() as u64)
 }

@@ -11,27 +11,28 @@ mod links;
 mod load;
 mod observer;
 mod outcome;
-mod plan;
 mod recorded;
 mod sink;
 mod spec;
 #[cfg(test)]
 mod tests;
 
+pub use crate::faults::FaultSpec;
 pub use law::Law;
 pub use observer::{Observer, Perceived, Unobserved};
 pub use outcome::Outcome;
-pub use spec::{ClockSpec, FaultSpec, LinkSpec, LoadKind, LoadSpec, Pattern, ReceiverSpec, Spec, SpecialLink};
+pub use spec::{ClockSpec, LinkSpec, LoadKind, LoadSpec, Pattern, ReceiverSpec, Spec, SpecialLink};
 
 use crate::algorithm::{Form, Quorum};
+use crate::faults::Plan;
 use crate::log::{LogError, LogWriter};
 use crate::record::{Host, HostId, Origin, Run};
 use clocks::Clocks;
 use engine::Engine;
-use law::{Sampler, picoseconds};
+use law::Sampler;
+pub(crate) use law::picoseconds;
 use links::Links;
 use load::Load;
-use plan::Plan;
 use std::collections::BTreeMap;
 use std::path::Path;
 use thiserror::Error;

@@ -2,7 +2,7 @@
 
 use super::law::Law;
 use crate::algorithm::Form;
-use crate::record::FaultKind;
+use crate::faults::FaultSpec;
 use ffclock_sim::scenario::{Fraction, Length};
 use ffclock_units::{Rate, Span};
 use serde::Deserialize;
@@ -205,60 +205,5 @@ impl Default for ClockSpec {
             drift: Fraction(Rate::from_ppm(0.05)),
             period: micros(1_000_000),
         }
-    }
-}
-
-/// A fault. Which of the optional keys it takes depends on its kind; docs/theta-run.md has the table.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FaultSpec {
-    /// What.
-    pub kind: FaultKind,
-    /// The process; of a link, its sender.
-    pub process: Option<u32>,
-    /// The receiver.
-    pub receiver: Option<u32>,
-    /// The host.
-    pub host: Option<u32>,
-    /// One side of a partition.
-    pub group: Option<Vec<u32>>,
-    /// From when; without it, from the start.
-    pub from: Option<Length>,
-    /// Until when; without it, to the end.
-    pub until: Option<Length>,
-    /// How probable it is, for each message.
-    pub probability: Option<f64>,
-    /// How long a link holds messages.
-    pub hold: Option<Length>,
-    /// How many times slower a host is.
-    pub factor: Option<f64>,
-    /// How far a clock steps.
-    pub step: Option<Length>,
-    /// How fast a clock drifts.
-    pub rate: Option<Fraction>,
-}
-
-impl FaultSpec {
-    /// A fault of this kind with no key given.
-    fn plain(kind: FaultKind) -> Self {
-        FaultSpec {
-            kind,
-            process: None,
-            receiver: None,
-            host: None,
-            group: None,
-            from: None,
-            until: None,
-            probability: None,
-            hold: None,
-            factor: None,
-            step: None,
-            rate: None,
-        }
-    }
-
-    /// A process that is two-faced from the start to the end.
-    pub fn two_faced(process: u32) -> Self {
-        FaultSpec { process: Some(process), ..Self::plain(FaultKind::TwoFaced) }
     }
 }

@@ -1,25 +1,26 @@
 //! Faults made ready: who does what, and when.
 
-use super::law::picoseconds;
-use super::spec::FaultSpec;
+use super::FaultSpec;
 use crate::record::{Fault, FaultKind, HostId, ProcessId};
+use crate::simulate::picoseconds;
+use ffclock_sim::Random;
 
 /// From `from` on, before `until`, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    pub(super) from: u64,
-    pub(super) until: u64,
+pub(crate) struct Window {
+    pub(crate) from: u64,
+    pub(crate) until: u64,
 }
 
 impl Window {
-    pub(super) fn holds(self, at: u64) -> bool {
+    pub(crate) fn holds(self, at: u64) -> bool {
         (self.from..self.until).contains(&at)
     }
 }
 
 /// What a faulty process does when a correct one would broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Misbehaviour {
+pub(crate) enum Misbehaviour {
     /// Nothing.
     Silence,
     /// Something else to each.
@@ -30,21 +31,36 @@ pub(super) enum Misbehaviour {
     Replay,
 }
 
+/// So many rounds too early come what a process sends that sends early.
+pub(crate) const EARLY_ROUNDS: u64 = 2;
+
+/// What a two-faced process tells a receiver instead of a round: the round and so many on. All two-faced processes of a run agree on it by
+/// `conspiracy`: together they do most harm.
+pub(crate) fn lies(conspiracy: u64, receiver: u32, round: u64) -> &'static [u64] {
+    match Random::new(conspiracy ^ round << 16 ^ u64::from(receiver)).bits() % 8 {
+        0..4 => &[],
+        4 => &[0],
+        5 => &[1],
+        6 => &[0, 1],
+        _ => &[0, 1, 2],
+    }
+}
+
 /// Messages on some links.
 #[derive(Clone, Debug)]
-pub(super) struct LinkFault {
-    pub(super) window: Window,
+pub(crate) struct LinkFault {
+    pub(crate) window: Window,
     from: Option<u32>,
     to: Option<u32>,
     /// Partition: messages between the group and the others.
     group: Option<Vec<bool>>,
-    pub(super) probability: f64,
-    pub(super) effect: LinkEffect,
+    pub(crate) probability: f64,
+    pub(crate) effect: LinkEffect,
 }
 
 /// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LinkEffect {
+pub(crate) enum LinkEffect {
     Lose,
     Duplicate,
     /// It waits so long.
@@ -54,7 +70,7 @@ pub(super) enum LinkEffect {
 }
 
 impl LinkFault {
-    pub(super) fn concerns(&self, from: u32, to: u32, at: u64) -> bool {
+    pub(crate) fn concerns(&self, from: u32, to: u32, at: u64) -> bool {
         let crosses = self.group.as_ref().is_none_or(|group| group[from as usize] != group[to as usize]);
         crosses
             && self.from.is_none_or(|only| only == from)
@@ -65,36 +81,48 @@ impl LinkFault {
 
 /// What a clock does beyond its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ClockFault {
-    pub(super) window: Window,
+pub(crate) struct ClockFault {
+    pub(crate) window: Window,
     /// In picoseconds.
-    pub(super) step: f64,
+    pub(crate) step: f64,
     /// Seconds a second.
-    pub(super) rate: f64,
+    pub(crate) rate: f64,
+}
+
+impl ClockFault {
+    /// What the fault adds to the clock's error, in picoseconds, at a time of the run in picoseconds.
+    pub(crate) fn error(&self, at: u64) -> f64 {
+        let Window { from, until } = self.window;
+        if at < from {
+            return 0.0;
+        }
+        let step = if at < until { self.step } else { 0.0 };
+        step + self.rate * (at.min(until) - from) as f64
+    }
 }
 
 /// All faults of a run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// By process: what it does instead of broadcasting.
-    pub(super) misbehaviours: Vec<Vec<(Window, Misbehaviour)>>,
+    pub(crate) misbehaviours: Vec<Vec<(Window, Misbehaviour)>>,
     /// By process: when it stops.
-    pub(super) crashes: Vec<u64>,
+    pub(crate) crashes: Vec<u64>,
     /// By process: when it starts, if late.
-    pub(super) starts: Vec<Option<u64>>,
+    pub(crate) starts: Vec<Option<u64>>,
     /// Processes whose identity a second one uses.
-    pub(super) twins: Vec<u32>,
-    pub(super) links: Vec<LinkFault>,
+    pub(crate) twins: Vec<u32>,
+    pub(crate) links: Vec<LinkFault>,
     /// By host: when it is how many times slower.
-    pub(super) slow: Vec<Vec<(Window, f64)>>,
+    pub(crate) slow: Vec<Vec<(Window, f64)>>,
     /// By host.
-    pub(super) clocks: Vec<Vec<ClockFault>>,
+    pub(crate) clocks: Vec<Vec<ClockFault>>,
     /// What the log tells.
-    pub(super) told: Vec<Fault>,
+    pub(crate) told: Vec<Fault>,
 }
 
 impl Plan {
-    pub(super) fn new(specs: &[FaultSpec], processes: u32, hosts: u32) -> Result<Self, String> {
+    pub(crate) fn new(specs: &[FaultSpec], processes: u32, hosts: u32) -> Result<Self, String> {
         let (n, h) = (processes as usize, hosts as usize);
         let mut plan = Plan {
             misbehaviours: vec![Vec::new(); n],
@@ -111,8 +139,19 @@ impl Plan {
         Ok(plan)
     }
 
+    /// What a process does at a time instead of broadcasting.
+    pub(crate) fn misbehaviour(&self, process: usize, at: u64) -> Option<Misbehaviour> {
+        let now = |(window, _): &&(Window, Misbehaviour)| window.holds(at);
+        self.misbehaviours[process].iter().find(now).map(|(_, misbehaviour)| *misbehaviour)
+    }
+
+    /// How many times slower a host is at a time; 1 as a rule.
+    pub(crate) fn slowness(&self, host: usize, at: u64) -> f64 {
+        self.slow[host].iter().filter(|(window, _)| window.holds(at)).map(|(_, factor)| factor).product()
+    }
+
     /// Which processes are correct, by index.
-    pub(super) fn correct(&self) -> Vec<bool> {
+    pub(crate) fn correct(&self) -> Vec<bool> {
         let mut correct = vec![true; self.crashes.len()];
         let faulty = self.told.iter().filter(|fault| fault.kind.makes_process_faulty());
         faulty.filter_map(|fault| fault.process).for_each(|process| correct[process.index()] = false);

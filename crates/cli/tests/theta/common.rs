@@ -1,0 +1,138 @@
+//! What the tests share: a place, namespaces, ranks by hand, and what a good run looks like.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub const FFCLOCK: &str = env!("CARGO_BIN_EXE_ffclock");
+
+/// A directory of the test's own.
+pub struct Place(pub PathBuf);
+
+impl Place {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ffclock-theta-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("works in a test");
+        Place(path)
+    }
+
+    pub fn log(&self) -> String {
+        self.0.join("run").display().to_string()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether namespaces can be made here.
+pub fn has_namespaces() -> bool {
+    let made = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).output();
+    let has = made.is_ok_and(|output| output.status.success());
+    if !has {
+        println!("SKIP: no network namespaces here (root is needed)");
+    }
+    has
+}
+
+pub fn has(program: &str) -> bool {
+    let has = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has {
+        println!("SKIP: {program} is not installed (make setup)");
+    }
+    has
+}
+
+pub fn json(output: &Output) -> serde_json::Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(text.trim()).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// The log is whole, everything in it keeps the rules, and nothing that was sent is missing.
+pub fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64)) {
+    assert_eq!(summary["failures"], serde_json::json!([]), "{summary}");
+    assert_eq!(summary["sent"], size * size * rounds, "{summary}");
+    assert_eq!(summary["perceived"], summary["sent"], "{summary}");
+    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", log]).output().expect("works in a test");
+    assert!(analysed.status.success(), "{analysed:?}");
+    let text = String::from_utf8_lossy(&analysed.stdout);
+    assert!(text.contains(&format!("{} messages counted, 0 never perceived", size * size * rounds)), "{text}");
+    assert!(text.contains(" 0 breaches"), "{text}");
+}
+
+/// Four hosts in namespaces, a millisecond between rounds, and what else is asked for; its output and the place of its log.
+pub fn run_four(name: &str, rounds: u64, more: &[&str]) -> (Output, Place) {
+    let place = Place::new(name);
+    let output = Command::new(FFCLOCK)
+        .args(["--json", "theta", "run", "--netns", "4", "--f", "1", "--limit", "20 s"])
+        .args(["--rounds", &rounds.to_string(), "--log", &place.log()])
+        .args(if more.contains(&"--delay") { &[][..] } else { &["--delay", "1 ms"] })
+        .args(more)
+        .output()
+        .expect("works in a test");
+    (output, place)
+}
+
+/// What `analyse` says of a log: whether it is well, its JSON, and its complaint.
+pub fn analyse(log: &str, more: &[&str]) -> (bool, serde_json::Value, String) {
+    let output = Command::new(FFCLOCK).args(["--json", "theta", "analyse", log]).args(more).output();
+    let output = output.expect("works in a test");
+    (output.status.success(), json(&output), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Four ranks on loopback, started by hand.
+pub struct Ranks(pub Vec<Child>);
+
+impl Ranks {
+    pub fn start(port: u16, ranks: std::ops::Range<u32>, more: &[&str]) -> Self {
+        let start = |rank: u32| {
+            Command::new(FFCLOCK)
+                .args(["--json", "theta", "rank", "--size", "4", "--f", "1", "--rank", &rank.to_string()])
+                .args(["--rendezvous", &format!("127.0.0.1:{port}")])
+                .args(more)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("works in a test")
+        };
+        Ranks(ranks.map(start).collect())
+    }
+
+    /// A rank has a second thread, its timer, once all have met.
+    pub fn wait_until_running(&self, rank: usize) {
+        let status = format!("/proc/{}/status", self.0[rank].id());
+        let begun = Instant::now();
+        while !std::fs::read_to_string(&status).unwrap_or_default().contains("Threads:\t2") {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the ranks do not meet");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    }
+
+    /// Rank 0's end, which must come.
+    pub fn end(&mut self) -> Output {
+        let begun = Instant::now();
+        while self.0[0].try_wait().expect("works in a test").is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "rank 0 hangs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.0.remove(0).wait_with_output().expect("works in a test")
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A port that is free now.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").expect("works in a test").local_addr().expect("works in a test").port()
+}

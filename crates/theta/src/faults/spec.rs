@@ -1,0 +1,116 @@
+//! A fault as scenarios and the command line describe it.
+
+use crate::record::FaultKind;
+use ffclock_sim::scenario::{Fraction, Length};
+use serde::Deserialize;
+use std::str::FromStr;
+
+/// A fault. Which of the optional keys it takes depends on its kind; docs/theta-run.md has the table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultSpec {
+    /// What.
+    pub kind: FaultKind,
+    /// The process; of a link, its sender.
+    pub process: Option<u32>,
+    /// The receiver.
+    pub receiver: Option<u32>,
+    /// The host.
+    pub host: Option<u32>,
+    /// One side of a partition.
+    pub group: Option<Vec<u32>>,
+    /// From when; without it, from the start.
+    pub from: Option<Length>,
+    /// Until when; without it, to the end.
+    pub until: Option<Length>,
+    /// How probable it is, for each message.
+    pub probability: Option<f64>,
+    /// How long a link holds messages.
+    pub hold: Option<Length>,
+    /// How many times slower a host is.
+    pub factor: Option<f64>,
+    /// How far a clock steps.
+    pub step: Option<Length>,
+    /// How fast a clock drifts.
+    pub rate: Option<Fraction>,
+}
+
+impl FaultSpec {
+    /// A fault of this kind with no key given.
+    fn plain(kind: FaultKind) -> Self {
+        FaultSpec {
+            kind,
+            process: None,
+            receiver: None,
+            host: None,
+            group: None,
+            from: None,
+            until: None,
+            probability: None,
+            hold: None,
+            factor: None,
+            step: None,
+            rate: None,
+        }
+    }
+
+    /// A process that is two-faced from the start to the end.
+    pub fn two_faced(process: u32) -> Self {
+        FaultSpec { process: Some(process), ..Self::plain(FaultKind::TwoFaced) }
+    }
+}
+
+/// What stands between the braces of a table in TOML.
+#[derive(Deserialize)]
+struct Inline {
+    fault: FaultSpec,
+}
+
+impl FromStr for FaultSpec {
+    type Err = String;
+
+    /// The keys of a `[[fault]]` of a scenario on one line, with commas: `kind = "crash", process = 2, from = "1 s"`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let complaint = |error: toml::de::Error| {
+            format!(
+                "`{text}` is no fault: {}; say it as kind = \"crash\", process = 2, from = \"1 s\"",
+                error.message()
+            )
+        };
+        toml::from_str::<Inline>(&format!("fault = {{ {text} }}")).map(|inline| inline.fault).map_err(complaint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::Span;
+
+    /// A scenario's table and the command line's words are the same fault.
+    #[test]
+    fn there_is_one_vocabulary() {
+        #[derive(Deserialize)]
+        struct File {
+            fault: Vec<FaultSpec>,
+        }
+        let file = "[[fault]]\nkind = \"link-hold\"\nprocess = 1\nhold = \"2 ms\"\nprobability = 0.5";
+        let file: File = toml::from_str(file).unwrap();
+        let line: FaultSpec = r#"kind = "link-hold", process = 1, hold = "2 ms", probability = 0.5"#.parse().unwrap();
+        assert_eq!(line.hold, Some(Length(Span::from_nanos(2_000_000))));
+        assert_eq!(file.fault, [line]);
+    }
+
+    #[test]
+    fn nonsense_is_told() {
+        for (text, part) in [
+            ("", "kind"),
+            ("kind = \"heat\"", "heat"),
+            ("kind = \"crash\", prozess = 2", "prozess"),
+            ("kind = \"crash\", from = \"2\"", "unit"),
+            ("kind = \"crash\" } [x", "is no fault"),
+        ] {
+            let told = text.parse::<FaultSpec>().unwrap_err();
+            assert!(told.contains(part), "{text}: {told}");
+        }
+    }
+}

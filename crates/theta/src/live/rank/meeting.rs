@@ -1,0 +1,126 @@
+//! A rank's way to rank 0.
+
+use super::{Machine, Rank, RankOptions, refused};
+use crate::algorithm::Process;
+use crate::live::LiveError;
+use crate::live::alarm::Alarm;
+use crate::live::control::{self, Go, Hello, LogHeader};
+use crate::live::injector::Injector;
+use crate::live::page_clock::PageClock;
+use crate::live::post::Post;
+use crate::record::ProcessId;
+use ffclock_counter::{Choice, choose, nominal, read_ordered};
+use ffclock_sys::mono_now;
+use ffclock_units::{Counter, Period, Span};
+use std::io::BufReader;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::time::Duration;
+
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
+impl Rank {
+    /// Connects to rank 0, tells where we are, and waits until all are there.
+    pub(super) fn meet(options: &RankOptions) -> Result<Self, LiveError> {
+        let kind = choose(Choice::Auto).kind;
+        let period = nominal(kind).map_err(|error| LiveError::Settings(error.to_string()))?.period;
+        let page = PageClock::open(options.page.as_deref(), (kind, period));
+        if let (Some(path), Some(trouble)) = (&options.page, page.trouble.as_ref().filter(|_| page.words.is_empty())) {
+            return Err(LiveError::Settings(format!("the page {}: {trouble}", path.display())));
+        }
+        let control = connect(&options.rendezvous, options.patience)?;
+        let own_address = control.local_addr().map_err(LiveError::network("our own address"))?;
+        let post = Post::open(own_address.ip(), (kind, period))?;
+        let hello = hello(options, (&post, &page))?;
+        control::write(&control, &hello)?;
+        let mut commands = BufReader::new(control.try_clone().map_err(LiveError::network("a second handle"))?);
+        let go: Go = control::read(&mut commands).map_err(|error| refused(&options.rendezvous, &error))?;
+        let size = options.settings.processes as usize;
+        if go.addresses.len() != size || go.host_of.len() != size {
+            return Err(LiveError::Protocol("rank 0 names too few addresses".to_owned()));
+        }
+        let (injector, machines) = machines(options, &go, period)?;
+        let header =
+            LogHeader { period_s: period.as_seconds(), buffer_bytes: post.buffer_bytes as u64, ..LogHeader::default() };
+        Ok(Rank {
+            own: ProcessId(options.place.rank),
+            settings: options.settings.clone(),
+            go,
+            machines,
+            injector,
+            post,
+            page,
+            kind,
+            period,
+            control,
+            commands,
+            alarm: Alarm::start(kind, period).map_err(LiveError::network("a timer"))?,
+            started: read_ordered(kind).raw(),
+            events: Vec::with_capacity(1 << 16),
+            trips: Vec::new(),
+            header,
+            has_told: false,
+        })
+    }
+}
+
+/// What rank 0 is told.
+fn hello(options: &RankOptions, (post, page): (&Post, &PageClock)) -> Result<Hello, LiveError> {
+    Ok(Hello {
+        rank: options.place.rank,
+        settings: options.settings.clone(),
+        address: post.address()?,
+        host: options.host.clone().unwrap_or_else(|| text_of("/proc/sys/kernel/hostname")),
+        machine: text_of("/proc/sys/kernel/random/boot_id"),
+        counter: page.kind().name().to_owned(),
+        page: options.page.as_ref().map(|page| page.display().to_string()).unwrap_or_default(),
+        no_page: page.trouble.clone().filter(|_| page.words.is_empty()),
+    })
+}
+
+/// The faults of this rank, and its machines: the process, and its twin if it has one.
+fn machines(options: &RankOptions, go: &Go, period: Period) -> Result<(Injector, Vec<Machine>), LiveError> {
+    let hosts = go.host_of.iter().max().map_or(1, |most| most.saturating_add(1));
+    let own = options.place.rank;
+    let injector = Injector::new(options.settings.plan(hosts)?, (own, go.host_of[own as usize]), go.run);
+    let quorum = options.settings.quorum()?;
+    let machine = || Machine {
+        process: Process::new(quorum, options.settings.form, ticks_in(options.settings.delay_ns, period)),
+        armed: None,
+        quorum_at: Counter::from_raw(0),
+        has_started: false,
+    };
+    let machines = (0..=usize::from(injector.has_twin())).map(|_| machine()).collect();
+    Ok((injector, machines))
+}
+
+/// Tries until rank 0 is there.
+fn connect(rendezvous: &str, patience: Span) -> Result<TcpStream, LiveError> {
+    let deadline = mono_now() + patience;
+    loop {
+        let error = match try_connect(rendezvous) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => error,
+        };
+        if mono_now() >= deadline {
+            return Err(LiveError::network(format!("meeting rank 0 at {rendezvous}"))(error));
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
+}
+
+fn try_connect(rendezvous: &str) -> std::io::Result<TcpStream> {
+    let addresses: Vec<SocketAddr> = rendezvous.to_socket_addrs()?.collect();
+    let stream = TcpStream::connect(addresses.as_slice())?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// A line that the kernel shows.
+fn text_of(path: &str) -> String {
+    std::fs::read_to_string(Path::new(path)).unwrap_or_default().trim().to_owned()
+}
+
+fn ticks_in(nanoseconds: u64, period: Period) -> u64 {
+    u64::try_from(period.ticks_in(Span::from_nanos(nanoseconds.into())).raw()).unwrap_or(0)
+}

@@ -1,0 +1,259 @@
+//! What averaging round trips hides.
+//!
+//! The paper had no clocks that were good enough for one-way delays. It had each message answered, took half of what both ways need together for each
+//! of them ("Uncertainty Ratio Calculation"), and added what passes at the receiver until the message is perceived. Where the two ways differ, the
+//! longer one becomes shorter and the shorter one longer, and their ratio smaller. A live run with [`Replies::RoundTrips`](crate::live::Replies)
+//! measures both for the same messages, so that the difference can be told.
+//!
+//! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper put the clocks of the hosts
+//! together by the same assumption.
+
+use crate::analysis::{Clocks, Longest, Ratio, Stamping};
+use crate::certified::CertifyError;
+use crate::certified::gather::{Gathered, Key, Message, Turn};
+use crate::log::{LogReader, RoundTrip};
+use crate::record::{ClockSample, Event, HostId, ProcessId, Run};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Both ways to see the same messages.
+#[derive(Clone, Debug, Serialize)]
+pub struct RoundTripReport {
+    /// Messages between correct processes that were answered: only these count here.
+    pub answered: u64,
+    /// Others between them.
+    pub unanswered: u64,
+    /// By one-way delays.
+    pub one_way: Seen,
+    /// By averages of round trips.
+    pub averaged: Seen,
+    /// How much larger Omega over first switches comes out by averages, in per cent; negative: smaller.
+    pub bias_first_percent: Option<f64>,
+    /// The same over all switches.
+    pub bias_all_percent: Option<f64>,
+}
+
+/// What one way to measure delays makes of the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Seen {
+    /// Omega over the first switches of rounds.
+    pub first: Option<Ratio>,
+    /// Omega over all switches.
+    pub all: Option<Ratio>,
+    /// The mean of tau+(e) / tau_r-(e) over all switches: less at the mercy of a single message than the largest.
+    pub mean: Option<f64>,
+    /// The largest delay, in picoseconds.
+    pub delay_max_ps: Option<i64>,
+    /// The smallest tau_r-, in picoseconds.
+    pub relevant_min_ps: Option<i64>,
+}
+
+/// Compares the two for a log and its round trips.
+///
+/// # Errors
+/// As [`certify`](crate::certified::certify); clocks are not judged here.
+pub fn compare(log: &LogReader, trips: &[RoundTrip], stamping: Stamping) -> Result<RoundTripReport, CertifyError> {
+    let gathered = Gathered::from_log(log, stamping)?;
+    Ok(report(&gathered, &Averages::new(log.run(), log.clocks(), trips)?, stamping))
+}
+
+/// The same for events in memory, those of each process in their order.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_events(
+    (run, clocks): (&Run, &[ClockSample]),
+    events: &[Event],
+    trips: &[RoundTrip],
+    stamping: Stamping,
+) -> Result<RoundTripReport, CertifyError> {
+    let gathered = Gathered::from_events(run, clocks, events, stamping)?;
+    Ok(report(&gathered, &Averages::new(run, clocks, trips)?, stamping))
+}
+
+fn report(gathered: &Gathered, averages: &Averages, stamping: Stamping) -> RoundTripReport {
+    let answered = gathered.messages.iter().filter(|message| averages.of(message).is_some()).count() as u64;
+    let one_way = |message: &Message| {
+        averages.of(message)?;
+        Some(message.perceived.clock_ps - message.sent.clock_ps).filter(|&delay| delay > 0)
+    };
+    let (one_way, averaged) =
+        (seen(gathered, one_way, stamping), seen(gathered, |message| averages.of(message), stamping));
+    let bias = |by: fn(&Seen) -> Option<Ratio>| {
+        let (averaged, one_way) = (by(&averaged)?.as_f64(), by(&one_way)?.as_f64());
+        Some(100.0 * (averaged / one_way - 1.0))
+    };
+    RoundTripReport {
+        answered,
+        unanswered: gathered.messages.len() as u64 - answered,
+        bias_first_percent: bias(|seen| seen.first),
+        bias_all_percent: bias(|seen| seen.all),
+        one_way,
+        averaged,
+    }
+}
+
+/// Delays from round trips.
+struct Averages {
+    /// When the reply came, by the sender's clock, less the time from the message's coming to the reply; and from its coming to its perception.
+    trips: BTreeMap<Key, (i64, i64)>,
+}
+
+impl Averages {
+    fn new(run: &Run, clocks: &[ClockSample], trips: &[RoundTrip]) -> Result<Self, CertifyError> {
+        let period = |host: &HostId| {
+            let sample = clocks.iter().find(|sample| sample.host == *host);
+            sample.map_or(0.0, |sample| sample.period.as_seconds() * 1e12)
+        };
+        let ticks_ps: Vec<f64> = run.host_of.iter().map(period).collect();
+        let mut clocks = Clocks::new(run, clocks)?;
+        let known = |process: ProcessId| process.index() < ticks_ps.len();
+        let mut averages = Averages { trips: BTreeMap::new() };
+        for trip in trips.iter().filter(|trip| known(trip.sender) && known(trip.receiver)) {
+            let ticks = |ticks: u64| (ticks as f64 * ticks_ps[trip.receiver.index()]).round() as i64;
+            let returned = clocks.time_ps(trip.sender.index(), trip.returned);
+            let value = (returned.saturating_sub(ticks(trip.replied_after)), ticks(trip.perceived_after));
+            // Of two replies to the same message the first counts.
+            averages.trips.entry((trip.round.0, trip.sender.0, trip.receiver.0)).or_insert(value);
+        }
+        Ok(averages)
+    }
+
+    /// Half of both ways, and what passed at the receiver; in picoseconds.
+    fn of(&self, message: &Message) -> Option<i64> {
+        let &(returned, perceived) = self.trips.get(&message.key)?;
+        Some(returned.saturating_sub(message.sent.clock_ps) / 2 + perceived).filter(|&delay| delay > 0)
+    }
+}
+
+/// Omega with delays as `delay` tells them. Messages without one do not count.
+fn seen(gathered: &Gathered, delay: impl Fn(&Message) -> Option<i64>, stamping: Stamping) -> Seen {
+    let mut coming =
+        gathered.messages.iter().filter_map(|message| Some((message.sent.clock_ps, delay(message)?))).peekable();
+    let mut longest = Longest::default();
+    let mut seen = Seen { first: None, all: None, mean: None, delay_max_ps: None, relevant_min_ps: None };
+    let (mut sum, mut count, mut highest) = (0.0, 0u64, 1);
+    seen.delay_max_ps = gathered.messages.iter().filter_map(&delay).max();
+    for together in gathered.turns.chunk_by(|one, other| one.at.clock_ps == other.at.clock_ps) {
+        let at = together[0].at.clock_ps;
+        let is_in_transit = |sent: i64| if stamping == Stamping::BeforeBroadcast { sent < at } else { sent <= at };
+        while let Some((sent, delay)) = coming.next_if(|(sent, _)| is_in_transit(*sent)) {
+            longest.push(delay, sent.saturating_add(delay));
+        }
+        let is_first = together.iter().any(|turn| turn.to > highest);
+        highest = together.iter().map(|turn| turn.to).max().unwrap_or(highest).max(highest);
+        let own = together.iter().filter_map(|turn| relevant(turn, gathered.threshold, &delay));
+        let Some(relevant) = own.max() else { continue };
+        seen.relevant_min_ps = Some(seen.relevant_min_ps.map_or(relevant, |least: i64| least.min(relevant)));
+        let ratio = longest.at(at).and_then(|longest| Ratio::of(longest, relevant)).unwrap_or(Ratio::ONE);
+        (sum, count) = (sum + ratio.as_f64(), count + 1);
+        seen.all = seen.all.max(Some(ratio));
+        if is_first {
+            seen.first = seen.first.max(Some(ratio));
+        }
+    }
+    seen.mean = (count > 0).then(|| sum / count as f64);
+    seen
+}
+
+/// tau_r- of one switch: the delay of the (n-f)-th fastest message that made it.
+fn relevant(turn: &Turn, threshold: usize, delay: impl Fn(&Message) -> Option<i64>) -> Option<i64> {
+    let mut delays: Vec<i64> = turn.contributors.iter().filter_map(delay).collect();
+    delays.sort_unstable();
+    delays.get(delays.len().min(threshold).checked_sub(1)?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Form, Host, Origin, Round, Switch, SwitchRule, WayIn};
+    use ffclock_units::{Counter, Period, Rate};
+
+    /// Two processes on one counter of nanoseconds; f = 0.
+    fn run() -> (Run, Vec<ClockSample>) {
+        let run = Run {
+            origin: Origin::Live,
+            form: Form::Repaired,
+            processes: 2,
+            tolerated: 0,
+            delay_ps: 0,
+            delay_min_ps: 0,
+            disorder_ps: 0,
+            hosts: vec![Host { name: "a".to_owned(), counter: "tsc".to_owned() }],
+            host_of: vec![HostId(0), HostId(0)],
+            faults: vec![],
+            settings: BTreeMap::new(),
+            unrecorded: 0,
+        };
+        let sample = ClockSample {
+            host: HostId(0),
+            counter: Counter::from_raw(0),
+            time_ps: 0,
+            bound_ps: 0,
+            period: Period::from_seconds(1e-9).unwrap(),
+            drift_bound: Rate::from_fraction(0.0),
+        };
+        (run, vec![sample])
+    }
+
+    /// A message of a round: sent, perceived, and when its reply, sent at once, came back; nanoseconds. Kernel stamps are 1 us before perceptions.
+    type Exchange = (u64, (u32, u32), (u64, u64, u64));
+
+    fn log(exchanges: &[Exchange]) -> (Vec<Event>, Vec<RoundTrip>) {
+        let at = Counter::from_raw;
+        let (mut events, mut trips) = (vec![], vec![]);
+        for &(round, (sender, receiver), (sent, perceived, returned)) in exchanges {
+            let (sender, receiver, round) = (ProcessId(sender), ProcessId(receiver), Round(round));
+            events.push(Event::Broadcast { process: sender, round, at: at(sent) });
+            let way_in = WayIn::default();
+            events.push(Event::Perception { process: receiver, sender, round, at: at(perceived), way_in });
+            let returned = at(returned);
+            trips.push(RoundTrip { sender, receiver, round, returned, perceived_after: 1000, replied_after: 1000 });
+        }
+        (events, trips)
+    }
+
+    fn advance(process: u32, to: u64, at: u64) -> Event {
+        let at = Counter::from_raw(at);
+        let (process, from, to, rule) = (ProcessId(process), Round(to - 1), Round(to), SwitchRule::Advance);
+        Event::Switch(Switch { process, from, to, at, decided: at, rule })
+    }
+
+    /// The way to process 1 takes 90 us, the way back 10 us, to oneself 10 us: process 0 switches while the slow message is on its way.
+    #[test]
+    fn averages_hide_an_asymmetric_way() {
+        let (mut events, trips) = log(&[
+            (1, (0, 0), (0, 10_000, 19_000)),
+            (1, (0, 1), (0, 90_000, 99_000)),
+            (1, (1, 0), (0, 10_000, 99_000)),
+            (1, (1, 1), (0, 10_000, 19_000)),
+        ]);
+        events.push(advance(0, 2, 10_001));
+        let (run, clocks) = run();
+        let seen = compare_events((&run, &clocks), &events, &trips, Stamping::AfterBroadcast).unwrap();
+        assert_eq!((seen.answered, seen.unanswered), (4, 0));
+        assert_eq!(seen.one_way.first, Ratio::of(90, 10));
+        // There and back are 98 us without the stay of 1 us: 49 us each and 1 us to the perception.
+        assert_eq!(seen.averaged.delay_max_ps, Some(50_000_000));
+        assert_eq!(seen.averaged.relevant_min_ps, Some(50_000_000));
+        assert_eq!(seen.averaged.first, Some(Ratio::ONE));
+        assert!((seen.bias_first_percent.unwrap() + 100.0 * 8.0 / 9.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_was_not_answered_counts_in_neither() {
+        let (mut events, mut trips) = log(&[
+            (1, (0, 0), (0, 10_000, 19_000)),
+            (1, (0, 1), (0, 90_000, 99_000)),
+            (1, (1, 0), (0, 10_000, 19_000)),
+        ]);
+        events.push(advance(0, 2, 10_001));
+        trips.remove(1);
+        let (run, clocks) = run();
+        let seen = compare_events((&run, &clocks), &events, &trips, Stamping::AfterBroadcast).unwrap();
+        assert_eq!((seen.answered, seen.unanswered), (2, 1));
+        assert_eq!(seen.one_way.delay_max_ps, Some(10_000_000));
+        let nothing = compare_events((&run, &clocks), &events, &[], Stamping::AfterBroadcast).unwrap();
+        assert_eq!((nothing.answered, nothing.one_way.first, nothing.bias_first_percent), (0, None, None));
+    }
+}
