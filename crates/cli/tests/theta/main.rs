@@ -2,6 +2,8 @@
 //!
 //! What cannot run here says SKIP and why.
 
+mod files;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};

@@ -18,6 +18,8 @@ use std::path::Path;
 
 /// The offset between two clocks is worked out once in so many nanoseconds.
 const EPOCH_NS: i64 = 1_000_000_000;
+/// Times farther apart do not fit a log: 50 days.
+const SPAN_NS_MAX: u64 = 50 * 86_400 * 1_000_000_000;
 
 /// A capture at one of the servers.
 pub struct ServerCapture<R> {
@@ -177,7 +179,7 @@ impl Joined {
                 };
                 let (at_ns, identity) = seen.at_and_identity();
                 let theirs = self.sides[number].when(identity).filter(|_| self.side_of[server as usize] == number);
-                let Some(difference) = theirs.map(|theirs| theirs - at_ns) else { continue };
+                let Some(difference) = theirs.map(|theirs| theirs.saturating_sub(at_ns)) else { continue };
                 let enclosed = epochs
                     .entry(at_ns.div_euclid(EPOCH_NS))
                     .or_insert(Enclosed { low_ns: i64::MIN, high_ns: i64::MAX });
@@ -203,6 +205,9 @@ impl Joined {
                 continue;
             }
             let at_ns = epoch * EPOCH_NS + EPOCH_NS / 2;
+            if [at_ns, low_ns, high_ns].iter().any(|span_ns| span_ns.unsigned_abs() > SPAN_NS_MAX) {
+                return Err(ImportError::Format(format!("{}: packets lie more than 50 days apart", name())));
+            }
             let width = high_ns - low_ns + 2 * slack_ns;
             let offset = low_ns + (high_ns - low_ns) / 2;
             let theirs = at_ns + offset;
@@ -252,7 +257,7 @@ impl Joined {
     fn to_client(&self, side: usize, left_ns: i64) -> i64 {
         let of_side = self.samples.iter().filter(|sample| sample.host.index() == side + 1);
         let nearest = of_side.min_by_key(|sample| (sample.counter.raw() as i64).abs_diff(left_ns));
-        nearest.map_or(left_ns, |sample| left_ns - (sample.counter.raw() as i64 - sample.time_ps / 1000))
+        nearest.map_or(left_ns, |sample| left_ns.saturating_sub(sample.counter.raw() as i64 - sample.time_ps / 1000))
     }
 
     fn run(&self, importer: &Importer) -> Run {

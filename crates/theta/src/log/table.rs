@@ -41,7 +41,27 @@ impl Kind {
 
 pub(super) fn open(path: &Path) -> Result<SerializedFileReader<File>, LogError> {
     let file = File::open(path).map_err(LogError::io(path))?;
-    SerializedFileReader::new(file).map_err(LogError::parquet(path))
+    let bytes = file.metadata().map_err(LogError::io(path))?.len();
+    let reader = SerializedFileReader::new(file).map_err(LogError::parquet(path))?;
+    check_places(&reader, bytes).map_err(LogError::parquet(path))?;
+    Ok(reader)
+}
+
+/// Checks that every column lies within the file of so many bytes: the library takes that for granted, and panics otherwise.
+fn check_places(file: &SerializedFileReader<File>, bytes: u64) -> Result<(), ParquetError> {
+    let misplaced = || ParquetError::General("a column lies outside the file".to_owned());
+    for column in file.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+        let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let sizes = [begin, column.compressed_size(), column.data_page_offset(), column.num_values()];
+        if sizes.iter().any(|&size| size < 0) {
+            return Err(misplaced());
+        }
+        let end = begin.checked_add(column.compressed_size()).and_then(|end| u64::try_from(end).ok());
+        if end.is_none_or(|end| end > bytes) {
+            return Err(misplaced());
+        }
+    }
+    Ok(())
 }
 
 /// The column `name` of row group `group`; `None` if the file has no such column.
