@@ -173,7 +173,7 @@ def fastest_apart(measured: Sequence[Measured], where: Where) -> Verdict:
 
 
 def jumps_raise(measured: Sequence[Measured], where: Where) -> Verdict:
-    """Load jumps raise Omega on the average, and g_r stays above 1 (section 6.4)."""
+    """Load jumps raise Omega on the average of runs, cells and the two loads of a jump, and g_r stays above 1 (section 6.4)."""
     shape = "load jumps raise Omega, and g_r stays above 1"
     factors, least, texts = [], math.inf, []
     for jump in _here(measured, where):
@@ -181,11 +181,12 @@ def jumps_raise(measured: Sequence[Measured], where: Where) -> Verdict:
         if cell.pattern != "jumps":
             continue
         ends = [find(measured, Cell(where, cell.n, cell.kind, level)) for level in (10, cell.level)]
-        steady = [end.omega for end in ends if end is not None]
+        steady = [end.omega_mean for end in ends if end is not None]
         least = min(least, jump.g_r)
         if steady:
-            factors.append(jump.omega / statistics.fmean(steady))
-            texts.append(f"{cell.kind} 10 <-> {cell.level} %: {jump.omega:.4g} against {statistics.fmean(steady):.4g} at its ends")
+            factors.append(jump.omega_mean / statistics.geometric_mean(steady))
+            text = f"{jump.omega_mean:.4g} against {' and '.join(f'{omega:.4g}' for omega in steady)} at its ends"
+            texts.append(f"{cell.kind} 10 <-> {cell.level} %: {text}")
     if not factors:
         return _verdict(shape, where, None, "no load jumped")
     factor = statistics.geometric_mean(factors)
