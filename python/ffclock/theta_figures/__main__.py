@@ -113,6 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ProgramError, ResultsError, OSError) as error:
         print(f"ffclock.theta_figures: {error}", file=sys.stderr)
         return 2
+    from .page import conditions  # noqa: PLC0415
+
+    print(conditions(about))
     for verdict in verdicts:
         print(f"{verdict.where:<9}  {verdict.words():<24}  {verdict.shape}: {verdict.evidence}")
     print(f"{path} ({time.monotonic() - begun:.0f} s)")
