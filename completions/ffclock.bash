@@ -2249,12 +2249,20 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__import)
-            opts="-h --client --port --tolerated --output --page --control --json --help"
+            opts="-h --server --drift --client --port --tolerated --output --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --drift)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --client)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -1,7 +1,7 @@
 //! What the analysis costs, against the obvious way of doing it. Prints one JSON line per figure.
 //!
-//! `cargo bench -p ffclock-theta`; `FFCLOCK_BENCH_MESSAGES` says how many messages (2 * 10^7 by default). All on one thread, of a log in
-//! memory. Time is what the thread itself has used, as the operating system counts it, where a busy machine would falsify the other.
+//! `cargo bench -p ffclock-theta --bench analysis -- [disk] [memory] [xi]`; `FFCLOCK_BENCH_MESSAGES` says how many messages (2 * 10^7 by
+//! default). A log on disk is written below the directory for temporary files, and removed. All on one thread. Time is what the thread itself has used, as the operating system counts it, where a busy machine would falsify the other.
 
 mod synthetic;
 
@@ -14,6 +14,8 @@ use std::hint::black_box;
 use synthetic::Synthetic;
 
 const MESSAGES: u64 = 20_000_000;
+/// What can be measured alone.
+const PARTS: [&str; 3] = ["disk", "memory", "xi"];
 /// Events of a batch, as they come from a file.
 const BATCH: usize = 1 << 15;
 /// The best of so many.
@@ -21,14 +23,20 @@ const TURNS: usize = 3;
 
 fn main() {
     let messages = std::env::var("FFCLOCK_BENCH_MESSAGES").ok().and_then(|text| text.parse().ok()).unwrap_or(MESSAGES);
+    let parts: Vec<String> = std::env::args().skip(1).filter(|word| PARTS.contains(&word.as_str())).collect();
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|word| word == part);
     // First, so that the memory it needs is its own.
-    from_disk(4, messages);
-    for processes in [4, 16] {
+    if wanted("disk") {
+        from_disk(4, messages);
+    }
+    for processes in [4, 16].into_iter().filter(|_| wanted("memory")) {
         let log = in_memory(processes, messages);
         let tally = whole_analysis(processes, &log);
         transit_alone(processes, &log, &tally);
     }
-    clock_free(1_000_000);
+    if wanted("xi") {
+        clock_free(1_000_000);
+    }
 }
 
 /// CPU time of this process in seconds.

@@ -148,19 +148,10 @@ fn render_exploration(text: &mut String, name: &str, exploration: Option<&Explor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-        #[command(flatten)]
-        global: Global,
-    }
+    use crate::theta::tests::theta;
 
     fn ended(words: &[&str]) -> Result<(), Failure> {
-        let line = Line::parse_from([&["check", "--json"], words].concat());
-        run(&line.global, &line.args)
+        theta(&[&["check", "--json"], words].concat())
     }
 
     #[test]

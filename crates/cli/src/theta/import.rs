@@ -1,7 +1,9 @@
 //! `ffclock theta import`.
 
 use crate::{Failure, Global, output};
-use ffclock_theta::import::{ImportOptions, import};
+use ffclock_theta::import::{ImportError, ImportOptions, Imported, ServerCapture, import, import_two_sided};
+use ffclock_units::{Rate, Span};
+use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
@@ -9,17 +11,26 @@ use std::path::PathBuf;
 
 /// Options of `ffclock theta import`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   $ tcpdump -i eth0 -s 96 -w client.pcap 'host 10.0.0.9 and port 7000'
   $ ffclock theta import client.pcap --client 10.0.0.9 --port 7000 --tolerated 1 --output run-1
   $ ffclock theta analyse run-1
+  $ ffclock theta import client.pcap --server a.pcap --server b.pcap --client 10.0.0.9 --port 7000 --output run-2
+  $ ffclock theta analyse run-2 --certify
 
 The client's k-th request to a server is that server's message of round k, perceived by the client when the reply passes: one capture, one clock.
+With captures of the servers too, a reply is a message from where it left to where it arrived; their clocks are compared by the packets.
 docs/theta-log.md says what Omega means then. Read with the rights of whoever may read the capture; it is not trusted.")]
 pub(super) struct Args {
-    /// A capture of tcpdump (classic format, UDP or TCP)
+    /// A capture at the client (classic or pcapng, UDP or TCP)
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
+    /// A capture of the same time at a server; several for several servers
+    #[arg(long, value_name = "CAPTURE")]
+    server: Vec<PathBuf>,
+    /// How fast the clocks of two captures may drift against each other
+    #[arg(long, value_name = "RATE", default_value = "100 ppm", requires = "server")]
+    drift: Rate,
     /// The address whose requests are taken
     #[arg(long, value_name = "ADDRESS")]
     client: IpAddr,
@@ -35,18 +46,42 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let named = |error: &dyn std::error::Error| Failure::from(format!("{}: {error}", args.capture.display()));
-    let capture = File::open(&args.capture).map_err(|error| named(&error))?;
-    let options = ImportOptions { client: args.client, port: args.port, tolerated: args.tolerated };
-    let found = import(BufReader::new(capture), options, &args.output).map_err(|error| named(&error))?;
+    let found = imported(args)?;
     if global.json {
         let json = serde_json::json!({
-            "servers": found.servers, "rounds": found.rounds, "replies": found.replies, "cut": found.cut,
+            "servers": found.servers, "rounds": found.rounds, "replies": found.replies, "unmatched": found.unmatched,
+            "bound_ps": found.bound_ps, "cut": found.cut,
         });
         output::json(&json)?;
     } else {
-        let (servers, rounds, replies) = (found.servers.len(), found.rounds, found.replies);
-        output::line(&format!("{rounds} rounds, {replies} replies of {servers} servers in {}", args.output.display()))?;
+        output::write(&render(&found, args))?;
     }
     found.cut.map_or(Ok(()), |words| Err(Failure::from(format!("the log is partial: {words}"))))
+}
+
+fn imported(args: &Args) -> Result<Imported, Failure> {
+    let open = |path: &PathBuf| {
+        let complaint = |error| Failure::from(format!("{}: {error}", path.display()));
+        File::open(path).map(BufReader::new).map_err(complaint)
+    };
+    let options = ImportOptions { client: args.client, port: args.port, tolerated: args.tolerated };
+    let client = open(&args.capture)?;
+    let named = |error: ImportError| Failure::from(format!("{}: {error}", args.capture.display()));
+    if args.server.is_empty() {
+        return import(client, options, &args.output).map_err(named);
+    }
+    let server = |path: &PathBuf| Ok(ServerCapture { name: path.display().to_string(), input: open(path)? });
+    let servers = args.server.iter().map(server).collect::<Result<Vec<_>, Failure>>()?;
+    import_two_sided(client, servers, (options, args.drift), &args.output).map_err(named)
+}
+
+fn render(found: &Imported, args: &Args) -> String {
+    let Imported { servers, rounds, replies, unmatched, bound_ps, .. } = found;
+    let place = args.output.display();
+    let mut text = format!("{rounds} rounds, {replies} replies of {} servers in {place}\n", servers.len());
+    if let Some(bound_ps) = bound_ps {
+        let bound = Span::from_seconds(*bound_ps as f64 * 1e-12);
+        let _ = writeln!(text, "{unmatched} replies are not in both captures; clocks known to +- {bound}");
+    }
+    text
 }

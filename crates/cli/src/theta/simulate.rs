@@ -147,19 +147,10 @@ fn render(report: &Report<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-        #[command(flatten)]
-        global: Global,
-    }
+    use crate::theta::tests::theta;
 
     fn ended(words: &[&str]) -> Result<(), Failure> {
-        let line = Line::parse_from([&["simulate", "--json"], words].concat());
-        run(&line.global, &line.args)
+        theta(&[&["simulate", "--json"], words].concat())
     }
 
     #[test]

@@ -16,7 +16,8 @@ enum Only {
     Theta(Args),
 }
 
-fn theta(words: &[&str]) -> Result<(), Failure> {
+/// `ffclock theta WORDS`.
+pub(super) fn theta(words: &[&str]) -> Result<(), Failure> {
     let cli = Cli::<Only>::try_parse_from(["ffclock", "theta"].iter().chain(words)).unwrap();
     let Only::Theta(args) = &cli.command;
     run(&cli.global, args)

@@ -4,6 +4,7 @@
 
 mod common;
 mod faults;
+mod files;
 mod hosts;
 mod measuring;
 

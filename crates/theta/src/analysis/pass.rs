@@ -93,8 +93,6 @@ struct Position {
     sent: u64,
     /// The highest round it reached, of switches and first sends that have been released.
     reached: u64,
-    /// The round it is in by the sends that have been released; 0 before the first.
-    clock: u64,
     /// The round of its last switch that was read; 0 before the first.
     switched_to: u64,
     /// A switch that waits for the broadcast of its round.
@@ -163,7 +161,13 @@ pub struct Pass {
     wait_ps: i64,
     /// How far each stream has been read.
     streams_ps: Vec<i64>,
+    /// How far all have been: nothing earlier will come.
+    watermark_ps: i64,
     positions: Vec<Position>,
+    /// The round that each process is in by the sends that have been released; 0 before the first.
+    rounds_in: Vec<u64>,
+    /// The largest of them.
+    round_max: u64,
     window: Window,
     sends: Pending<Send>,
     turns: Pending<Turn>,
@@ -202,7 +206,10 @@ impl Pass {
             disorder_ps: i64::try_from(run.disorder_ps).unwrap_or(i64::MAX),
             wait_ps: i64::try_from(run.delay_ps).unwrap_or(i64::MAX),
             streams_ps: vec![i64::MIN; streams.max(1)],
+            watermark_ps: i64::MIN,
             positions: vec![Position::default(); processes],
+            rounds_in: vec![0; processes],
+            round_max: 0,
             window: Window::new(processes, rounds),
             sends: Pending::default(),
             turns: Pending::default(),
@@ -216,9 +223,10 @@ impl Pass {
         }
     }
 
-    /// How far all streams have been read: nothing earlier will come.
-    fn watermark(&self) -> i64 {
-        self.streams_ps.iter().copied().min().unwrap_or(i64::MAX)
+    /// A stream has been read that far.
+    fn read(&mut self, stream: usize, until_ps: i64) {
+        self.streams_ps[stream] = self.streams_ps[stream].max(until_ps);
+        self.watermark_ps = self.streams_ps.iter().copied().min().unwrap_or(i64::MAX);
     }
 
     /// How far a stream has been read, by the latest of its events less the disorder that it may have.

@@ -147,7 +147,7 @@ impl Omega {
         let theta_po = ratio(tally.delay_max_ps, tally.delay_min_ps);
         let theta_ro = ratio(tally.delay_max_ps, seen.relevant_min_ps);
         let over_omega = |ratio: Option<Ratio>| Some(ratio?.as_f64() / seen.omega?.ratio.as_f64());
-        let blocks: Vec<f64> = seen.blocks.values().map(|ratio| ratio.as_f64()).collect();
+        let blocks: Vec<f64> = seen.blocks.iter().map(|(_, ratio)| ratio.as_f64()).collect();
         let extremes: Vec<f64> = seen.extremes.iter().map(|ratio| ratio.as_f64()).collect();
         Omega {
             switches: seen.times,

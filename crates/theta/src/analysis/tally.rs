@@ -4,7 +4,6 @@ use super::histogram::Histogram;
 use super::ratio::Ratio;
 use crate::record::{ProcessId, Round};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The largest ratios that are kept for the fit of the tail.
 pub(super) const EXTREMES_MAX: usize = 4096;
@@ -68,10 +67,13 @@ pub struct SwitchTally {
     pub ratios: Histogram,
     /// tau+(e), in picoseconds.
     pub longest: Histogram,
-    /// The largest ratio of each block of rounds.
-    pub blocks: BTreeMap<u64, Ratio>,
+    /// The largest ratio of each block of rounds, in the order of the blocks.
+    pub blocks: Vec<(u64, Ratio)>,
     /// The largest ratios, the largest first.
     pub extremes: Vec<Ratio>,
+    /// While counting: what a ratio must exceed to be among the largest. Only when there are enough of them.
+    #[serde(skip)]
+    floor: Option<Ratio>,
 }
 
 /// A switch with its two delays.
@@ -90,9 +92,8 @@ pub(super) struct Judged {
 
 impl Judged {
     fn ratio(&self) -> Ratio {
-        self.longest_ps
-            .and_then(|longest| Ratio::of(longest, self.relevant_ps))
-            .map_or(Ratio::ONE, |ratio| ratio.max(Ratio::ONE))
+        let larger = self.longest_ps.filter(|&longest| longest > self.relevant_ps);
+        larger.and_then(|longest| Ratio::of(longest, self.relevant_ps)).unwrap_or(Ratio::ONE)
     }
 }
 
@@ -108,8 +109,9 @@ impl SwitchTally {
             relevant_max_ps: None,
             ratios: Histogram::new(1),
             longest: Histogram::new(delay_bin_ps),
-            blocks: BTreeMap::new(),
+            blocks: vec![],
             extremes: vec![],
+            floor: None,
         }
     }
 
@@ -125,9 +127,9 @@ impl SwitchTally {
         self.longest.count(judged.longest_ps.unwrap_or(0) as u64);
         let Judged { at_ps, process, round, .. } = *judged;
         keep_larger(&mut self.omega, Peak { ratio, at_ps, process, round });
-        let largest = self.blocks.entry(block).or_insert(ratio);
-        *largest = (*largest).max(ratio);
-        if ratio == Ratio::ONE {
+        self.block(block, ratio);
+        // Ratios are no less than 1.
+        if ratio.parts().0 == ratio.parts().1 {
             self.at_most_one += 1;
         } else {
             self.ratios.count(((ratio.as_f64() - 1.0) * RATIO_BINS) as u64);
@@ -135,11 +137,37 @@ impl SwitchTally {
         }
     }
 
+    #[inline]
+    fn block(&mut self, block: u64, ratio: Ratio) {
+        match self.blocks.last_mut() {
+            Some((last, largest)) if *last == block => *largest = (*largest).max(ratio),
+            _ => self.other_block(block, ratio),
+        }
+    }
+
+    #[cold]
+    fn other_block(&mut self, block: u64, ratio: Ratio) {
+        match self.blocks.binary_search_by_key(&block, |&(block, _)| block) {
+            Ok(place) => self.blocks[place].1 = self.blocks[place].1.max(ratio),
+            Err(place) => self.blocks.insert(place, (block, ratio)),
+        }
+    }
+
+    #[inline]
     fn extreme(&mut self, ratio: Ratio) {
+        if self.floor.is_some_and(|floor| ratio <= floor) {
+            return;
+        }
         self.extremes.push(ratio);
         if self.extremes.len() >= 2 * EXTREMES_MAX {
             keep_largest(&mut self.extremes);
+            self.floor = self.extremes.last().copied();
         }
+    }
+
+    fn settle(&mut self) {
+        keep_largest(&mut self.extremes);
+        self.floor = None;
     }
 
     fn merge(&mut self, later: &SwitchTally) {
@@ -154,12 +182,11 @@ impl SwitchTally {
         self.relevant_max_ps = self.relevant_max_ps.max(later.relevant_max_ps);
         self.ratios.merge(&later.ratios);
         self.longest.merge(&later.longest);
-        for (&block, &ratio) in &later.blocks {
-            let largest = self.blocks.entry(block).or_insert(ratio);
-            *largest = (*largest).max(ratio);
+        for &(block, ratio) in &later.blocks {
+            self.block(block, ratio);
         }
         self.extremes.extend(&later.extremes);
-        keep_largest(&mut self.extremes);
+        self.settle();
     }
 }
 
@@ -272,8 +299,8 @@ pub struct Tally {
 impl Tally {
     /// Puts what is kept in no order into its one form.
     pub(super) fn settled(mut self) -> Self {
-        keep_largest(&mut self.first.extremes);
-        keep_largest(&mut self.all.extremes);
+        self.first.settle();
+        self.all.settle();
         self
     }
 

@@ -1,23 +1,26 @@
 //! The rounds that are not yet done with: who sent what when, and when it was perceived.
 
-use std::collections::VecDeque;
-
 /// No such event. No clock shows this.
 pub(super) const NEVER: i64 = i64::MIN;
 
 /// The messages of one round.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RoundMessages {
-    processes: usize,
-    /// When each process sent its message.
-    sent: Vec<i64>,
-    /// When it was perceived: a row for each sender, a column for each receiver.
-    perceived: Vec<i64>,
-    /// How many correct processes have perceived the message of each sender.
-    arrived: Vec<u32>,
+    /// A row for each sender, [`ROW_HEAD`] and a place for each receiver wide: when it sent, how many correct processes have perceived
+    /// its message, and when each receiver did. All of a broadcast lies together.
+    cells: Vec<i64>,
+    /// How wide a row is.
+    stride: usize,
     /// Messages that are sent and not released.
     pub(super) unreleased: u32,
 }
+
+/// Where a row has when its message was sent ...
+const SENT: usize = 0;
+/// ... how many correct processes have perceived it ...
+const ARRIVED: usize = 1;
+/// ... and, from here on, when each receiver has.
+const ROW_HEAD: usize = 2;
 
 /// What became of an event that was put into its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,19 +31,20 @@ pub(super) enum Entry {
 
 impl RoundMessages {
     fn new(processes: usize) -> Self {
-        let (sent, arrived) = (vec![NEVER; processes], vec![0; processes]);
-        RoundMessages { processes, sent, perceived: vec![NEVER; processes * processes], arrived, unreleased: 0 }
+        let stride = processes + ROW_HEAD;
+        let mut messages = RoundMessages { cells: vec![NEVER; processes * stride], stride, unreleased: 0 };
+        messages.clear();
+        messages
     }
 
     fn clear(&mut self) {
-        self.sent.fill(NEVER);
-        self.perceived.fill(NEVER);
-        self.arrived.fill(0);
+        self.cells.fill(NEVER);
+        self.cells.iter_mut().skip(ARRIVED).step_by(self.stride).for_each(|arrived| *arrived = 0);
         self.unreleased = 0;
     }
 
     pub(super) fn send(&mut self, sender: usize, at: i64) -> Entry {
-        let slot = &mut self.sent[sender];
+        let slot = &mut self.cells[sender * self.stride + SENT];
         if *slot != NEVER {
             return Entry::Duplicate;
         }
@@ -52,30 +56,36 @@ impl RoundMessages {
     /// `weight` is 1 for a correct receiver, 0 for another.
     #[inline]
     pub(super) fn perceive(&mut self, sender: usize, receiver: usize, at: i64, weight: u32) -> Entry {
-        let slot = &mut self.perceived[sender * self.processes + receiver];
+        let row = &mut self.cells[sender * self.stride..][..self.stride];
+        let slot = &mut row[ROW_HEAD + receiver];
         if *slot != NEVER {
             return Entry::Duplicate;
         }
         *slot = at;
-        self.arrived[sender] += weight;
+        row[ARRIVED] += i64::from(weight);
         Entry::New
     }
 
+    #[inline]
     pub(super) fn sent(&self, sender: usize) -> i64 {
-        self.sent[sender]
+        self.cells[sender * self.stride + SENT]
     }
 
     /// When each receiver perceived the message of `sender`.
+    #[inline]
     pub(super) fn perceived(&self, sender: usize) -> &[i64] {
-        &self.perceived[sender * self.processes..][..self.processes]
+        &self.cells[sender * self.stride..][ROW_HEAD..self.stride]
     }
 
-    pub(super) fn perceived_by(&self, sender: usize, receiver: usize) -> i64 {
-        self.perceived[sender * self.processes + receiver]
+    /// Of each sender when it sent, and when `receiver` perceived it.
+    #[inline]
+    pub(super) fn to(&self, receiver: usize) -> impl Iterator<Item = (i64, i64)> {
+        self.cells.chunks_exact(self.stride.max(1)).map(move |row| (row[SENT], row[ROW_HEAD + receiver]))
     }
 
+    #[inline]
     pub(super) fn arrived(&self, sender: usize) -> u32 {
-        self.arrived[sender]
+        self.cells[sender * self.stride + ARRIVED] as u32
     }
 }
 
@@ -86,7 +96,10 @@ pub(super) struct Window {
     oldest: u64,
     /// Rounds from here to the oldest were finished; of those before, some may not have been.
     finished_from: u64,
-    rounds: VecDeque<RoundMessages>,
+    /// How many rounds there are.
+    length: u64,
+    /// Round r lies at r modulo how many places there are, a power of two; places of no round are empty.
+    places: Vec<RoundMessages>,
     spare: Vec<RoundMessages>,
     rounds_max: u64,
 }
@@ -108,7 +121,8 @@ impl Window {
             processes,
             oldest: 0,
             finished_from: 0,
-            rounds: VecDeque::new(),
+            length: 0,
+            places: vec![RoundMessages::default()],
             spare: vec![],
             rounds_max: rounds_max.max(2),
         }
@@ -119,7 +133,7 @@ impl Window {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.rounds.is_empty()
+        self.length == 0
     }
 
     /// An empty window begins wherever the log does.
@@ -139,26 +153,56 @@ impl Window {
 
     /// Whether `round` can be what comes after the rounds in the window, rather than a number out of the blue.
     pub(super) fn may_follow(&self, round: u64) -> bool {
-        round - self.oldest < self.rounds_max.saturating_add(self.rounds.len() as u64)
+        round - self.oldest < self.rounds_max.saturating_add(self.length)
     }
 
-    /// The messages of `round`, which is inside.
+    /// The messages of `round`; `None` unless it is inside.
     #[inline]
-    pub(super) fn round_mut(&mut self, round: u64) -> &mut RoundMessages {
-        let index = (round - self.oldest) as usize;
-        while self.rounds.len() <= index {
-            let fresh = self.spare.pop().unwrap_or_else(|| RoundMessages::new(self.processes));
-            self.rounds.push_back(fresh);
+    pub(super) fn open(&mut self, round: u64) -> Option<&mut RoundMessages> {
+        // What is past is far ahead by this reckoning.
+        let ahead = round.wrapping_sub(self.oldest);
+        if ahead >= self.length {
+            if ahead >= self.rounds_max {
+                return None;
+            }
+            self.extend(ahead + 1);
         }
-        &mut self.rounds[index]
+        let place = self.place(round);
+        self.places.get_mut(place)
     }
 
+    #[cold]
+    fn extend(&mut self, length: u64) {
+        if length > self.places.len() as u64 {
+            let wider = (length as usize).next_power_of_two();
+            let mut places = vec![RoundMessages::default(); wider];
+            for round in (0..self.length).map(|ahead| self.oldest + ahead) {
+                let place = self.place(round);
+                places[round as usize & (wider - 1)] = std::mem::take(&mut self.places[place]);
+            }
+            self.places = places;
+        }
+        for round in (self.length..length).map(|ahead| self.oldest + ahead) {
+            let place = self.place(round);
+            self.places[place] = self.spare.pop().unwrap_or_else(|| RoundMessages::new(self.processes));
+        }
+        self.length = length;
+    }
+
+    #[inline]
+    fn place(&self, round: u64) -> usize {
+        round as usize & (self.places.len() - 1)
+    }
+
+    #[inline]
     pub(super) fn round(&self, round: u64) -> Option<&RoundMessages> {
-        self.rounds.get(usize::try_from(round.checked_sub(self.oldest)?).ok()?)
+        let inside = round.wrapping_sub(self.oldest) < self.length;
+        inside.then(|| &self.places[self.place(round)])
     }
 
+    #[inline]
     pub(super) fn front(&self) -> Option<&RoundMessages> {
-        self.rounds.front()
+        self.round(self.oldest)
     }
 
     /// Whether `round` was retired with nothing outstanding.
@@ -174,9 +218,12 @@ impl Window {
 
     /// Drops the oldest round, which is finished.
     pub(super) fn retire(&mut self) {
-        if let Some(mut round) = self.rounds.pop_front() {
+        if self.length > 0 {
+            let place = self.place(self.oldest);
+            let mut round = std::mem::take(&mut self.places[place]);
             round.clear();
             self.spare.push(round);
+            self.length -= 1;
         }
         self.oldest += 1;
     }

@@ -1,5 +1,6 @@
 //! From a captured frame to who sends how much to whom. Whatever the bytes are, nothing panics.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A packet of UDP or TCP with something in it.
@@ -7,7 +8,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub(super) struct Packet {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
+    /// The same where the packet left and where it arrived, and of another packet most likely different. Checksums are left out: they may
+    /// not have been worked out yet where it left.
+    pub(super) identity: u64,
 }
+
+/// So much of the content of a packet tells it from others.
+const TELLING_BYTES: usize = 32;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -59,7 +66,8 @@ fn ip4(bytes: &[u8]) -> Option<Packet> {
     if is_fragment || header < 20 {
         return None;
     }
-    transport((*bytes.get(9)?, address(12)?, address(16)?), bytes.get(header..)?, total.checked_sub(header)?)
+    let head = Head { protocol: *bytes.get(9)?, from: address(12)?, to: address(16)?, number: short(bytes, 4)? };
+    transport(&head, bytes.get(header..)?, total.checked_sub(header)?)
 }
 
 fn ip6(bytes: &[u8]) -> Option<Packet> {
@@ -67,17 +75,35 @@ fn ip6(bytes: &[u8]) -> Option<Packet> {
         let sixteen: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
         Some(Ipv6Addr::from(sixteen).into())
     };
-    transport((*bytes.get(6)?, address(8)?, address(24)?), bytes.get(40..)?, usize::from(short(bytes, 4)?))
+    let head = Head { protocol: *bytes.get(6)?, from: address(8)?, to: address(24)?, number: 0 };
+    transport(&head, bytes.get(40..)?, usize::from(short(bytes, 4)?))
+}
+
+/// What the network's header says.
+struct Head {
+    protocol: u8,
+    from: IpAddr,
+    to: IpAddr,
+    /// The identification of IPv4.
+    number: u16,
 }
 
 /// `length` is that of header and content, as IP says: the captured bytes may be fewer.
-fn transport((protocol, from, to): (u8, IpAddr, IpAddr), bytes: &[u8], length: usize) -> Option<Packet> {
-    let header = match protocol {
-        UDP => 8,
-        TCP => usize::from(*bytes.get(12)? >> 4) * 4,
+fn transport(head: &Head, bytes: &[u8], length: usize) -> Option<Packet> {
+    // In TCP the numbers of sequence and acknowledgement tell packets apart.
+    let (header, telling) = match head.protocol {
+        UDP => (8, 4..6),
+        TCP => (usize::from(*bytes.get(12)? >> 4) * 4, 4..12),
         _ => return None,
     };
-    let has_content = length > header;
     let (source, destination) = (short(bytes, 0)?, short(bytes, 2)?);
-    has_content.then_some(Packet { from: SocketAddr::new(from, source), to: SocketAddr::new(to, destination) })
+    let (from, to) = (SocketAddr::new(head.from, source), SocketAddr::new(head.to, destination));
+    if length <= header {
+        return None;
+    }
+    let content = bytes.get(header..).unwrap_or(&[]);
+    let mut hasher = DefaultHasher::new();
+    (from, to, head.number, length, bytes.get(telling)).hash(&mut hasher);
+    content[..content.len().min(length - header).min(TELLING_BYTES)].hash(&mut hasher);
+    Some(Packet { from, to, identity: hasher.finish() })
 }

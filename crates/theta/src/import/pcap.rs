@@ -1,48 +1,34 @@
 //! The classic capture format (libpcap's savefile, versions 2.x): total and bounded.
 
 use super::ImportError;
+use super::capture::{Captured, PACKET_BYTES_MAX, cut};
 use std::io::{ErrorKind, Read};
 
-/// Longer packets are refused: no link carries them.
-const PACKET_BYTES_MAX: u32 = 1 << 18;
-
 /// Reads packets one by one.
-pub(super) struct Capture<R> {
+pub(super) struct Classic<R> {
     input: R,
     big_endian: bool,
     nanos_per_fraction: u64,
     /// The number of the link layer's type.
-    pub(super) link: u32,
+    link: u32,
     bytes: Vec<u8>,
     number: u64,
 }
 
-/// A packet as captured.
-pub(super) struct Captured<'a> {
-    /// Since the origin of the system clock that stamped it, nanoseconds.
-    pub(super) at_ns: u64,
-    pub(super) bytes: &'a [u8],
-}
-
-impl<R: Read> Capture<R> {
-    pub(super) fn open(mut input: R) -> Result<Self, ImportError> {
-        let mut header = [0; 24];
-        input.read_exact(&mut header).map_err(|error| cut(error, "the file has no header of a capture"))?;
-        let magic = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-        let (big_endian, nanos_per_fraction) = match magic {
+impl<R: Read> Classic<R> {
+    /// `magic` are the first four bytes, already read.
+    pub(super) fn open(mut input: R, magic: [u8; 4]) -> Result<Self, ImportError> {
+        let (big_endian, nanos_per_fraction) = match u32::from_le_bytes(magic) {
             0xa1b2_c3d4 => (false, 1_000),
             0xd4c3_b2a1 => (true, 1_000),
             0xa1b2_3c4d => (false, 1),
             0x4d3c_b2a1 => (true, 1),
-            0x0a0d_0d0a => {
-                let words =
-                    "this is pcapng: convert it with `tcpdump -r FILE -w NEW` or `editcap -F nsecpcap FILE NEW`";
-                return Err(ImportError::Format(words.to_owned()));
-            }
             _ => return Err(ImportError::Format("this is no capture file of tcpdump".to_owned())),
         };
-        let mut capture = Capture { input, big_endian, nanos_per_fraction, link: 0, bytes: vec![], number: 0 };
-        capture.link = capture.word(&header, 20) & 0xffff;
+        let mut header = [0; 20];
+        input.read_exact(&mut header).map_err(|error| cut(error, "the file has no header of a capture"))?;
+        let mut capture = Classic { input, big_endian, nanos_per_fraction, link: 0, bytes: vec![], number: 0 };
+        capture.link = capture.word(&header, 16) & 0xffff;
         Ok(capture)
     }
 
@@ -81,14 +67,6 @@ impl<R: Read> Capture<R> {
             .read_exact(&mut self.bytes)
             .map_err(|error| cut(error, &format!("the capture is cut in packet {number}")))?;
         let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.nanos_per_fraction;
-        Ok(Some(Captured { at_ns, bytes: &self.bytes }))
-    }
-}
-
-fn cut(error: std::io::Error, words: &str) -> ImportError {
-    if error.kind() == ErrorKind::UnexpectedEof {
-        ImportError::Format(words.to_owned())
-    } else {
-        ImportError::Io(error)
+        Ok(Some(Captured { at_ns, link: self.link, bytes: &self.bytes }))
     }
 }

@@ -1,8 +1,8 @@
 //! From packets to rounds of requests.
 
 use super::ImportError;
+use super::capture::Capture;
 use super::packet::{Packet, packet};
-use super::pcap::Capture;
 use crate::log::LogWriter;
 use crate::record::{ClockSample, Event, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn};
 use ffclock_units::{Counter, Period, Rate};
@@ -26,7 +26,7 @@ pub struct ImportOptions {
 }
 
 /// What was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The servers, in the order of their processes from 1 on.
     pub servers: Vec<IpAddr>,
@@ -34,11 +34,48 @@ pub struct Imported {
     pub rounds: u64,
     /// Replies.
     pub replies: u64,
+    /// With captures at both ends: replies that are not in both, or not told from others there.
+    pub unmatched: u64,
+    /// With captures at both ends: how far the clocks' comparison may be off at most, picoseconds.
+    pub bound_ps: Option<u64>,
     /// What was wrong at the end of the capture; the log holds what came before.
     pub cut: Option<String>,
 }
 
-struct Importer {
+/// What was seen of the client's rounds, in the order of the capture.
+pub(super) enum Seen {
+    /// The client asked a server.
+    Request { server: u32, round: u64, at_ns: i64, identity: u64 },
+    /// The server's reply arrived.
+    Reply { server: u32, round: u64, at_ns: i64, identity: u64 },
+    /// The client went on to the next round.
+    Round(Switch),
+}
+
+impl Seen {
+    /// When it passed the client's capture, nanoseconds from its begin, and which packet it was; a switch is none.
+    pub(super) fn at_and_identity(&self) -> (i64, u64) {
+        match *self {
+            Seen::Request { at_ns, identity, .. } | Seen::Reply { at_ns, identity, .. } => (at_ns, identity),
+            Seen::Round(switch) => (switch.at.raw() as i64, 0),
+        }
+    }
+
+    /// The message of `server` for `round`, sent when its counter showed `left_ns`.
+    pub(super) fn broadcast(&self, server: u32, round: u64, left_ns: i64) -> Event {
+        Event::Broadcast { process: ProcessId(server), round: Round(round), at: Counter::from_raw(left_ns as u64) }
+    }
+
+    /// The arrival of that message.
+    pub(super) fn perception(&self, server: u32, round: u64) -> Event {
+        let (process, sender, round) = (ProcessId(0), ProcessId(server), Round(round));
+        let at = Counter::from_raw(self.at_and_identity().0 as u64);
+        Event::Perception { process, sender, round, at, way_in: WayIn::default() }
+    }
+}
+
+/// Follows the client's requests.
+pub(super) struct Importer {
     options: ImportOptions,
     servers: BTreeMap<IpAddr, u32>,
     /// The rounds of requests that are open, by server and the client's side of the connection.
@@ -47,7 +84,7 @@ struct Importer {
     asked: BTreeMap<u32, u64>,
     round: u64,
     replies: u64,
-    events: Vec<Event>,
+    seen: Vec<Seen>,
     begun_ns: Option<u64>,
 }
 
@@ -56,49 +93,73 @@ struct Importer {
 /// # Errors
 /// [`ImportError`]. A capture that is cut gives a log of what came before, and says so.
 pub fn import(capture: impl Read, options: ImportOptions, directory: &Path) -> Result<Imported, ImportError> {
-    let mut capture = Capture::open(capture)?;
-    let link = capture.link;
-    let mut importer = Importer {
-        options,
-        servers: BTreeMap::new(),
-        waiting: BTreeMap::new(),
-        asked: BTreeMap::new(),
-        round: 1,
-        replies: 0,
-        events: vec![],
-        begun_ns: None,
-    };
-    let cut = loop {
-        match capture.next_packet() {
-            Ok(None) => break None,
-            Ok(Some(captured)) => {
-                let at_ns = captured.at_ns;
-                if let Some(packet) = packet(link, captured.bytes) {
-                    importer.take(at_ns, &packet)?;
-                }
-            }
-            Err(ImportError::Format(words)) => break Some(words),
-            Err(error) => return Err(error),
-        }
-    };
+    let mut importer = Importer::new(options);
+    let cut = importer.read(Capture::open(capture)?)?;
     importer.write(directory, cut)
 }
 
 impl Importer {
+    pub(super) fn new(options: ImportOptions) -> Self {
+        Importer {
+            options,
+            servers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            round: 1,
+            replies: 0,
+            seen: vec![],
+            begun_ns: None,
+        }
+    }
+
+    /// Takes the packets of a capture; what was wrong at its end.
+    pub(super) fn read(&mut self, mut capture: Capture<impl Read>) -> Result<Option<String>, ImportError> {
+        loop {
+            match capture.next_packet() {
+                Ok(None) => return Ok(None),
+                Ok(Some(captured)) => {
+                    if let Some(packet) = packet(captured.link, captured.bytes) {
+                        self.take(captured.at_ns, &packet)?;
+                    }
+                }
+                Err(ImportError::Format(words)) => return Ok(Some(words)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(super) fn seen(&self) -> &[Seen] {
+        &self.seen
+    }
+
+    /// When the first packet passed; 0 if none did.
+    pub(super) fn begun_ns(&self) -> u64 {
+        self.begun_ns.unwrap_or(0)
+    }
+
+    /// The servers, in the order of their processes from 1 on.
+    pub(super) fn servers(&self) -> Vec<IpAddr> {
+        let mut servers = vec![self.options.client; self.servers.len()];
+        for (address, process) in &self.servers {
+            servers[*process as usize - 1] = *address;
+        }
+        servers
+    }
+
     fn take(&mut self, at_ns: u64, packet: &Packet) -> Result<(), ImportError> {
         let ImportOptions { client, port, .. } = self.options;
-        let at = Counter::from_raw(at_ns.wrapping_sub(*self.begun_ns.get_or_insert(at_ns)));
+        let at_ns = at_ns.wrapping_sub(*self.begun_ns.get_or_insert(at_ns)) as i64;
         if packet.from.ip() == client && packet.to.port() == port {
-            self.request(at, packet)
+            self.request(at_ns, packet)
         } else {
             if packet.to.ip() == client && packet.from.port() == port {
-                self.reply(at, packet);
+                self.reply(at_ns, packet);
             }
             Ok(())
         }
     }
 
-    fn request(&mut self, at: Counter, packet: &Packet) -> Result<(), ImportError> {
+    fn request(&mut self, at_ns: i64, packet: &Packet) -> Result<(), ImportError> {
         let next = self.servers.len() as u32 + 1;
         let server = *self.servers.entry(packet.to.ip()).or_insert(next);
         if self.servers.len() > SERVERS_MAX {
@@ -110,25 +171,25 @@ impl Importer {
         }
         if self.asked.get(&server) == Some(&self.round) {
             let (from, to) = (Round(self.round), Round(self.round + 1));
-            let (process, rule) = (ProcessId(0), SwitchRule::Advance);
-            self.events.push(Event::Switch(Switch { process, from, to, at, decided: at, rule }));
+            let (process, rule, at) = (ProcessId(0), SwitchRule::Advance, Counter::from_raw(at_ns as u64));
+            self.seen.push(Seen::Round(Switch { process, from, to, at, decided: at, rule }));
             self.round += 1;
         }
         self.asked.insert(server, self.round);
         self.waiting.insert((server, packet.from), self.round);
-        self.events.push(Event::Broadcast { process: ProcessId(server), round: Round(self.round), at });
+        self.seen.push(Seen::Request { server, round: self.round, at_ns, identity: packet.identity });
         Ok(())
     }
 
-    fn reply(&mut self, at: Counter, packet: &Packet) {
+    fn reply(&mut self, at_ns: i64, packet: &Packet) {
         let Some(&server) = self.servers.get(&packet.from.ip()) else { return };
         let Some(round) = self.waiting.remove(&(server, packet.to)) else { return };
         self.replies += 1;
-        let (process, sender, round) = (ProcessId(0), ProcessId(server), Round(round));
-        self.events.push(Event::Perception { process, sender, round, at, way_in: WayIn::default() });
+        self.seen.push(Seen::Reply { server, round, at_ns, identity: packet.identity });
     }
 
-    fn run(&self) -> Run {
+    /// The run, of one host.
+    pub(super) fn run(&self) -> Run {
         let processes = self.servers.len() as u32 + 1;
         let settings = [("client", self.options.client.to_string()), ("port", self.options.port.to_string())];
         let mut settings: BTreeMap<String, String> = settings.map(|(name, value)| (name.to_owned(), value)).into();
@@ -151,6 +212,12 @@ impl Importer {
         }
     }
 
+    /// What is told of it.
+    pub(super) fn imported(&self, cut: Option<String>) -> Imported {
+        let (servers, rounds, replies) = (self.servers(), self.round, self.replies);
+        Imported { servers, rounds, replies, cut, ..Imported::default() }
+    }
+
     fn write(self, directory: &Path, cut: Option<String>) -> Result<Imported, ImportError> {
         let ImportOptions { client, port, .. } = self.options;
         if self.replies == 0 {
@@ -166,14 +233,14 @@ impl Importer {
         let drift_bound = Rate::from_ppm(0.0);
         let counter = Counter::from_raw(0);
         writer.clock(ClockSample { host: HostId(0), counter, time_ps: 0, bound_ps: 0, period, drift_bound });
-        for event in &self.events {
-            writer.event(event)?;
+        for seen in &self.seen {
+            writer.event(&match *seen {
+                Seen::Request { server, round, at_ns, .. } => seen.broadcast(server, round, at_ns),
+                Seen::Reply { server, round, .. } => seen.perception(server, round),
+                Seen::Round(switch) => Event::Switch(switch),
+            })?;
         }
         writer.finish()?;
-        let mut servers = vec![client; self.servers.len()];
-        for (address, process) in &self.servers {
-            servers[*process as usize - 1] = *address;
-        }
-        Ok(Imported { servers, rounds: self.round, replies: self.replies, cut })
+        Ok(self.imported(cut))
     }
 }

@@ -9,6 +9,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedRowGroupWriter;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// A field of a row group, while it is read.
@@ -41,7 +42,34 @@ impl Kind {
 
 pub(super) fn open(path: &Path) -> Result<SerializedFileReader<File>, LogError> {
     let file = File::open(path).map_err(LogError::io(path))?;
-    SerializedFileReader::new(file).map_err(LogError::parquet(path))
+    let bytes = file.metadata().map_err(LogError::io(path))?.len();
+    let reader = guarded(|| SerializedFileReader::new(file)).map_err(LogError::parquet(path))?;
+    check_places(&reader, bytes).map_err(LogError::parquet(path))?;
+    Ok(reader)
+}
+
+/// Does what the library may panic on: it takes much in a file for granted, and a damaged file must be an error in words. What was being
+/// read is given up then.
+fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let gave_up = |_| Err(ParquetError::General("its content makes no sense to the decoder".to_owned()));
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(gave_up)
+}
+
+/// Checks that every column lies within the file of so many bytes: the library takes that for granted, and panics otherwise.
+fn check_places(file: &SerializedFileReader<File>, bytes: u64) -> Result<(), ParquetError> {
+    let misplaced = || ParquetError::General("a column lies outside the file".to_owned());
+    for column in file.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+        let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let sizes = [begin, column.compressed_size(), column.data_page_offset(), column.num_values()];
+        if sizes.iter().any(|&size| size < 0) {
+            return Err(misplaced());
+        }
+        let end = begin.checked_add(column.compressed_size()).and_then(|end| u64::try_from(end).ok());
+        if end.is_none_or(|end| end > bytes) {
+            return Err(misplaced());
+        }
+    }
+    Ok(())
 }
 
 /// The column `name` of row group `group`; `None` if the file has no such column.
@@ -56,8 +84,8 @@ pub(super) fn field(
     if schema.column(index).max_rep_level() > 0 || schema.column(index).max_def_level() > 1 {
         return Err(FieldFault::Type);
     }
-    let reader =
-        file.get_row_group(group).and_then(|group| group.get_column_reader(index)).map_err(FieldFault::Parquet)?;
+    let reader = guarded(|| file.get_row_group(group).and_then(|group| group.get_column_reader(index)));
+    let reader = reader.map_err(FieldFault::Parquet)?;
     match (reader, kind) {
         (ColumnReader::Int32ColumnReader(reader), Kind::Int) => Ok(Some(Field::Int(reader))),
         (ColumnReader::Int64ColumnReader(reader), Kind::Long) => Ok(Some(Field::Long(reader))),
@@ -88,7 +116,7 @@ pub(super) fn read_dense<T: DataType>(
     values: &mut Vec<T::T>,
 ) -> Result<usize, ParquetError> {
     let mut levels = Vec::new();
-    let (records, read, _) = reader.read_records(rows, Some(&mut levels), None, values)?;
+    let (records, read, _) = guarded(|| reader.read_records(rows, Some(&mut levels), None, values))?;
     if read == records { Ok(records) } else { Err(ParquetError::General("a value is missing (null)".to_owned())) }
 }
 
@@ -99,7 +127,7 @@ pub(super) fn read_optional(
     column: &mut Optional,
 ) -> Result<usize, ParquetError> {
     let before = column.present.len();
-    let (records, ..) = reader.read_records(rows, Some(&mut column.present), None, &mut column.values)?;
+    let (records, ..) = guarded(|| reader.read_records(rows, Some(&mut column.present), None, &mut column.values))?;
     // A column declared without gaps has no levels.
     column.present.resize(before + records, 1);
     Ok(records)

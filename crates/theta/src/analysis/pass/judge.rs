@@ -8,21 +8,31 @@ use crate::record::{Origin, ProcessId, Round, SwitchRule};
 
 impl Pass {
     /// Works on all switches at the same time: the first in line and those that stand there with it.
-    pub(super) fn release_turns(&mut self, at: i64) {
+    pub(super) fn release_turns(&mut self) {
+        let Some((at, turn)) = self.turns.pop() else { return };
+        if self.turns.first().is_none_or(|&(time, _)| time != at) {
+            return self.release_turns_at(at, &[turn]);
+        }
         let mut turns = std::mem::take(&mut self.turn_scratch);
         turns.clear();
+        turns.push(turn);
         while self.turns.first().is_some_and(|&(time, _)| time == at) {
             turns.extend(self.turns.pop().map(|(_, turn)| turn));
         }
+        self.release_turns_at(at, &turns);
+        self.turn_scratch = turns;
+    }
+
+    #[inline]
+    fn release_turns_at(&mut self, at: i64, turns: &[Turn]) {
         let relevant = turns.iter().filter_map(|turn| self.examine(at, turn)).max();
         let leader = turns.iter().find(|turn| turn.to > self.frontier).copied();
         self.judge(at, relevant, (turns[0], leader));
-        for turn in &turns {
+        for turn in turns {
             let position = &mut self.positions[turn.process];
             position.reached = position.reached.max(turn.to);
             self.frontier = self.frontier.max(turn.to);
         }
-        self.turn_scratch = turns;
     }
 
     /// `relevant` is tau_r- at this time, if a switch by the advance rule gives one; of the switches one, and the one to a new round.
@@ -47,10 +57,9 @@ impl Pass {
         }
         if leader.is_some() {
             self.longest_since_first = longest;
-            let known =
-                self.positions.iter().zip(&self.correct).all(|(position, &correct)| !correct || position.clock > 0);
-            if self.certainty.settled_ps.is_none() && known {
-                self.certainty.settled_ps = Some(at);
+            if self.certainty.settled_ps.is_none() {
+                let known = self.rounds_in.iter().zip(&self.correct).all(|(&round, &correct)| !correct || round > 0);
+                self.certainty.settled_ps = known.then_some(at);
             }
         }
     }
@@ -70,18 +79,21 @@ impl Pass {
             SwitchRule::Advance => (turn.from, self.advance_threshold),
             SwitchRule::CatchUp => (turn.to, self.catch_up_threshold),
         };
-        let Some(senders) = self.contributors(turn, round) else {
+        let Some(found) = self.contributors(turn, round) else {
             self.tally.counts.out_of_order += u64::from(in_range);
             return None;
         };
         // Whose algorithm is not known breaks no rule.
         if in_range && self.origin != Origin::Imported {
-            self.check_rule(turn, senders, threshold);
+            self.check_rule(turn, found.senders, threshold);
         }
-        if turn.rule == SwitchRule::CatchUp || self.scratch.is_empty() {
+        if turn.rule == SwitchRule::CatchUp || found.correct == 0 {
             return None;
         }
-        self.scratch.sort_unstable();
+        if self.tally.delays.is_none() && found.correct <= self.advance_threshold {
+            return Some(found.slowest);
+        }
+        self.contributed_delays(turn, round);
         let rank = self.scratch.len().min(self.advance_threshold);
         if let Some(delays) = self.tally.delays.as_mut().filter(|_| in_range) {
             for (histogram, &delay) in delays.by_rank.iter_mut().zip(&self.scratch[..rank]) {
@@ -109,23 +121,43 @@ impl Pass {
         }
     }
 
-    /// How many processes' messages of `round` had been perceived when the switch was decided; the delays of the correct ones go to
-    /// the scratch. `None` if the round has been given up.
-    fn contributors(&mut self, turn: &Turn, round: u64) -> Option<usize> {
-        let messages = self.window.round(round)?;
-        self.scratch.clear();
-        let mut senders = 0;
-        for (sender, &correct) in self.correct.iter().enumerate() {
-            let perceived = messages.perceived_by(sender, turn.process);
-            if perceived == NEVER || perceived > turn.decided_ps {
-                continue;
-            }
-            senders += 1;
-            let sent = messages.sent(sender);
-            if correct && sent != NEVER && perceived > sent {
-                self.scratch.push(perceived - sent);
+    /// The messages of `round` that had been perceived when the switch was decided. `None` if the round has been given up.
+    #[inline]
+    fn contributors(&self, turn: &Turn, round: u64) -> Option<Contributors> {
+        let mut found = Contributors::default();
+        let messages = self.window.round(round)?.to(turn.process);
+        for ((sent, perceived), &correct) in messages.zip(&self.correct) {
+            if perceived != NEVER && perceived <= turn.decided_ps {
+                found.senders += 1;
+                if correct && sent != NEVER && perceived > sent {
+                    found.correct += 1;
+                    found.slowest = found.slowest.max(perceived - sent);
+                }
             }
         }
-        Some(senders)
+        Some(found)
     }
+
+    /// Puts the delays of the same messages, as far as correct processes sent them, into the scratch, the fastest first.
+    fn contributed_delays(&mut self, turn: &Turn, round: u64) {
+        self.scratch.clear();
+        let Some(messages) = self.window.round(round) else { return };
+        let counts =
+            |(sent, perceived)| perceived != NEVER && perceived <= turn.decided_ps && sent != NEVER && perceived > sent;
+        let correct =
+            messages.to(turn.process).zip(&self.correct).filter(|&(times, &correct)| correct && counts(times));
+        self.scratch.extend(correct.map(|((sent, perceived), _)| perceived - sent));
+        self.scratch.sort_unstable();
+    }
+}
+
+/// Messages that made a process switch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Contributors {
+    /// How many there are.
+    senders: usize,
+    /// How many of them count: those of correct processes.
+    correct: usize,
+    /// The longest delay among these.
+    slowest: i64,
 }

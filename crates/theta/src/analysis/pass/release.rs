@@ -33,7 +33,7 @@ impl Pass {
         for process in 0..self.positions.len() {
             self.release_hold(process, i64::MIN);
         }
-        self.streams_ps.fill(i64::MAX);
+        self.watermark_ps = i64::MAX;
         while self.step(Patience::GiveUp) {}
         while !self.window.is_empty() {
             self.retire();
@@ -72,7 +72,7 @@ impl Pass {
 
     /// Works on what comes next in time; false if that must wait.
     fn step(&mut self, patience: Patience) -> bool {
-        let watermark = self.watermark();
+        let watermark = self.watermark_ps;
         match self.next() {
             Next::Nothing => false,
             Next::Send => {
@@ -90,7 +90,7 @@ impl Pass {
                 if at >= watermark && watermark != i64::MAX && patience == Patience::Wait {
                     return false;
                 }
-                self.release_turns(at);
+                self.release_turns();
                 true
             }
         }
@@ -156,26 +156,28 @@ impl Pass {
         if self.options.theta == Wanted::Yes || self.options.delays == Wanted::Yes {
             return None;
         }
-        let messages = self.window.round(send.round)?;
+        let listeners = self.listeners as usize;
+        let messages = self.window.open(send.round)?;
         let perceived = messages.perceived(send.sender);
         let (first, last) =
             perceived.iter().fold((i64::MAX, NEVER), |(first, last), &at| (first.min(at), last.max(at)));
         // Never is the earliest of all times, so whatever is missing ends here too.
-        if first <= at || self.listeners as usize != perceived.len() {
+        if first <= at || listeners != perceived.len() {
             return None;
         }
+        let count = perceived.len() as u64;
+        messages.unreleased -= 1;
         if self.options.range.holds(at) {
-            self.tally.counts.messages += perceived.len() as u64;
+            self.tally.counts.messages += count;
             self.tally.delay_min_ps = smaller(self.tally.delay_min_ps, Some(first - at));
             self.tally.delay_max_ps = self.tally.delay_max_ps.max(Some(last - at));
         }
-        self.window.round_mut(send.round).unreleased -= 1;
         Some(Some(last))
     }
 
     /// Counts the messages of a broadcast one by one; when the last of them was perceived.
     fn follow_each(&mut self, at: i64, send: &Send) -> Option<i64> {
-        let messages = self.window.round_mut(send.round);
+        let messages = self.window.open(send.round)?;
         messages.unreleased -= 1;
         let mut last = None;
         let in_range = self.options.range.holds(at);
@@ -199,15 +201,21 @@ impl Pass {
 
     /// The sender's clock shows the round it sent; how far apart the clocks of correct processes are now.
     fn advance_clock(&mut self, send: &Send) {
-        let position = &mut self.positions[send.sender];
-        position.clock = position.clock.max(send.round);
         if send.first_of_process {
+            let position = &mut self.positions[send.sender];
             position.reached = position.reached.max(send.round);
             self.frontier = self.frontier.max(send.round);
         }
-        let clocks = self.positions.iter().map(|position| position.clock).filter(|&clock| clock > 0);
-        let (lowest, highest) = clocks.fold((u64::MAX, 0), |(low, high), clock| (low.min(clock), high.max(clock)));
-        self.tally.conformance.spread_max = self.tally.conformance.spread_max.max(highest.saturating_sub(lowest));
+        let before = std::mem::replace(&mut self.rounds_in[send.sender], send.round);
+        if before >= send.round {
+            self.rounds_in[send.sender] = before;
+        } else if before == 0 || send.round > self.round_max {
+            // Only who begins or leads can be farther from another than anybody was.
+            self.round_max = self.round_max.max(send.round);
+            let lowest = self.rounds_in.iter().copied().filter(|&round| round > 0).min().unwrap_or(self.round_max);
+            let spread_max = &mut self.tally.conformance.spread_max;
+            *spread_max = (*spread_max).max(self.round_max - lowest);
+        }
     }
 }
 

@@ -9,28 +9,58 @@ use ffclock_units::Counter;
 
 /// Rounds before the first that is seen, for processes that lag when the log begins.
 const ROUNDS_BEFORE: u64 = 64;
+/// Rounds beyond this are nobody's, and could not be counted on from.
+const ROUND_MAX: u64 = 1 << 62;
+/// Rows that are read before what they completed is worked on.
+const ROWS_AT_ONCE: usize = 1 << 10;
 
-/// The rows of a column with gaps, for a few rows in rising order.
-struct Gaps<'a> {
+/// A column with gaps of which only switches have values, read from switch to switch.
+struct OfSwitches<'a> {
     column: &'a Optional,
+    /// Whether there are as many values as switches: then each has the next one, if it has any.
+    is_regular: bool,
     row: usize,
     values_before: usize,
 }
 
-impl<'a> Gaps<'a> {
-    fn of(column: &'a Optional) -> Self {
-        Gaps { column, row: 0, values_before: 0 }
+impl<'a> OfSwitches<'a> {
+    fn new(column: &'a Optional, switches: usize) -> Self {
+        let is_regular = column.values.len() == switches;
+        OfSwitches { column, is_regular, row: 0, values_before: 0 }
     }
 
+    /// The value of a switch in `row`; rows rise.
     fn at(&mut self, row: usize) -> Option<i64> {
-        let between = self.column.present.get(self.row..row)?;
-        self.values_before += between.iter().filter(|&&present| present != 0).count();
-        self.row = row;
-        if *self.column.present.get(row)? == 0 { None } else { self.column.values.get(self.values_before).copied() }
+        let present = *self.column.present.get(row)? != 0;
+        if !self.is_regular {
+            let between = self.column.present.get(self.row..row)?;
+            self.values_before += between.iter().filter(|&&present| present != 0).count();
+            self.row = row;
+        }
+        let value = self.column.values.get(self.values_before).copied().filter(|_| present);
+        self.values_before += usize::from(self.is_regular);
+        value
     }
 }
 
-/// The fields of an event, still unchecked.
+/// What the rows of switches have besides.
+struct Switches<'a> {
+    from: OfSwitches<'a>,
+    decided: OfSwitches<'a>,
+}
+
+impl<'a> Switches<'a> {
+    fn of(batch: &'a EventColumns) -> Self {
+        let is_switch = |&&kind: &&i32| kind == kind::ADVANCE || kind == kind::CATCH_UP;
+        let switches = batch.kind.iter().filter(is_switch).count();
+        Switches {
+            from: OfSwitches::new(&batch.from_round, switches),
+            decided: OfSwitches::new(&batch.decided, switches),
+        }
+    }
+}
+
+/// The fields of an event whose process is one of the run.
 struct Row {
     process: usize,
     peer: usize,
@@ -43,43 +73,81 @@ impl Pass {
     /// # Errors
     /// [`AnalysisError::Event`] for a row that cannot be.
     pub fn take(&mut self, stream: usize, batch: &EventColumns) -> Result<(), AnalysisError> {
-        let mut read_until = i64::MIN;
-        let (mut from_rounds, mut decisions) = (Gaps::of(&batch.from_round), Gaps::of(&batch.decided));
-        let ids = batch.kind.iter().zip(&batch.process).zip(&batch.peer);
-        let rows = ids.zip(batch.round.iter().zip(&batch.at)).enumerate();
-        for (number, (((&kind, &process), &peer), (&round, &at))) in rows {
-            let at = Counter::from_raw(at as u64);
-            let row = Row { process: process as u32 as usize, peer: peer as u32 as usize, round: round as u64 };
-            if row.process >= self.positions.len() {
-                return Err(no_process(number, process));
-            }
-            let time_ps = self.clocks.time_ps(row.process, at);
-            match kind {
-                kind::PERCEPTION if row.peer >= self.positions.len() => return Err(no_process(number, peer)),
-                kind::PERCEPTION => self.perceive(&row, time_ps),
-                kind::BROADCAST => self.send(&row, time_ps),
-                kind::TRANSMISSION => continue,
-                kind::ADVANCE | kind::CATCH_UP => {
-                    let rule = if kind == kind::ADVANCE { SwitchRule::Advance } else { SwitchRule::CatchUp };
-                    let (from, decided) = (from_rounds.at(number), decisions.at(number));
-                    let (Some(from), Some(decided)) = (from, decided) else {
-                        return Err(event(number, "a switch needs from_round and decided".to_owned()));
-                    };
-                    let decided_ps = self.clocks.time_ps(row.process, Counter::from_raw(decided as u64));
-                    let (from, to) = (from as u64, row.round);
-                    self.turn(Turn { process: row.process, from, to, at_ps: time_ps, decided_ps, rule });
-                }
-                other => return Err(event(number, format!("kind {other} is unknown; 0 to 4 are known"))),
-            }
-            read_until = time_ps;
+        let mut switches = Switches::of(batch);
+        let mut begin = 0;
+        while begin < batch.len() {
+            let end = batch.len().min(begin + ROWS_AT_ONCE);
+            let read_until = self.take_rows(batch, begin..end, &mut switches)?;
+            self.progress(stream, read_until);
+            begin = end;
         }
-        self.progress(stream, read_until);
+        Ok(())
+    }
+
+    /// The time of the last of `rows`, which are not empty.
+    fn take_rows(
+        &mut self,
+        batch: &EventColumns,
+        rows: std::ops::Range<usize>,
+        switches: &mut Switches<'_>,
+    ) -> Result<i64, AnalysisError> {
+        let begin = rows.start;
+        let (kinds, processes, peers) =
+            (&batch.kind[rows.clone()], &batch.process[rows.clone()], &batch.peer[rows.clone()]);
+        let (rounds, counters) = (&batch.round[rows.clone()], &batch.at[rows]);
+        let mut time_ps = i64::MIN;
+        for (number, &kind) in kinds.iter().enumerate() {
+            let row = Row {
+                process: processes[number] as u32 as usize,
+                peer: peers[number] as u32 as usize,
+                round: rounds[number] as u64,
+            };
+            if row.process >= self.positions.len() {
+                return Err(no_process(begin + number, processes[number]));
+            }
+            if kind == kind::TRANSMISSION {
+                continue;
+            }
+            time_ps = self.clocks.time_ps(row.process, Counter::from_raw(counters[number] as u64));
+            if kind != kind::PERCEPTION {
+                self.take_other(begin + number, (kind, &row, time_ps), switches)?;
+            } else if row.peer < self.positions.len() {
+                self.perceive(&row, time_ps);
+            } else {
+                return Err(no_process(begin + number, peers[number]));
+            }
+        }
+        Ok(time_ps)
+    }
+
+    fn take_other(
+        &mut self,
+        number: usize,
+        (kind, row, time_ps): (i32, &Row, i64),
+        switches: &mut Switches<'_>,
+    ) -> Result<(), AnalysisError> {
+        let rule = match kind {
+            kind::BROADCAST => {
+                self.send(row, time_ps);
+                return Ok(());
+            }
+            kind::ADVANCE => SwitchRule::Advance,
+            kind::CATCH_UP => SwitchRule::CatchUp,
+            other => return Err(event(number, format!("kind {other} is unknown; 0 to 4 are known"))),
+        };
+        let (from, decided) = (switches.from.at(number), switches.decided.at(number));
+        let (Some(from), Some(decided)) = (from, decided) else {
+            return Err(event(number, "a switch needs from_round and decided".to_owned()));
+        };
+        let decided_ps = self.clocks.time_ps(row.process, Counter::from_raw(decided as u64));
+        let (from, to) = (from as u64, row.round);
+        self.turn(Turn { process: row.process, from, to, at_ps: time_ps, decided_ps, rule });
         Ok(())
     }
 
     /// A stream has ended.
     pub fn end_stream(&mut self, stream: usize) {
-        self.streams_ps[stream] = i64::MAX;
+        self.read(stream, i64::MAX);
         self.release();
     }
 
@@ -87,27 +155,31 @@ impl Pass {
         if read_until == i64::MIN {
             return;
         }
-        self.streams_ps[stream] = self.streams_ps[stream].max(read_until.saturating_sub(self.disorder_ps));
+        self.read(stream, read_until.saturating_sub(self.disorder_ps));
         self.release();
     }
 
     #[inline]
     fn perceive(&mut self, row: &Row, time_ps: i64) {
-        let counts = self.correct[row.peer] && self.listens[row.process];
-        if self.window.reach(row.round) != Reach::Inside {
-            // All messages of a round that was finished have been perceived, so this one has been too.
-            if counts && self.window.was_finished(row.round) {
-                self.tally.counts.duplicates += u64::from(self.options.range.holds(time_ps));
-                return;
-            }
-            if !counts || !self.make_room(row.round, time_ps) {
-                return;
-            }
-        }
         let weight = u32::from(self.listens[row.process]);
-        let messages = self.window.round_mut(row.round);
+        let Some(messages) = self.window.open(row.round) else { return self.perceive_outside(row, time_ps) };
         if messages.perceive(row.peer, row.process, time_ps, weight) == Entry::Duplicate {
+            let counts = self.correct[row.peer] && weight > 0;
             self.tally.counts.duplicates += u64::from(counts && self.options.range.holds(time_ps));
+        }
+    }
+
+    /// A perception of a round that is not in the window.
+    #[cold]
+    fn perceive_outside(&mut self, row: &Row, time_ps: i64) {
+        if !self.correct[row.peer] || !self.listens[row.process] {
+            return;
+        }
+        // All messages of a round that was finished have been perceived, so this one has been too.
+        if self.window.was_finished(row.round) {
+            self.tally.counts.duplicates += u64::from(self.options.range.holds(time_ps));
+        } else if self.make_room(row.round, time_ps) {
+            self.perceive(row, time_ps);
         }
     }
 
@@ -120,7 +192,8 @@ impl Pass {
         if self.window.reach(row.round) != Reach::Inside && !self.make_room(row.round, time_ps) {
             return;
         }
-        if self.window.round_mut(row.round).send(row.process, time_ps) == Entry::Duplicate {
+        let Some(messages) = self.window.open(row.round) else { return };
+        if messages.send(row.process, time_ps) == Entry::Duplicate {
             if self.options.range.holds(time_ps) {
                 self.tally.conformance.breach(|| format!("process {} sent round {} twice", row.process, row.round));
             }
@@ -175,6 +248,10 @@ impl Pass {
     /// Brings `round` into the window if that is possible; counts the event as late or stray if not.
     fn make_room(&mut self, round: u64, time_ps: i64) -> bool {
         let in_range = u64::from(self.options.range.holds(time_ps));
+        if round > ROUND_MAX {
+            self.tally.counts.stray += in_range;
+            return false;
+        }
         if self.window.is_empty() && self.window.reach(round) == Reach::Ahead {
             self.window.begin_at(round.saturating_sub(ROUNDS_BEFORE));
         }

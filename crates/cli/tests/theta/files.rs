@@ -1,0 +1,223 @@
+//! From files to results: `ffclock theta import`, `analyse` and `report`, as a user types them.
+
+use super::common::{FFCLOCK, Place};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn theta(words: &[&str]) -> Output {
+    Command::new(FFCLOCK).arg("--json").arg("theta").args(words).output().expect("works in a test")
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// A UDP packet over raw IP between 10.0.0.9 and server 10.0.0.SERVER, port 7000; `number` tells it from others.
+fn packet(number: u16, server: u8, is_request: bool) -> Vec<u8> {
+    let (client, server) = ([10, 0, 0, 9], [10, 0, 0, server]);
+    let (from, to) = if is_request { (client, server) } else { (server, client) };
+    let ports: [u16; 2] = if is_request { [5000, 7000] } else { [7000, 5000] };
+    let mut bytes = vec![0x45, 0, 0, 33];
+    bytes.extend(number.to_be_bytes());
+    bytes.extend([0, 0, 64, 17, 0, 0]);
+    bytes.extend([from, to].concat());
+    bytes.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    bytes.extend([0, 13, 0, 0, b'h', b'e', b'l', b'l', b'o']);
+    bytes
+}
+
+/// What a side captures of 2000 rounds of 1 ms with two servers: requests take 30 us, the servers 50 us, replies 40 us, those of round 700
+/// 240 us; the server's clock is 5 ms ahead.
+fn packets(at_server: bool) -> Vec<(u32, Vec<u8>)> {
+    let mut packets = vec![];
+    for round in 0..2000u16 {
+        for server in 1..=2u8 {
+            let sent = 1000 * u32::from(round) + u32::from(server);
+            let reply = if round == 700 { 240 } else { 40 };
+            let times = if at_server { [5030 + sent, 5080 + sent] } else { [sent, sent + 80 + reply] };
+            packets.push((times[0], packet(round, server, true)));
+            packets.push((times[1], packet(round, server, false)));
+        }
+    }
+    packets.sort();
+    packets
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// tcpdump's format, microseconds, raw IP.
+fn classic(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 0xffff, 101]);
+    for (micros, packet) in packets {
+        let length = packet.len() as u32;
+        bytes.extend(words(&[1_700_000_000 + micros / 1_000_000, micros % 1_000_000, length, length]));
+        bytes.extend(packet);
+    }
+    bytes
+}
+
+/// Wireshark's format: a section, an interface, and the packets.
+fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28, 1, 20, 101, 0, 20]);
+    for (micros, packet) in packets {
+        let at = 1_700_000_000_000_000 + u64::from(*micros);
+        let length = packet.len() as u32;
+        let padded = length.next_multiple_of(4);
+        bytes.extend(words(&[6, 32 + padded, 0, (at >> 32) as u32, at as u32, length, length]));
+        bytes.extend(packet);
+        bytes.resize(bytes.len() + (padded - length) as usize, 0);
+        bytes.extend(words(&[32 + padded]));
+    }
+    bytes
+}
+
+fn write(place: &Place, name: &str, bytes: &[u8]) -> String {
+    let path = place.0.join(name);
+    std::fs::write(&path, bytes).expect("works in a test");
+    path.display().to_string()
+}
+
+fn import(place: &Place, capture: &str, more: &[&str]) -> Output {
+    let log = place.log();
+    let always = ["import", capture, "--client", "10.0.0.9", "--port", "7000", "--output", &log];
+    theta(&[&always, more].concat())
+}
+
+#[test]
+fn a_capture_becomes_an_omega() {
+    for (name, bytes) in [("classic.pcap", classic(&packets(false))), ("blocks.pcapng", pcapng(&packets(false)))] {
+        let place = Place::new(name);
+        let imported = import(&place, &write(&place, name, &bytes), &[]);
+        assert!(imported.status.success(), "{imported:?}");
+        assert_eq!(json(&imported)["replies"], 4000);
+        let analysed = theta(&["analyse", &place.log()]);
+        assert!(analysed.status.success(), "{analysed:?}");
+        let analysis = json(&analysed);
+        // The whole exchange, and the slow one.
+        assert_eq!(analysis["delay_min_ps"], 120_000_000u64);
+        assert_eq!(analysis["delay_max_ps"], 320_000_000u64);
+        assert!(analysis["all"]["omega"]["ratio"]["value"].as_f64().expect("a number") >= 1.0);
+    }
+}
+
+#[test]
+fn captures_at_both_ends_become_one_way_delays_with_bounds() {
+    let place = Place::new("two-sided");
+    let client = write(&place, "client.pcap", &classic(&packets(false)));
+    let server = write(&place, "server.pcapng", &pcapng(&packets(true)));
+    let imported = import(&place, &client, &["--server", &server, "--drift", "1 ppm"]);
+    assert!(imported.status.success(), "{imported:?}");
+    let told = json(&imported);
+    assert_eq!((&told["replies"], &told["unmatched"]), (&4000.into(), &0.into()));
+    // Half of the fastest request and reply, and what the clocks may drift in half a second.
+    assert_eq!(told["bound_ps"], 35_500_000);
+    let analysed = theta(&["analyse", &place.log(), "--certify"]);
+    assert!(analysed.status.success(), "{analysed:?}");
+    let analysis = json(&analysed);
+    // The comparison puts the offset in the middle: half of what request and reply differ.
+    assert_eq!(analysis["delay_min_ps"], 35_000_000u64);
+    assert_eq!(analysis["delay_max_ps"], 235_000_000u64);
+    assert!(analysis["certified"]["all"].is_object(), "{analysis}");
+}
+
+#[test]
+fn a_cut_capture_is_partial_all_the_way() {
+    let place = Place::new("cut-capture");
+    let whole = classic(&packets(false));
+    let imported = import(&place, &write(&place, "cut.pcap", &whole[..whole.len() - 3]), &[]);
+    assert_eq!(imported.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&imported.stderr).contains("partial"), "{imported:?}");
+    let analysed = theta(&["analyse", &place.log()]);
+    assert_eq!(analysed.status.code(), Some(1));
+    assert_eq!(json(&analysed)["whole"], false);
+}
+
+#[test]
+fn what_is_no_capture_or_of_another_time_is_named() {
+    let place = Place::new("no-capture");
+    let client = write(&place, "client.pcap", &classic(&packets(false)));
+    let text = write(&place, "text", b"nothing of the kind, but long enough");
+    let empty = write(&place, "empty.pcap", &classic(&[]));
+    for (capture, more, part) in [
+        (&text, vec![], "no capture file"),
+        (&client, vec!["--server", &empty], "10.0.0.1"),
+        (&client, vec!["--server", &text], "no capture file"),
+        (&client, vec!["--server", "no-such-file"], "no-such-file"),
+    ] {
+        let output = import(&place, capture, &more);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(said.contains(part), "{part}: {said}");
+        assert!(!Path::new(&place.log()).exists());
+    }
+}
+
+/// An interpreter with the package's sources and what they need, if there is one.
+fn python() -> Option<(PathBuf, PathBuf)> {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let python = checkout.join(".venv/bin/python");
+    let has =
+        Command::new(&python).args(["-c", "import matplotlib"]).output().is_ok_and(|output| output.status.success());
+    if !has {
+        println!("SKIP: no .venv with matplotlib (tools/setup python)");
+    }
+    has.then(|| (python, checkout.join("python")))
+}
+
+fn simulated(place: &Place) {
+    let output =
+        theta(&["simulate", "--n", "4", "--f", "1", "--rounds", "300", "--delay", "1 ms", "--log", &place.log()]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_log_becomes_a_page_that_holds_its_picture() {
+    let Some((python, sources)) = python() else { return };
+    let place = Place::new("report");
+    simulated(&place);
+    let out = place.0.join("out");
+    let output = Command::new(FFCLOCK)
+        .args(["theta", "report", &place.log(), "--output"])
+        .arg(&out)
+        .arg("--python")
+        .arg(python)
+        .env("PYTHONPATH", sources)
+        .output()
+        .expect("works in a test");
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("theta.png") && told.contains("theta.html"), "{told}");
+    let page = std::fs::read_to_string(out.join("theta.html")).expect("drawn");
+    assert!(page.contains("data:image/png;base64,") && page.contains("keep the rules"), "the page is whole");
+    assert!(std::fs::read(out.join("theta.png")).expect("drawn").starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn a_report_of_a_partial_log_is_drawn_and_says_so() {
+    let Some((python, sources)) = python() else { return };
+    let place = Place::new("report-partial");
+    simulated(&place);
+    let run = Path::new(&place.log()).join("run.json");
+    let text = std::fs::read_to_string(&run).expect("just written");
+    std::fs::write(&run, text.replace("\"complete\": true", "\"complete\": false")).expect("works in a test");
+    let output = Command::new(FFCLOCK)
+        .args(["theta", "report", &place.log(), "--output"])
+        .arg(&place.0)
+        .arg("--python")
+        .arg(python)
+        .env("PYTHONPATH", sources)
+        .output()
+        .expect("works in a test");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let page = std::fs::read_to_string(place.0.join("theta.html")).expect("drawn all the same");
+    assert!(page.contains("Partial"));
+}
+
+#[test]
+fn a_report_of_nothing_is_a_clear_error() {
+    let output = theta(&["report", "no-such-log"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-log"), "{output:?}");
+}

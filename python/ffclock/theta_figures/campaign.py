@@ -1,0 +1,125 @@
+"""Makes the runs: live ones one after the other, since they share this machine; simulated ones on all processors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ..program import Program, ProgramError
+from ..progress import Progress
+from .cells import Cell, Measured, Run, grid, others, with_histograms
+
+_TRIM: Final = "50 ms"
+"""Cut off both ends of a run, as the paper does ..."""
+_TRIM_WITHOUT_DELAY: Final = "2 ms"
+"""... and off one with D = 0, whose rounds take a tenth of the time or less."""
+_MORE_ROUNDS: Final = 3
+"""So many times as many rounds for D = 0."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    sizes: tuple[int, ...] = (4, 7)
+    levels: tuple[int, ...] = (0, 10, 30, 50, 70, 90)
+    live_runs: int = 3
+    live_rounds: int = 800
+    simulated_runs: int = 5
+    simulated_rounds: int = 8000
+
+
+SHORT: Final = Extent(sizes=(4,), levels=(0, 30, 70), live_runs=1, live_rounds=150, simulated_runs=1, simulated_rounds=1000)
+"""To see that everything works; too short for its verdicts to mean much."""
+
+
+def namespaces_missing() -> str | None:
+    """Why nothing can be run live; None if it can."""
+    if shutil.which("unshare") is None:
+        return "there is no unshare (util-linux)"
+    tried = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True, check=False)
+    return None if tried.returncode == 0 else f"no network namespaces: {' '.join(tried.stderr.split())}"
+
+
+def _analysed(program: Program, cell: Cell, log: Path, histograms: bool) -> Run:
+    wanted = ["--histograms"] if histograms else []
+    trim = _TRIM if cell.delay_us else _TRIM_WITHOUT_DELAY
+    analysis = program.json(["theta", "analyse", str(log), "--trim", trim, *wanted], allowed=(0, 1))
+    run = Run.of(analysis, histograms)
+    if run is None:
+        raise ProgramError("no switch of a round is left to judge")
+    return run
+
+
+def _rounds(rounds: int, cell: Cell) -> int:
+    return rounds if cell.delay_us else _MORE_ROUNDS * rounds
+
+
+def _live(program: Program, cell: Cell, extent: Extent, place: Path) -> Measured:
+    runs, failed = [], []
+    priorities: tuple[str, ...] = ()
+    histograms = with_histograms(cell, extent.levels)
+    processors = os.cpu_count() or 1
+    for number in range(extent.live_runs):
+        log = place / f"live-{number}"
+        rounds = _rounds(extent.live_rounds, cell)
+        try:
+            told = program.json(cell.live(rounds, str(log), processors), allowed=(0, 1))
+            priorities = tuple(told["priorities"])
+            runs.append(_analysed(program, cell, log, histograms and number == 0))
+        except ProgramError as error:
+            failed.append(str(error))
+        shutil.rmtree(log, ignore_errors=True)
+    command = "ffclock " + " ".join(_quoted(cell.live(_rounds(extent.live_rounds, cell), "LOG", processors)))
+    return Measured(cell, tuple(runs), tuple(failed), priorities, command)
+
+
+def _simulated(program: Program, cell: Cell, extent: Extent, place: Path) -> Measured:
+    scenario = place / "scenario.toml"
+    scenario.write_text(cell.scenario(_rounds(extent.simulated_rounds, cell)), encoding="utf-8")
+    runs, failed = [], []
+    histograms = with_histograms(cell, extent.levels)
+    for seed in range(1, extent.simulated_runs + 1):
+        log = place / f"simulated-{seed}"
+        try:
+            program.json(["theta", "simulate", "--scenario", str(scenario), "--seed", str(seed), "--log", str(log)])
+            runs.append(_analysed(program, cell, log, histograms and seed == 1))
+        except ProgramError as error:
+            failed.append(str(error))
+        shutil.rmtree(log, ignore_errors=True)
+    command = f"ffclock theta simulate --scenario SCENARIO --seed 1 ... {extent.simulated_runs} --log LOG"
+    return Measured(cell, tuple(runs), tuple(failed), (), command)
+
+
+def _quoted(words: Sequence[str]) -> list[str]:
+    return [f"'{word}'" if " " in word else word for word in words]
+
+
+def measure(program: Program, extent: Extent, live: bool) -> list[Measured]:
+    """All cells, live ones if that is wanted, with progress on a terminal."""
+    simulated = [*grid("simulated", extent.sizes, extent.levels), *others("simulated", extent.sizes, extent.levels)]
+    alive = [*grid("live", extent.sizes, extent.levels), *others("live", extent.sizes, extent.levels)] if live else []
+    found: list[Measured] = []
+    with tempfile.TemporaryDirectory(prefix="ffclock-theta-") as scratch, Progress(len(simulated) + len(alive)) as progress:
+
+        def one(make: Callable[[Program, Cell, Extent, Path], Measured], cell: Cell) -> Measured:
+            place = Path(tempfile.mkdtemp(dir=scratch))
+            made = make(program, cell, extent, place)
+            shutil.rmtree(place, ignore_errors=True)
+            progress.step(f"{cell.where}: {cell.name}")
+            return made
+
+        for cell in alive:
+            progress.say(f"live: {cell.name}")
+            found.append(one(_live, cell))
+        # The threads only wait for the program.
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            found += pool.map(lambda cell: one(_simulated, cell), simulated)
+    return found

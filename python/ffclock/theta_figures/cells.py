@@ -1,0 +1,201 @@
+"""What is measured: a cell is n, a load, the delay D and the scheduling, live or simulated; and what its runs gave."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, Literal
+
+from .values import LEVELS
+
+Where = Literal["live", "simulated"]
+KINDS: Final = ("network", "processor", "both")
+TOLERATED: Final = {4: 1, 7: 2}
+_JUMPS_FROM: Final = 10
+_PRIORITY: Final = ("--priority", "50")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Conditions under which runs are made."""
+
+    where: Where
+    n: int
+    kind: str = "idle"
+    """``idle``, ``network``, ``processor`` or ``both``."""
+    level: int = 0
+    """Load [per cent]; with jumps the higher one, the lower being 10."""
+    pattern: str = "constant"
+    """``constant`` or ``jumps``."""
+    delay_us: int = 1000
+    """D [us]."""
+    scheduling: str = "real-time"
+    """``real-time`` or ``normal``; a simulation has no scheduler."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        load = "no load" if self.kind == "idle" else f"{self.kind} {self._levels} %"
+        return f"n = {self.n}, {load}, D = {self.delay_us} µs" + (", normal scheduling" if self.scheduling == "normal" else "")
+
+    @property
+    def _levels(self) -> str:
+        return str(self.level) if self.pattern == "constant" else f"{_JUMPS_FROM} <-> {self.level}"
+
+    def live(self, rounds: int, log: str, processors: int) -> list[str]:
+        """The arguments of ``ffclock`` for a live run. The processors are shared by all hosts, so each gets its part of the load."""
+        command = ["theta", "run", "--netns", str(self.n), "--f", str(TOLERATED[self.n]), "--rounds", str(rounds)]
+        command += ["--delay", f"{self.delay_us} us", "--limit", "10 s", "--log", log]
+        loads = {"network": 1.0, "timer": min(1.0, processors / self.n)}
+        wanted = {"network": ("network",), "processor": ("timer",), "both": ("network", "timer")}.get(self.kind, ())
+        for kind in wanted:
+            low, high = (max(1, round(level * loads[kind])) for level in (_JUMPS_FROM, self.level))
+            command += ["--load", f"{kind}={high}" if self.pattern == "constant" else f"{kind}=jumps:{low}..{high}"]
+        if self.scheduling == "real-time":
+            # The loads keep their normal priority: above it they would keep the kernel's own thread from handing over packets, which
+            # the paper put above everything, and which is not ours to change.
+            command += _PRIORITY
+        return command
+
+    def scenario(self, rounds: int) -> str:
+        """The scenario of a simulated run, as docs/theta-run.md describes it."""
+        kind = self.kind if self.kind != "idle" else "both"
+        return "\n".join(
+            (
+                f'n = {self.n}\nf = {TOLERATED[self.n]}\nrounds = {rounds}\ndelay = "{self.delay_us} us"',
+                'self_reception = { kind = "exponential", min = "8 us", mean = "2 us" }',
+                "[link]",
+                'law = { kind = "lognormal", min = "23 us", median = "10 us", sigma = 0.6 }',
+                "[receiver]",
+                'polling_from = 0.7\npolling_period = "100 us"',
+                "[load]",
+                f'kind = "{kind}"\npattern = "{self.pattern}"',
+                f"low = {_JUMPS_FROM / 100 if self.pattern == 'jumps' else 0.0}\nhigh = {self.level / 100}",
+                'period = "10 ms"\ncorrelation = 0.5\npacket = "12 us"\ninterrupt = "20 us"\n',
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run gave; delays in seconds, ratios at the first switches of a round."""
+
+    omega: float
+    tau_max_s: float
+    tau_min_s: float
+    relevant_min_s: float
+    g_r: float
+    at_most_one: float
+    """Share of all switches at which the ratio is 1."""
+    messages: int
+    lost: int
+    is_whole: bool
+    """Whether the log is whole and keeps the rules; figures of others are of what there was."""
+    histograms: Mapping[str, Any] | None = None
+    """h_x, tau+ and the ratios, where they are drawn."""
+
+    @classmethod
+    def of(cls, analysis: Mapping[str, Any], with_histograms: bool = False) -> Run | None:
+        """From what ``ffclock theta analyse --json`` prints; None if there was no switch to judge."""
+        first, every = analysis["first"], analysis["all"]
+        if not first["omega"] or analysis["delay_max_ps"] is None or not first["relevant_min_ps"]:
+            return None
+        omega, relevant_ps = first["omega"]["ratio"], first["relevant_min_ps"]
+        # A message that was sent in the part that was cut off may be the longest in transit after it.
+        tau_max_ps = max(analysis["delay_max_ps"], omega["over_ps"])
+        return cls(
+            omega=omega["value"],
+            tau_max_s=tau_max_ps * 1e-12,
+            tau_min_s=analysis["delay_min_ps"] * 1e-12,
+            relevant_min_s=relevant_ps * 1e-12,
+            g_r=tau_max_ps / relevant_ps / omega["value"],
+            at_most_one=every["at_most_one"] / max(every["switches"], 1),
+            messages=analysis["counts"]["messages"],
+            lost=analysis["counts"]["unperceived"],
+            is_whole=analysis["whole"] and analysis["conformance"]["kept"],
+            histograms=analysis["histograms"] if with_histograms else None,
+        )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell with its runs."""
+
+    cell: Cell
+    runs: tuple[Run, ...]
+    failed: tuple[str, ...] = ()
+    """What was said by runs that gave nothing."""
+    priorities: tuple[str, ...] = ()
+    """The scheduling that the processes of live runs really had."""
+    command: str = ""
+
+    @property
+    def omega(self) -> float:
+        """The largest Omega of the runs, as in the paper's figure 5; nan without runs."""
+        return max((run.omega for run in self.runs), default=float("nan"))
+
+    @property
+    def omega_mean(self) -> float:
+        """The geometric mean of the runs' Omega: what a run gives on the average, though one may have met a rare delay."""
+        return statistics.geometric_mean(run.omega for run in self.runs) if self.runs else float("nan")
+
+    @property
+    def g_r(self) -> float:
+        """The smallest g_r of the runs, as in the paper's figure 6."""
+        return min((run.g_r for run in self.runs), default=float("nan"))
+
+    @property
+    def tau_max_s(self) -> float:
+        """tau+ as in the paper's figure 3."""
+        return max((run.tau_max_s for run in self.runs), default=float("nan"))
+
+    @property
+    def relevant_min_s(self) -> float:
+        """tau_r- as in the paper's figure 4."""
+        return min((run.relevant_min_s for run in self.runs), default=float("nan"))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all runs are."""
+        return bool(self.runs) and not self.failed and all(run.is_whole for run in self.runs)
+
+    def json(self) -> dict[str, Any]:
+        """For a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Measured:
+        """From a file."""
+        names = {field.name for field in fields(Run)}
+        runs = tuple(Run(**{name: run[name] for name in names}) for run in written["runs"])
+        failed, priorities = tuple(written["failed"]), tuple(written["priorities"])
+        return cls(Cell(**written["cell"]), runs, failed, priorities, written["command"])
+
+
+def grid(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> list[Cell]:
+    """The cells of figures 3 to 6."""
+    cells = [Cell(where, n) for n in sizes]
+    return cells + [Cell(where, n, kind, level) for n in sizes for kind in KINDS for level in levels if level > 0]
+
+
+def others(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> list[Cell]:
+    """The cells of what the text compares besides: D = 0, load jumps, and normal scheduling."""
+    high = [level for level in levels if level >= 50] or [max(levels)]
+    cells = [Cell(where, n, delay_us=0) for n in sizes]
+    cells += [Cell(where, sizes[0], kind, level, "jumps") for kind in KINDS for level in sorted({high[0], high[-1]})]
+    if where == "live":
+        cells += [Cell(where, sizes[0], kind, high[-1], scheduling="normal") for kind in ("processor", "both")]
+    return cells
+
+
+def with_histograms(cell: Cell, levels: Sequence[int] = LEVELS) -> bool:
+    """Whether figures 7 and 8 are drawn of it: no load, and 70 % of both (or what comes next to it), at n = 4."""
+    near = min(levels, key=lambda level: abs(level - 70))
+    plain = cell.n == 4 and cell.pattern == "constant" and cell.delay_us > 0 and cell.scheduling == "real-time"
+    return plain and (cell.kind == "idle" or (cell.kind == "both" and cell.level == near))
+
+
+def find(measured: Iterable[Measured], cell: Cell) -> Measured | None:
+    """The runs of a cell, if any gave something."""
+    return next((found for found in measured if found.cell == cell and found.runs), None)

@@ -1,0 +1,211 @@
+"""Whether what the paper found comes back: a verdict with its evidence for each shape, of live runs and of simulated ones.
+
+Absolute values depend on the machine; the shapes are what the paper claims. Each function looks at what was measured and at nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from ..scales import number_text, time_text
+from .cells import KINDS, Cell, Measured, Where, find
+
+Outcome = Literal["confirmed", "not here", "not measurable"]
+
+TENFOLD: Final = 10.0
+"""How much less Omega is with real-time priorities (paper, section 6.2: below 12 against above 1800)."""
+RISE: Final = 1.1
+"""tau_r- must grow by this much from the least to the most load to count as rising."""
+RANK_CORRELATION: Final = 0.5
+"""And its rank correlation with the load must exceed this."""
+APART: Final = 0.8
+"""h1 and h2 may share at most this part of what h2 and h3 share."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one shape."""
+
+    shape: str
+    where: Where
+    outcome: Outcome
+    evidence: str
+
+    def words(self) -> str:
+        """For people."""
+        place = "on this machine" if self.where == "live" else "in the simulation"
+        return {"confirmed": "✓ confirmed", "not here": f"✗ not {place}", "not measurable": "not measurable"}[self.outcome]
+
+
+def _verdict(shape: str, where: Where, holds: bool | None, evidence: str) -> Verdict:
+    outcome: Outcome = "not measurable" if holds is None else "confirmed" if holds else "not here"
+    return Verdict(shape, where, outcome, evidence)
+
+
+def _here(measured: Sequence[Measured], where: Where) -> list[Measured]:
+    return [found for found in measured if found.cell.where == where and found.runs]
+
+
+def _constant(measured: Sequence[Measured], where: Where) -> list[Measured]:
+    """The cells of figures 3 to 6."""
+    cells = ((found, found.cell) for found in _here(measured, where))
+    return [found for found, cell in cells if cell.pattern == "constant" and cell.delay_us > 0 and cell.scheduling == "real-time"]
+
+
+def correlated(measured: Sequence[Measured], where: Where) -> Verdict:
+    """g_r > 1 in every cell of constant load: Omega is below what the extremes of the whole run would give (figure 6)."""
+    shape = "g_r > 1 in every cell"
+    cells = _constant(measured, where)
+    if not cells:
+        return _verdict(shape, where, None, "no cell was measured")
+    least = min(cells, key=lambda found: found.g_r)
+    above = sum(found.g_r > 1.0 for found in cells)
+    evidence = f"{above} of {len(cells)} cells above 1; the smallest g_r is {least.g_r:.3f} ({least.cell.name})"
+    return _verdict(shape, where, above == len(cells), evidence)
+
+
+def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
+    """Spearman's rank correlation; equal values share their mean rank; nan if either does not vary."""
+
+    def ranks(values: Sequence[float]) -> list[float]:
+        return [sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2 for value in values]
+
+    first, second = ranks(x), ranks(y)
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return math.nan
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def relevant_rises(measured: Sequence[Measured], where: Where) -> Verdict:
+    """tau_r- rises with the load (figure 4), for most kinds of load and sizes."""
+    shape = "tau_r- rises with load"
+    cells, found = _constant(measured, where), []
+    for n in sorted({cell.cell.n for cell in cells}):
+        for kind in KINDS:
+            curve = {cell.cell.level: cell.relevant_min_s for cell in cells if cell.cell.n == n and cell.cell.kind in {kind, "idle"}}
+            if len(curve) < 3:
+                continue
+            levels = sorted(curve)
+            rise = curve[levels[-1]] / curve[levels[0]]
+            rank = rank_correlation(levels, [curve[level] for level in levels])
+            found.append((rise >= RISE and rank > RANK_CORRELATION, f"{kind} n = {n}: x{rise:.2f}, rank {rank:.2f}"))
+    if not found:
+        return _verdict(shape, where, None, "fewer than three levels of load were measured")
+    rising = sum(rises for rises, _ in found)
+    evidence = f"{rising} of {len(found)} curves rise; from least to most load " + "; ".join(text for _, text in found)
+    return _verdict(shape, where, 2 * rising > len(found), evidence)
+
+
+def real_time_helps(measured: Sequence[Measured], where: Where) -> Verdict:
+    """Real-time priorities cut Omega ten-fold (section 6.2)."""
+    shape = "real-time priorities cut Omega ten-fold"
+    if where == "simulated":
+        return _verdict(shape, where, None, "the simulation has no scheduler")
+    pairs = []
+    for normal in _here(measured, where):
+        cell = normal.cell
+        if cell.scheduling != "normal":
+            continue
+        urgent = find(measured, Cell(where, cell.n, cell.kind, cell.level, cell.pattern, cell.delay_us))
+        if urgent is None or not all(word.startswith("fifo") for word in urgent.priorities) or not urgent.priorities:
+            continue
+        pairs.append((normal.omega / urgent.omega, f"{cell.kind} {cell.level} %: {normal.omega:.4g} without, {urgent.omega:.4g} with"))
+    if not pairs:
+        return _verdict(shape, where, None, "real-time priorities are not permitted here, or nothing was run without them")
+    factor = statistics.geometric_mean(factor for factor, _ in pairs)
+    return _verdict(shape, where, factor >= TENFOLD, f"x{factor:.3g} on the mean; " + "; ".join(text for _, text in pairs))
+
+
+def delay_calms(measured: Sequence[Measured], where: Where) -> Verdict:
+    """Without load Omega is larger for D = 0 than for D = 1 ms (section 6.2)."""
+    shape = "Omega is larger for D = 0 than for D = 1 ms"
+    pairs = []
+    for busy in _here(measured, where):
+        cell = busy.cell
+        calm = find(measured, Cell(where, cell.n))
+        if cell.delay_us == 0 and calm is not None:
+            pairs.append((busy.omega > calm.omega, f"n = {cell.n}: {busy.omega:.4g} against {calm.omega:.4g}"))
+    if not pairs:
+        return _verdict(shape, where, None, "nothing was run with D = 0")
+    return _verdict(shape, where, all(larger for larger, _ in pairs), "; ".join(text for _, text in pairs))
+
+
+def overlap(first: Sequence[float], second: Sequence[float]) -> float:
+    """The common area of two histograms with the same bins, each of area 1: 0 if they are apart, 1 if they are equal."""
+    length = max(len(first), len(second))
+    shares = [np.pad(np.asarray(bins, dtype=float), (0, length - len(bins))) for bins in (first, second)]
+    if not all(share.sum() > 0.0 for share in shares):
+        return math.nan
+    return float(np.minimum(shares[0] / shares[0].sum(), shares[1] / shares[1].sum()).sum())
+
+
+def median_of(bins: Sequence[float], width_s: float) -> float:
+    """The middle of the bin in which the median lies [s]; nan of no values."""
+    counts = np.asarray(bins, dtype=float)
+    if counts.sum() <= 0.0:
+        return math.nan
+    return (float(np.searchsorted(np.cumsum(counts), counts.sum() / 2.0)) + 0.5) * width_s
+
+
+def fastest_apart(measured: Sequence[Measured], where: Where) -> Verdict:
+    """The histogram h1, mostly of self-receptions, stands apart from h2 and h3, which resemble each other (figure 7)."""
+    shape = "h1 stands apart from h2 and h3"
+    found = []
+    for cell in _constant(measured, where):
+        for run in cell.runs:
+            delays = (run.histograms or {}).get("delays", [])
+            if len(delays) < 4:
+                continue
+            h1, h2, h3 = (histogram["bins"] for histogram in delays[1:4])
+            apart, alike = overlap(h1, h2), overlap(h2, h3)
+            medians = ", ".join(time_text(median_of(bins, delays[1]["width"] * 1e-12)) for bins in (h1, h2, h3))
+            text = f"{cell.cell.kind}: h1 and h2 share {apart:.0%}, h2 and h3 {alike:.0%}; medians {medians}"
+            found.append((apart < APART * alike, text))
+    if not found:
+        return _verdict(shape, where, None, "no histograms were made")
+    return _verdict(shape, where, all(apart for apart, _ in found), "; ".join(text for _, text in found))
+
+
+def jumps_raise(measured: Sequence[Measured], where: Where) -> Verdict:
+    """Load jumps raise Omega on the average of runs, cells and the two loads of a jump, and g_r stays above 1 (section 6.4)."""
+    shape = "load jumps raise Omega, and g_r stays above 1"
+    factors, least, texts = [], math.inf, []
+    for jump in _here(measured, where):
+        cell = jump.cell
+        if cell.pattern != "jumps":
+            continue
+        ends = [find(measured, Cell(where, cell.n, cell.kind, level)) for level in (10, cell.level)]
+        steady = [end.omega_mean for end in ends if end is not None]
+        least = min(least, jump.g_r)
+        if steady:
+            factors.append(jump.omega_mean / statistics.geometric_mean(steady))
+            text = f"{jump.omega_mean:.4g} against {' and '.join(f'{omega:.4g}' for omega in steady)} at its ends"
+            texts.append(f"{cell.kind} 10 <-> {cell.level} %: {text}")
+    if not factors:
+        return _verdict(shape, where, None, "no load jumped")
+    factor = statistics.geometric_mean(factors)
+    evidence = f"x{number_text(factor)} on the mean, smallest g_r {least:.3f}; " + "; ".join(texts)
+    return _verdict(shape, where, factor > 1.0 and least > 1.0, evidence)
+
+
+SHAPES: Final[tuple[Callable[[Sequence[Measured], Where], Verdict], ...]] = (
+    correlated,
+    relevant_rises,
+    real_time_helps,
+    delay_calms,
+    fastest_apart,
+    jumps_raise,
+)
+"""The shapes that must come back, in the order of docs/theta.md."""
+
+
+def judge(measured: Sequence[Measured]) -> list[Verdict]:
+    """The verdict on every shape, live and simulated."""
+    places: tuple[Where, ...] = ("live", "simulated")
+    return [shape(measured, where) for shape in SHAPES for where in places]

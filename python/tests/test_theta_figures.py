@@ -1,0 +1,206 @@
+"""The verdicts on made-up measurements, and the whole of it on simulated runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ffclock.program import Program
+from ffclock.theta_figures.__main__ import main
+from ffclock.theta_figures.campaign import SHORT
+from ffclock.theta_figures.cells import Cell, Measured, Run, Where, grid, others
+from ffclock.theta_figures.page import omega_table
+from ffclock.theta_figures.verdicts import (
+    correlated,
+    delay_calms,
+    fastest_apart,
+    judge,
+    jumps_raise,
+    median_of,
+    overlap,
+    rank_correlation,
+    real_time_helps,
+    relevant_rises,
+)
+
+FIFO = ("fifo 50",) * 4
+
+
+def run(omega: float = 5.0, **other: Any) -> Run:
+    values: dict[str, Any] = {
+        "tau_max_s": 500e-6,
+        "tau_min_s": 20e-6,
+        "relevant_min_s": 50e-6,
+        "g_r": 2.0,
+        "at_most_one": 0.3,
+        "messages": 1000,
+        "lost": 0,
+        "is_whole": True,
+    }
+    return Run(omega=omega, **(values | other))
+
+
+def cell(kind: str = "idle", level: int = 0, **other: Any) -> Cell:
+    return Cell(**({"where": "live", "n": 4, "kind": kind, "level": level} | other))
+
+
+def measured(of: Cell, *runs: Run) -> Measured:
+    return Measured(of, runs, (), FIFO if of.scheduling == "real-time" else ("normal",) * 4)
+
+
+def test_g_r_must_exceed_one_in_every_cell() -> None:
+    good = [measured(cell(), run(g_r=1.4), run(g_r=1.2)), measured(cell("network", 30), run(g_r=1.1))]
+    verdict = correlated(good, "live")
+    assert verdict.outcome == "confirmed"
+    assert "1.100" in verdict.evidence
+    bad = [*good, measured(cell("both", 90), run(g_r=1.5), run(g_r=1.0))]
+    assert correlated(bad, "live").outcome == "not here"
+    # What the paper says of jumps has a shape of its own.
+    assert correlated([*good, measured(cell("both", 90, pattern="jumps"), run(g_r=0.5))], "live").outcome == "confirmed"
+    assert correlated(good, "simulated").outcome == "not measurable"
+
+
+@pytest.mark.parametrize(
+    ("values", "outcome"),
+    [((50, 55, 60, 90), "confirmed"), ((50, 50, 50, 50), "not here"), ((90, 60, 55, 50), "not here"), ((50, 51, 52, 53), "not here")],
+)
+def test_tau_r_must_rise_with_the_load(values: tuple[float, ...], outcome: str) -> None:
+    cells = [
+        measured(cell(kind if level else "idle", level), run(relevant_min_s=value * 1e-6), run(relevant_min_s=1.0))
+        for kind in ("network", "processor", "both")
+        for level, value in zip((0, 10, 50, 90), values, strict=True)
+    ]
+    assert relevant_rises(cells, "live").outcome == outcome
+    assert relevant_rises(cells[:2], "live").outcome == "not measurable"
+
+
+def test_real_time_priorities_must_be_worth_a_factor_of_ten() -> None:
+    def with_factor(factor: float) -> list[Measured]:
+        normal = cell("processor", 90, scheduling="normal")
+        return [measured(cell("processor", 90), run(10.0), run(4.0)), measured(normal, run(10.0 * factor))]
+
+    assert real_time_helps(with_factor(180.0), "live").outcome == "confirmed"
+    verdict = real_time_helps(with_factor(3.0), "live")
+    assert (verdict.outcome, verdict.words()) == ("not here", "✗ not on this machine")
+    assert "x3 " in verdict.evidence
+    # Where they were asked for and not granted nothing can be said.
+    refused = [replace(found, priorities=("normal",) * 4) for found in with_factor(180.0)]
+    assert real_time_helps(refused, "live").outcome == "not measurable"
+    assert real_time_helps([], "simulated").outcome == "not measurable"
+
+
+def test_omega_must_be_larger_without_delay_at_every_n() -> None:
+    cells = [measured(cell(n=n), run(3.0)) for n in (4, 7)]
+    busy = [measured(cell(n=n, delay_us=0), run(omega)) for n, omega in ((4, 16.0), (7, 21.0))]
+    assert delay_calms([*cells, *busy], "live").outcome == "confirmed"
+    assert delay_calms([*cells, busy[0], measured(cell(n=7, delay_us=0), run(2.0))], "live").outcome == "not here"
+    assert delay_calms(cells, "live").outcome == "not measurable"
+
+
+def delays(*places: int) -> dict[str, Any]:
+    """Histograms h0 and on, each with two bins at its place."""
+    bins = [[0] * place + [10, 10] for place in places]
+    return {"delays": [{"width": 1_000_000, "bins": each} for each in bins], "all": {}, "longest": {}}
+
+
+@pytest.mark.parametrize(("places", "outcome"), [((9, 2, 20, 21), "confirmed"), ((9, 19, 20, 30), "not here"), ((9, 5, 5, 5), "not here")])
+def test_h1_must_stand_apart(places: tuple[int, ...], outcome: str) -> None:
+    cells = [measured(cell(), run(histograms=delays(*places)), run())]
+    assert fastest_apart(cells, "live").outcome == outcome
+    assert fastest_apart([measured(cell(), run())], "live").outcome == "not measurable"
+
+
+@pytest.mark.parametrize(("omega", "g_r", "outcome"), [(9.0, 1.2, "confirmed"), (5.0, 1.2, "not here"), (9.0, 0.9, "not here")])
+def test_jumps_must_raise_omega_and_keep_g_r(omega: float, g_r: float, outcome: str) -> None:
+    ends = [measured(cell("network", 10), run(4.0)), measured(cell("network", 90), run(8.0))]
+    # The mean of 4 and 8 by their logarithms is 5.66.
+    jump = measured(cell("network", 90, pattern="jumps"), run(omega, g_r=g_r), run(omega, g_r=2.0))
+    assert jumps_raise([*ends, jump], "live").outcome == outcome
+    assert jumps_raise(ends, "live").outcome == "not measurable"
+
+
+def test_measures_of_histograms_and_ranks() -> None:
+    assert overlap([1, 1], [0, 0, 1]) == 0.0
+    assert overlap([2, 2], [1, 1]) == pytest.approx(1.0)
+    assert overlap([1, 1], [0, 1, 1]) == pytest.approx(0.5)
+    assert math.isnan(overlap([], [1]))
+    assert median_of([0, 0, 5, 0, 4], 1e-6) == pytest.approx(2.5e-6)
+    assert rank_correlation([0, 1, 2, 3], [5, 6, 8, 7]) == pytest.approx(0.8)
+    assert rank_correlation([0, 1, 2], [3, 2, 1]) == pytest.approx(-1.0)
+    assert math.isnan(rank_correlation([0, 1], [3, 3]))
+
+
+def test_every_shape_is_judged_in_both_places() -> None:
+    verdicts = judge([])
+    assert len(verdicts) == 12
+    assert {verdict.outcome for verdict in verdicts} == {"not measurable"}
+
+
+def test_loads_share_the_processors() -> None:
+    told = " ".join(cell("both", 90).live(100, "LOG", 2))
+    assert "--load network=90 --load timer=45 --priority 50" in told
+    jumps = " ".join(cell("processor", 90, pattern="jumps", n=7, scheduling="normal").live(100, "LOG", 2))
+    assert jumps.endswith("--load timer=jumps:3..26")
+    assert "--priority" not in jumps
+
+
+def test_the_cells_are_those_of_the_paper() -> None:
+    for where in ("live", "simulated"):
+        place: Where = where
+        assert len(grid(place, (4, 7))) == 2 * (1 + 3 * 5)
+        assert len(set(grid(place, (4, 7)) + others(place, (4, 7)))) == len(grid(place, (4, 7)) + others(place, (4, 7)))
+
+
+def test_a_run_is_read_from_an_analysis() -> None:
+    omega = {"ratio": {"value": 8.0, "over_ps": 400, "under_ps": 50}}
+    seen = {"omega": omega, "relevant_min_ps": 40, "g_r": 0.5, "at_most_one": 1, "switches": 4}
+    analysis = {
+        "first": seen,
+        "all": seen,
+        # The longest message was sent in the part that was cut off: g_r is at least 1 all the same.
+        "delay_max_ps": 200,
+        "delay_min_ps": 10,
+        "counts": {"messages": 7, "unperceived": 1},
+        "whole": True,
+        "conformance": {"kept": True},
+    }
+    found = Run.of(analysis)
+    assert found is not None
+    assert (found.omega, found.lost, found.is_whole) == (8.0, 1, True)
+    assert found.g_r == pytest.approx(400 / 40 / 8)
+    assert Run.of(analysis | {"first": seen | {"omega": None}}) is None
+
+
+def test_the_table_has_the_papers_values_beside_ours() -> None:
+    _, rows = omega_table([Measured(cell(), (run(3.0),)), Measured(cell("network", 10), (run(4.0, is_whole=False),))])
+    assert rows[0] == ["network, n = 4", "paper", "2.72", "7.05", "8.60", "8.78", "4.81", "8.22"]
+    assert rows[1] == ["network, n = 4", "live", "3.00", "4.00 †", "-", "-", "-", "-"]
+
+
+def test_simulated_runs_become_a_page(program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["--short", "--no-live", "-o", str(out), "--ffclock", str(program.path)]) == 0
+    told = capsys.readouterr().out
+    assert "simulated  ✓ confirmed               g_r > 1 in every cell: 7 of 7" in told
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 7
+    assert "<script" not in page
+    results = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    cells = [*grid("simulated", SHORT.sizes, SHORT.levels), *others("simulated", SHORT.sizes, SHORT.levels)]
+    assert len(results["measured"]) == len(cells)
+    again = tmp_path / "again"
+    assert main(["--results", str(out / "results.json"), "-o", str(again)]) == 0
+    assert (again / "index.html").read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize(("text", "words"), [("{", "no results"), ("[]", "no results"), ('{"format": "x"}', "not written by this")])
+def test_what_is_no_result_is_named(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(text, encoding="utf-8")
+    assert main(["--results", str(file), "-o", str(tmp_path / "out")]) == 2
+    assert words in capsys.readouterr().err
