@@ -1,9 +1,12 @@
 //! `ffclock probe`: where packets wait in this host.
 
+mod advise;
+mod answer;
 mod calibrate;
 mod echo;
 mod network;
 mod run;
+mod show;
 mod table;
 
 use crate::Global;
@@ -14,7 +17,9 @@ use crate::failure::Failure;
 #[command(after_help = "Example:
   $ ffclock probe run --netns --packets 2000
   $ ffclock probe echo                      (on another host)
-  $ ffclock probe run --to 192.0.2.7
+  $ ffclock probe run --to 192.0.2.7 --record probe.parquet
+  $ ffclock probe show probe.parquet
+  $ ffclock probe advise --from probe.parquet
 
 docs/probe.md explains the locations, the signs and the tables.")]
 pub(crate) struct Args {
@@ -27,6 +32,10 @@ pub(crate) struct Args {
 enum Part {
     /// Send test packets to an echo server and stamp them at every location of this host
     Run(run::Args),
+    /// Show the tables of a record
+    Show(show::Args),
+    /// Say in plain words where to stamp on this host
+    Advise(advise::Args),
     /// Measure this host's own delays, for ffclockd to take them off its stamps
     Calibrate(calibrate::Args),
     /// Send test packets back
@@ -37,6 +46,8 @@ enum Part {
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.part {
         Part::Run(args) => run::run(global, args),
+        Part::Show(args) => show::run(global, args),
+        Part::Advise(args) => advise::run(global, args),
         Part::Calibrate(args) => calibrate::run(global, args),
         Part::Echo(args) => echo::run(global, args),
     }

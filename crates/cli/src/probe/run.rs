@@ -1,24 +1,21 @@
 //! `ffclock probe run`: test packets, stamped at every location.
 
+use super::answer::Told;
 use super::echo::PORT;
 use super::network::Way;
-use super::table;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
-use crate::{Global, output, waiting_time};
+use crate::{Global, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
 use ffclock_instruments::probe::findings::Findings;
 use ffclock_instruments::probe::payload::Lengths;
+use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
 use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
-use ffclock_instruments::probe::site::Site;
-use ffclock_instruments::recording::Recorder;
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
 use serde::Serialize;
-use std::fs::File;
-use std::io::BufWriter;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -28,7 +25,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   $ ffclock probe run --netns
   $ ffclock probe run --to 192.0.2.7 --packets 20000 --rate 500
-  $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.jsonl
+  $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.parquet
   $ ffclock probe run --netns --json | jq '.phases[0].findings.asymmetries'
 
 Delays are against the boundary to the driver: location to driver on the way out, driver to location on
@@ -37,7 +34,7 @@ and socket remain, and what is missing is named.")]
 pub(super) struct Args {
     #[command(flatten)]
     course: Course,
-    /// Record every stamp into a file (docs/probe.md)
+    /// Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -47,6 +44,9 @@ pub(super) struct Args {
 pub(super) struct Course {
     #[command(flatten)]
     target: Target,
+    /// The device on the way to the host, where it cannot be found out
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
     /// How many packets, in all phases together
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PACKETS))]
     packets: u64,
@@ -76,9 +76,6 @@ struct Target {
     /// Use an echo server in a network namespace of its own
     #[arg(long)]
     netns: bool,
-    /// The device on the way to the host, where it cannot be found out
-    #[arg(long, value_name = "NAME", group = "way")]
-    device: Option<String>,
 }
 
 /// What can be left out.
@@ -108,6 +105,8 @@ struct About<'a> {
     way: &'a str,
     device: &'a str,
     driver: String,
+    host: String,
+    kernel: String,
     counter: &'a str,
     counter_hz: f64,
     rate: f64,
@@ -134,67 +133,86 @@ pub(super) struct Whole {
 /// Measures, and prints the tables.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let whole = measure(&args.course, args.record.as_deref())?;
-    if global.json {
-        return output::json(&serde_json::json!({ "about": whole.about, "phases": whole.phases }));
+    whole.told().print(global)
+}
+
+impl Whole {
+    /// Without the way, which ends here.
+    pub(super) fn told(self) -> Told {
+        Told { about: self.about, phases: self.phases }
     }
-    output::write(&table::page(&whole.way.description, &whole.phases))
 }
 
 /// Measures.
 pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
-    let way = course.target.way()?;
+    let way = course.target.way(course.device.as_deref())?;
     let phases = course.phases();
     if phases.iter().any(|phase| phase.load == Some(Load::Ip)) && course.target.netns {
         super::network::raise_loopback()?;
     }
     let mut conditions = Conditions::prepare(&phases)?;
+    let subject = Subject::here(&way.device);
     let about = About {
         way: &way.description,
         device: &way.device,
-        driver: Subject::here(&way.device).driver,
+        driver: subject.driver,
+        host: subject.host,
+        kernel: subject.kernel,
         counter: counter.name(),
         counter_hz: nominal.period.as_hertz(),
         rate: course.rate,
         size: course.size,
     };
-    let mut record = record.map(|path| begin_record(path, &about)).transpose()?;
+    let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
+    let mut record = record.map(|path| Record::begin(path, &about)).transpose()?;
+    let begin = mono_now();
     let mut measured = Vec::new();
     for phase in &phases {
         conditions.enter(phase)?;
         let plan = course.plan(&way, (counter, nominal.period), phase);
-        let outcome = one_phase(&plan, &mut conditions, (phase, &phases))?;
+        let began_s = (mono_now() - begin).as_seconds();
+        let (outcome, flow) = one_phase(&plan, &mut conditions, (phase, &phases))?;
+        // As it really was.
+        let phase = Phase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
         if let Some(record) = &mut record {
-            write_packets(record, phase, &outcome)?;
+            record.phase(&phase, &outcome)?;
         }
         measured.push(Measured {
-            phase: *phase,
+            phase,
             findings: Findings::of(&outcome.passages, nominal.period),
             counts: outcome.counts,
             unavailable: outcome.unavailable,
             length_s: outcome.length_s,
         });
+        if flow.is_break() {
+            break;
+        }
     }
     drop(conditions);
     if let Some(record) = record {
         record.finish()?;
     }
-    let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
     Ok(Whole { way, phases: measured, about })
 }
 
+/// One phase, and whether the user wants no further ones.
 fn one_phase(
     plan: &Plan,
     conditions: &mut Conditions,
     (phase, phases): (&Phase, &[Phase]),
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, ControlFlow<()>), Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
+    let mut wanted = ControlFlow::Continue(());
     let outcome = ffclock_instruments::probe::run::run(plan, &mut |sent| {
         let share = (phase.begin_s + sent as f64 / plan.rate) / total;
         match conditions.wait(mono_now(), share.min(1.0)) {
-            Ok(flow) => flow,
+            Ok(flow) => {
+                wanted = flow;
+                flow
+            }
             Err(failure) => {
                 trouble = Some(failure);
                 ControlFlow::Break(())
@@ -203,14 +221,14 @@ fn one_phase(
     });
     match trouble {
         Some(failure) => Err(failure),
-        None => outcome.map_err(|error| error.to_string().into()),
+        None => outcome.map(|outcome| (outcome, wanted)).map_err(|error| error.to_string().into()),
     }
 }
 
 impl Target {
-    fn way(&self) -> Result<Way, Failure> {
+    fn way(&self, device: Option<&str>) -> Result<Way, Failure> {
         match &self.to {
-            Some(host) => Way::to(address_of(host)?, self.device.as_deref()),
+            Some(host) => Way::to(address_of(host)?, device),
             None => Way::own(),
         }
     }
@@ -250,21 +268,27 @@ impl Course {
     }
 }
 
-type PacketRecorder = Recorder<BufWriter<File>>;
-
-fn begin_record(path: &Path, about: &About<'_>) -> Result<PacketRecorder, Failure> {
-    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Recorder::begin(BufWriter::new(file), "probe", about)?)
+/// A record, and what it is called in complaints.
+struct Record<'a> {
+    path: &'a Path,
+    writer: ProbeWriter,
 }
 
-/// Every packet: its stamps in ticks since the beginning of the phase, `null` where there is none.
-fn write_packets(record: &mut PacketRecorder, phase: &Phase, outcome: &Outcome) -> Result<(), Failure> {
-    record.append("phase", phase)?;
-    for sequence in 0..outcome.passages.len() {
-        let stamps = Site::ALL.map(|site| outcome.passages.at(sequence, site).map(|ticks| ticks.raw()));
-        record
-            .append("packet", &serde_json::json!({ "phase": phase.number, "sequence": sequence, "ticks": stamps }))?;
+impl<'a> Record<'a> {
+    fn begin(path: &'a Path, about: &serde_json::Value) -> Result<Self, Failure> {
+        let writer = ProbeWriter::create(path, about).map_err(|error| unwritable(path, &error))?;
+        Ok(Record { path, writer })
     }
-    record.append("counts", &outcome.counts)?;
-    Ok(())
+
+    fn phase(&mut self, phase: &Phase, outcome: &Outcome) -> Result<(), Failure> {
+        self.writer.phase(phase, outcome).map_err(|error| unwritable(self.path, &error))
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        self.writer.finish().map_err(|error| unwritable(self.path, &error))
+    }
+}
+
+fn unwritable(path: &Path, error: &RecordError) -> Failure {
+    format!("the record {} cannot be written: it {error}", path.display()).into()
 }

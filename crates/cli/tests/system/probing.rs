@@ -130,6 +130,41 @@ fn a_recording_has_every_packet() {
     }
 }
 
+fn said_of(arguments: &[&str]) -> String {
+    let output = Command::new(programs::ffclock()).arg("probe").args(arguments).output().unwrap();
+    assert!(!output.status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_record_shows_what_the_run_said_in_both_forms() {
+    let echo = Echo::start();
+    let directory = fresh_directory("probe-records");
+    for name in ["probe.parquet", "probe.jsonl"] {
+        let path = directory.join(name).to_str().unwrap().to_owned();
+        let fresh = run(probe(&["--to", &echo.address, "--packets", "60", "--record", &path])).unwrap();
+        let mut show = Command::new(programs::ffclock());
+        show.args(["probe", "show", "--json", &path]);
+        let shown = run(show).unwrap();
+        assert_eq!(fresh["phases"], shown["phases"], "{name}");
+        assert_eq!((&fresh["paper"], &fresh["about"]["counter_hz"]), (&shown["paper"], &shown["about"]["counter_hz"]));
+        let steps = shown["phases"][0]["findings"]["timeline"]["steps"].as_array().unwrap();
+        assert_eq!((&steps[0]["site"], &steps[steps.len() - 1]["site"]), (&"user-send".into(), &"user-receive".into()));
+        let claims = shown["paper"].as_array().unwrap();
+        assert!(claims.iter().any(|claim| claim["verdict"] == "not-measured"), "{claims:?}");
+        let mut advise = Command::new(programs::ffclock());
+        advise.args(["probe", "advise", "--json", "--from", &path]);
+        let advice = run(advise).unwrap();
+        assert!(advice["advice"]["location"].is_string(), "{advice}");
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        let said = said_of(&["show", &path]);
+        assert!(said.contains("again") && said.contains(name), "{said}");
+    }
+    assert!(said_of(&["advise"]).contains("--from"));
+    assert!(said_of(&["show", "no-such-file"]).contains("no-such-file cannot be used"));
+}
+
 #[test]
 fn what_cannot_be_measured_is_explained() {
     let said = run(probe(&["--to", "127.0.0.1:9", "--packets", "3"])).unwrap_err();

@@ -29,10 +29,26 @@ pub enum Placed {
     Nowhere,
 }
 
+impl Default for Passages {
+    /// No packets, and stamps that count from 0.
+    fn default() -> Self {
+        Passages::new(Counter::from_raw(0))
+    }
+}
+
 impl Passages {
     /// No packets yet; no stamp lies before `begin`.
     pub fn new(begin: Counter) -> Self {
         Passages { begin, rows: Vec::new(), replies: vec![Vec::new(); LENGTHS as usize] }
+    }
+
+    /// Appends a packet whose stamps are known in ticks since the beginning of the run, as a record has them.
+    pub fn restore(&mut self, stamps: impl IntoIterator<Item = (Site, i64)>) {
+        let mut row = [MISSING; SITES];
+        for (site, ticks) in stamps {
+            row[site.index()] = ticks;
+        }
+        self.rows.push(row);
     }
 
     /// How many packets were sent.

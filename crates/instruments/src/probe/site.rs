@@ -71,7 +71,29 @@ impl Site {
         if self <= Site::DoneOut { Direction::Outgoing } else { Direction::Incoming }
     }
 
-    /// Its name in tables and recordings.
+    /// Its name in records and in JSON, which says the direction too.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Site::UserSend => "user-send",
+            Site::QueueOut => "queue-out",
+            Site::TapOut => "tap-out",
+            Site::DriverOut => "driver-out",
+            Site::SocketOut => "socket-out",
+            Site::DoneOut => "done-out",
+            Site::DriverIn => "driver-in",
+            Site::SocketIn => "socket-in",
+            Site::StackIn => "stack-in",
+            Site::TapIn => "tap-in",
+            Site::UserReceive => "user-receive",
+        }
+    }
+
+    /// The site with this name.
+    pub fn from_key(key: &str) -> Option<Self> {
+        Site::ALL.into_iter().find(|site| site.key() == key)
+    }
+
+    /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Site::UserSend => "user",
@@ -117,6 +139,15 @@ impl Location {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_site_has_one_name_in_records_and_in_json() {
+        for site in Site::ALL {
+            assert_eq!(serde_json::to_value(site).unwrap(), site.key());
+            assert_eq!(Site::from_key(site.key()), Some(site));
+        }
+        assert_eq!(Site::from_key("user"), None);
+    }
 
     #[test]
     fn sites_stand_in_the_order_of_the_way() {

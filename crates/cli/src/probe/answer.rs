@@ -1,0 +1,57 @@
+//! What a run says, fresh or from a record: tables, or JSON.
+
+use super::run::Measured;
+use super::table;
+use crate::failure::Failure;
+use crate::{Global, output};
+use ffclock_instruments::probe::digest::Digest;
+use ffclock_instruments::probe::findings::Findings;
+use ffclock_instruments::probe::paper;
+use ffclock_instruments::probe::record::{ProbeRecord, read};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A run as `run`, `show` and `advise` look at it.
+pub(super) struct Told {
+    pub(super) about: Value,
+    pub(super) phases: Vec<Measured>,
+}
+
+impl Told {
+    /// Of a record.
+    pub(super) fn recorded(path: &Path) -> Result<Self, Failure> {
+        let record = read(path).map_err(|error| format!("{} {error}", path.display()))?;
+        let ProbeRecord { about, period, phases } = record;
+        let measured = phases.into_iter().map(|phase| Measured {
+            findings: Findings::of(&phase.passages, period),
+            phase: phase.phase,
+            counts: phase.counts,
+            unavailable: phase.unavailable,
+            length_s: phase.length_s,
+        });
+        Ok(Told { about, phases: measured.collect() })
+    }
+
+    /// The phases by load.
+    pub(super) fn digest(&self) -> Digest<'_> {
+        Digest::of(self.phases.iter().map(|measured| (measured.phase.load, &measured.findings)))
+    }
+
+    /// Everything that some phase lacked, each reason once.
+    pub(super) fn unavailable(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = self.phases.iter().flat_map(|measured| &measured.unavailable).cloned().collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        reasons
+    }
+
+    /// Prints tables or JSON.
+    pub(super) fn print(&self, global: &Global) -> Result<(), Failure> {
+        let claims = paper::claims(&self.digest());
+        if global.json {
+            return output::json(&json!({ "about": self.about, "phases": self.phases, "paper": claims }));
+        }
+        let way = self.about["way"].as_str().unwrap_or("of a record");
+        output::write(&format!("{}\n{}", table::page(way, &self.phases), table::paper(&claims)))
+    }
+}
