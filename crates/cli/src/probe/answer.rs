@@ -20,7 +20,11 @@ pub(super) struct Told {
 impl Told {
     /// Of a record.
     pub(super) fn recorded(path: &Path) -> Result<Self, Failure> {
-        let record = read(path).map_err(|error| format!("{} {error}", path.display()))?;
+        Ok(Told::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
+    }
+
+    /// Of what was read of one.
+    pub(super) fn of(record: ProbeRecord) -> Self {
         let ProbeRecord { about, period, phases } = record;
         let measured = phases.into_iter().map(|phase| Measured {
             findings: Findings::of(&phase.passages, period),
@@ -29,7 +33,7 @@ impl Told {
             unavailable: phase.unavailable,
             length_s: phase.length_s,
         });
-        Ok(Told { about, phases: measured.collect() })
+        Told { about, phases: measured.collect() }
     }
 
     /// The phases by load.

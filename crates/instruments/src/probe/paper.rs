@@ -168,7 +168,7 @@ impl View<'_> {
             };
             let holds = tap_out < user_out && tap <= socket + LEVEL_NS && socket < user;
             let words = format!(
-                "{load} out {} < {}, in {} <= {} < {} us",
+                "{load} out tap {}, user {}, in tap {}, socket {}, user {} us",
                 us(tap_out),
                 us(user_out),
                 us(tap),
@@ -223,7 +223,7 @@ impl View<'_> {
             .into_iter()
             .map(|(name, values)| {
                 let [quiet, io, syscall] = [values[0], values[1], values[2]];
-                (quiet < io && io < syscall, format!("{name} {} < {} < {}", us(quiet), us(io), us(syscall)))
+                (quiet < io && io < syscall, format!("{name} quiet {}, io {}, syscall {} us", us(quiet), us(io), us(syscall)))
             })
             .collect();
         let text = "system calls disrupt more than disk activity, and that more than quiet (99 % less minimum)";

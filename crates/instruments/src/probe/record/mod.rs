@@ -129,9 +129,27 @@ impl ProbeWriter {
             unavailable: outcome.unavailable.clone(),
             took_s: outcome.length_s,
         };
+        self.append(beside, &outcome.passages)
+    }
+
+    /// Appends a phase of another record.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn again(&mut self, phase: &PhaseRecord) -> Result<(), RecordError> {
+        let beside = Beside {
+            phase: phase.phase,
+            counts: phase.counts.clone(),
+            unavailable: phase.unavailable.clone(),
+            took_s: phase.length_s,
+        };
+        self.append(beside, &phase.passages)
+    }
+
+    fn append(&mut self, beside: Beside, passages: &Passages) -> Result<(), RecordError> {
         match self {
-            ProbeWriter::Lines(lines) => lines.phase(&beside, &outcome.passages),
-            ProbeWriter::Table(table) => table.phase(beside, &outcome.passages),
+            ProbeWriter::Lines(lines) => lines.phase(&beside, passages),
+            ProbeWriter::Table(table) => table.phase(beside, passages),
         }
     }
 
