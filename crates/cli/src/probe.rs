@@ -8,6 +8,7 @@ mod network;
 mod run;
 mod show;
 mod table;
+mod watch;
 
 use crate::Global;
 use crate::failure::Failure;
@@ -36,6 +37,8 @@ enum Part {
     Show(show::Args),
     /// Say in plain words where to stamp on this host
     Advise(advise::Args),
+    /// Watch the real traffic of a running UDP service
+    Watch(watch::Args),
     /// Measure this host's own delays, for ffclockd to take them off its stamps
     Calibrate(calibrate::Args),
     /// Send test packets back
@@ -48,6 +51,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Part::Run(args) => run::run(global, args),
         Part::Show(args) => show::run(global, args),
         Part::Advise(args) => advise::run(global, args),
+        Part::Watch(args) => watch::run(global, args),
         Part::Calibrate(args) => calibrate::run(global, args),
         Part::Echo(args) => echo::run(global, args),
     }

@@ -28,8 +28,7 @@ pub(super) struct Args {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let record = read(&args.source).map_err(|error| format!("{} {error}", args.source.display()))?;
     if let Some(path) = &args.record {
-        write(path, &record)
-            .map_err(|error| format!("the record {} cannot be written: it {error}", path.display()))?;
+        write(path, &record).map_err(|error| format!("the record {} cannot be written: it {error}", path.display()))?;
     }
     Told::of(record).print(global)
 }

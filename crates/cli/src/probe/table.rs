@@ -89,7 +89,8 @@ fn counts_line(counts: &Counts, length_s: f64) -> String {
     line
 }
 
-fn tables(findings: &Findings, page: &mut String) {
+/// Everything about one phase.
+pub(super) fn tables(findings: &Findings, page: &mut String) {
     let rows: Vec<_> = findings.delays.iter().map(delay_row).collect();
     *page += &text::table(&DELAYS, &rows);
     page.push('\n');

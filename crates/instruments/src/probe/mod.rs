@@ -19,6 +19,7 @@ pub mod run;
 pub mod site;
 pub mod tap;
 pub mod timeline;
+pub mod watch;
 
 /// Moves the calling thread, and threads that it starts later, into a network namespace of their own; it ends with them.
 ///

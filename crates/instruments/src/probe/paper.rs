@@ -223,7 +223,10 @@ impl View<'_> {
             .into_iter()
             .map(|(name, values)| {
                 let [quiet, io, syscall] = [values[0], values[1], values[2]];
-                (quiet < io && io < syscall, format!("{name} quiet {}, io {}, syscall {} us", us(quiet), us(io), us(syscall)))
+                (
+                    quiet < io && io < syscall,
+                    format!("{name} quiet {}, io {}, syscall {} us", us(quiet), us(io), us(syscall)),
+                )
             })
             .collect();
         let text = "system calls disrupt more than disk activity, and that more than quiet (99 % less minimum)";

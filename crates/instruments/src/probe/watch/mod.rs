@@ -1,0 +1,241 @@
+//! The real traffic of a UDP service, looked at in passing: nothing is sent, and nothing of the program is changed.
+//!
+//! The packet tap sees whose packets pass and with which payload; the kernel's tracing sees when they pass what, but of a packet only its
+//! length and the address of its buffer. So a packet is the copy that the tap has of it (flow, IP identification, length and a digest of
+//! its payload tell it from all others), and an event belongs to the copy of the same length on the same device that it is next to.
+//! Where two would do, it is left out and counted. System calls of the program itself stand for user space.
+
+mod capture;
+mod kernel;
+mod matching;
+pub mod program;
+
+use self::capture::Copy;
+use self::kernel::{Event, Kernel};
+use self::matching::Matching;
+use super::pairs::PairLine;
+use super::passages::Passages;
+use super::tap::Tap;
+use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_sys::{PairReader, SystemPairs, mono_now};
+use ffclock_units::{Counter, Moment, Mono, Period};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::io;
+
+/// Events and copies that are kept: beyond them a busy host would fill the memory.
+const MOST_KEPT: usize = 4_000_000;
+
+/// Why a service cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// There is no tap.
+    #[error("cannot tap packets: {0}; run as root or with CAP_NET_RAW")]
+    NoTap(io::Error),
+    /// What the kernel collected cannot be read.
+    #[error("cannot read what the kernel collected: {0}")]
+    Unreadable(io::Error),
+}
+
+/// What to watch.
+#[derive(Clone, Debug)]
+pub struct WatchPlan {
+    /// The service's port.
+    pub port: u16,
+    /// The device, if not all of them.
+    pub device: Option<String>,
+    /// The threads of the program, for its system calls.
+    pub threads: BTreeSet<u32>,
+    /// Whether a program on this host has the port; decides on loopback, which every packet passes twice, whose packets are counted.
+    pub role: Role,
+    /// The counter that stamps.
+    pub counter: CounterKind,
+    /// Its nominal period.
+    pub period: Period,
+}
+
+/// Which end of the conversations is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The end that has the port.
+    Server,
+    /// The other one.
+    Client,
+}
+
+/// What happened to packets and events, all of it counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WatchCounts {
+    /// Packets on their way out.
+    pub outgoing: u64,
+    /// Packets on their way in.
+    pub incoming: u64,
+    /// Exchanges that this host began, with their reply.
+    pub asked: u64,
+    /// Exchanges that others began, with our reply.
+    pub answered: u64,
+    /// Packets without one of the opposite direction.
+    pub single: u64,
+    /// Copies of a packet that had passed another device already (bridges, tunnels, VLANs).
+    pub seen_again: u64,
+    /// Packets whose events could be those of another packet of the same length: left out.
+    pub ambiguous: u64,
+    /// Packets for which the kernel's tracing has no event.
+    pub without_events: u64,
+    /// Packets for which the program made no system call that fits.
+    pub without_calls: u64,
+    /// Copies that the tap could not hand over.
+    pub tap_dropped: u64,
+    /// Stamps of the tap that cannot be mapped to the counter: the system clock was set.
+    pub tap_stamps_discarded: u64,
+    /// Events that the kernel could not keep.
+    pub events_lost: u64,
+}
+
+/// How the program was seen to use its sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Calls {
+    /// Calls to send.
+    pub sends: u64,
+    /// Calls to receive that can hand over stamps (recvmsg, recvmmsg).
+    pub receives_with_stamps: u64,
+    /// Calls to receive that cannot (recvfrom).
+    pub receives_without: u64,
+    /// Looks at the error queue, where transmit stamps are.
+    pub error_queue_reads: u64,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Watched {
+    /// A row for each exchange that this host began, and one for every other packet.
+    pub passages: Passages,
+    /// What happened to packets and events.
+    pub counts: WatchCounts,
+    /// How the program uses its sockets; `None` where it could not be seen.
+    pub calls: Option<Calls>,
+    /// How long the program takes from a request's stamp at the tap to its reply's [ns], one for each exchange that others began.
+    pub turnarounds_ns: Vec<f64>,
+    /// What the host does not offer, each with the reason.
+    pub unavailable: Vec<String>,
+    /// How long was watched [s].
+    pub length_s: f64,
+}
+
+/// Watches.
+pub struct Watcher {
+    plan: WatchPlan,
+    tap: Tap,
+    kernel: Option<Kernel>,
+    clock: SystemPairs,
+    pairs: PairLine,
+    copies: Vec<Copy>,
+    events: Vec<Event>,
+    unavailable: Vec<String>,
+    begin: Counter,
+    begun: Moment<Mono>,
+    is_full: bool,
+}
+
+impl Watcher {
+    /// Begins.
+    ///
+    /// # Errors
+    /// [`WatchError::NoTap`]; without tracing there is less to see, which is named.
+    pub fn start(plan: WatchPlan) -> Result<Self, WatchError> {
+        let tap = match &plan.device {
+            Some(device) => Tap::open(device, plan.port),
+            None => Tap::open_everywhere(plan.port),
+        };
+        let tap = tap.map_err(WatchError::NoTap)?;
+        let mut unavailable = Vec::new();
+        let kernel = Kernel::open(&plan, &mut unavailable);
+        let mut clock = SystemPairs::new(plan.counter);
+        let mut pairs = PairLine::new(plan.period);
+        pairs.push(clock.read_pair());
+        Ok(Watcher {
+            tap,
+            kernel,
+            clock,
+            pairs,
+            copies: Vec::new(),
+            events: Vec::new(),
+            unavailable,
+            begin: read_ordered(plan.counter),
+            begun: mono_now(),
+            is_full: false,
+            plan,
+        })
+    }
+
+    /// Takes in what has happened since the last call; every few milliseconds, so that no buffer overflows. How many packets there were.
+    ///
+    /// # Errors
+    /// [`WatchError::Unreadable`].
+    pub fn look(&mut self) -> Result<u64, WatchError> {
+        self.pairs.push(self.clock.read_pair());
+        let (events, copies) = (&mut self.events, &mut self.copies);
+        if let Some(kernel) = &mut self.kernel {
+            kernel
+                .drain(|event| {
+                    if events.len() < MOST_KEPT {
+                        events.push(event);
+                    }
+                })
+                .map_err(WatchError::Unreadable)?;
+        }
+        self.tap.drain_all(|copy| {
+            if copies.len() < MOST_KEPT {
+                copies.extend(Copy::of(&copy));
+            }
+        });
+        self.is_full = self.events.len() >= MOST_KEPT || self.copies.len() >= MOST_KEPT;
+        Ok(self.copies.len() as u64)
+    }
+
+    /// Whether so much was kept that it has to end.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Puts together what was seen.
+    ///
+    /// # Errors
+    /// [`WatchError::Unreadable`].
+    pub fn finish(mut self) -> Result<Watched, WatchError> {
+        // The tap hands a block over only when it is full or some milliseconds old.
+        std::thread::sleep(core::time::Duration::from_millis(40));
+        self.look()?;
+        self.pairs.push(self.clock.read_pair());
+        if self.is_full {
+            self.unavailable.push(format!(
+                "the rest: {MOST_KEPT} events are all that is kept; watch for a shorter time, or name the device"
+            ));
+        }
+        let mut counts = WatchCounts {
+            tap_dropped: self.tap.dropped().map_err(WatchError::Unreadable)?,
+            events_lost: self.kernel.as_ref().map_or(0, Kernel::lost),
+            ..WatchCounts::default()
+        };
+        let calls = self.kernel.as_ref().filter(|kernel| kernel.sees_calls()).map(|_| kernel::calls(&self.events));
+        let mapped = |copy: &Copy| Some((self.pairs.counter_at(copy.stamped)? - self.begin).raw());
+        let copies: Vec<(i64, Copy)> =
+            self.copies.iter().filter_map(|copy| Some((mapped(copy)?, copy.clone()))).collect();
+        counts.tap_stamps_discarded = (self.copies.len() - copies.len()) as u64;
+        let loopback = self.kernel.as_ref().map_or_else(kernel::loopback, Kernel::loopback);
+        let scale = matching::Scale { ticks_per_us: 1e-6 * self.plan.period.as_hertz() };
+        let whose = matching::Whose { port: self.plan.port, role: self.plan.role, loopback };
+        let events = matching::Timed::of(&self.events, self.begin);
+        let found = Matching::new(scale, &events, self.kernel.is_some()).run(&copies, &whose, counts);
+        let ns_per_tick = 1e9 / self.plan.period.as_hertz();
+        Ok(Watched {
+            passages: found.passages,
+            counts: found.counts,
+            calls,
+            turnarounds_ns: found.turnarounds.into_iter().map(|ticks| ticks as f64 * ns_per_tick).collect(),
+            unavailable: self.unavailable,
+            length_s: (mono_now() - self.begun).as_seconds(),
+        })
+    }
+}
