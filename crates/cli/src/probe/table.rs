@@ -94,7 +94,10 @@ pub(super) fn tables(findings: &Findings, page: &mut String) {
     let rows: Vec<_> = findings.delays.iter().map(delay_row).collect();
     *page += &text::table(&DELAYS, &rows);
     page.push('\n');
-    *page += &text::table(&TRIPS, &findings.round_trips.iter().flat_map(trip_rows).collect::<Vec<_>>());
+    let trips: Vec<_> = findings.round_trips.iter().flat_map(trip_rows).collect();
+    if !trips.is_empty() {
+        *page += &text::table(&TRIPS, &trips);
+    }
     page.push('\n');
     *page += &text::table(&ASYMMETRIES, &findings.asymmetries.iter().map(asymmetry_row).collect::<Vec<_>>());
     page.push('\n');

@@ -136,6 +136,18 @@ fn said_of(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// But for the last digits of numbers: a record has the counter's frequency, and the run its period.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| is_same(value, other)))
+        }
+        (Value::Number(a), Value::Number(b)) => (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6,
+        _ => a == b,
+    }
+}
+
 #[test]
 fn a_record_shows_what_the_run_said_in_both_forms() {
     let echo = Echo::start();
@@ -146,7 +158,7 @@ fn a_record_shows_what_the_run_said_in_both_forms() {
         let mut show = Command::new(programs::ffclock());
         show.args(["probe", "show", "--json", &path]);
         let shown = run(show).unwrap();
-        assert_eq!(fresh["phases"], shown["phases"], "{name}");
+        assert!(is_same(&fresh["phases"], &shown["phases"]), "{name}");
         assert_eq!((&fresh["paper"], &fresh["about"]["counter_hz"]), (&shown["paper"], &shown["about"]["counter_hz"]));
         let steps = shown["phases"][0]["findings"]["timeline"]["steps"].as_array().unwrap();
         assert_eq!((&steps[0]["site"], &steps[steps.len() - 1]["site"]), (&"user-send".into(), &"user-receive".into()));

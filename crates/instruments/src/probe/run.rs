@@ -264,7 +264,12 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
     };
     outcome.take_in(&collected, talk.run);
     if outcome.counts.received == 0 {
-        return Err(ProbeError::NoAnswer { sent: outcome.counts.sent, to: plan.to, reason: talk.reason });
+        let foreign = outcome.counts.foreign;
+        let reason = match talk.reason {
+            none if none.is_empty() && foreign > 0 => format!(" ({foreign} packets came that are no replies to them)"),
+            known => known,
+        };
+        return Err(ProbeError::NoAnswer { sent: outcome.counts.sent, to: plan.to, reason });
     }
     Ok(outcome)
 }
@@ -290,6 +295,12 @@ impl Outcome {
             counts.events_unplaced += u64::from(self.passages.note_event(event) == Placed::Nowhere);
         }
     }
+}
+
+/// Whether a later packet may be taken: buffers empty, and a device or a route that went may come back.
+fn is_passing(error: &io::Error) -> bool {
+    let gone = [libc::ENOBUFS, libc::ENETUNREACH, libc::ENETDOWN, libc::EHOSTUNREACH, libc::ENODEV];
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error().is_some_and(|code| gone.contains(&code))
 }
 
 /// The conversation with the echo server.
@@ -357,9 +368,10 @@ impl<'a> Talk<'a> {
                 self.in_flight.push_back((sent.id, sequence));
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) => {
+            Err(error) if is_passing(&error) => {
                 self.passages.send(read_ordered(self.plan.counter));
                 self.counts.refused += 1;
+                self.reason = format!(" ({error})");
                 Ok(())
             }
             Err(error) => Err(ProbeError::Socket { what: format!("cannot send to {}", self.plan.to), error }),

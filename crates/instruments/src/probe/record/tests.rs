@@ -167,6 +167,42 @@ fn what_the_dtrace_script_prints_becomes_packets() {
     assert_eq!((ns(2, Site::SocketOut), ns(2, Site::UserReceive)), (Some(2_600_000), Some(2_250_000)));
 }
 
+/// Everything that packaging/freebsd/probe.d can print, with its numbers filled in.
+#[test]
+fn the_dtrace_script_prints_what_is_read_here() {
+    let source = include_str!("../../../../../packaging/freebsd/probe.d");
+    let formats = source.lines().filter_map(|line| line.trim().strip_prefix("printf(\"")?.split("\\n\"").next());
+    let mut sites = std::collections::BTreeSet::new();
+    let mut text = String::new();
+    for format in formats {
+        let line = format.replace("\\\"", "\"").replacen("%s", "14.1", 1).replacen("%s", "igb0", 1);
+        let line = line.replacen("%d", "64", 1);
+        // The length of a reply is odd, that of a request even.
+        let is_reply = line.contains("-in\"") || line.contains("-receive\"");
+        let line = line.replacen("%d", if is_reply { "65" } else { "64" }, 1);
+        assert!(!line.contains('%'), "{line}");
+        sites.extend(line.split("\"site\":\"").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned));
+        text += &line;
+        text.push('\n');
+    }
+    let record = script(&text).unwrap();
+    assert_eq!(record.about["system"], "FreeBSD 14.1");
+    for site in [
+        "user-send",
+        "queue-out",
+        "tap-out",
+        "driver-out",
+        "driver-in",
+        "stack-in",
+        "tap-in",
+        "socket-in",
+        "user-receive",
+    ] {
+        assert!(sites.contains(site), "{site} is not stamped");
+    }
+    assert_eq!(record.phases[0].counts.sent, 1);
+}
+
 #[test]
 fn a_script_that_was_interrupted_or_changed_is_refused() {
     let without_end = SCRIPT.replace("{\"record\":\"end\"}\n", "");
