@@ -69,7 +69,7 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
             plain(broken.location)
         ));
     }
-    reasons.push(driver_words(is_driver_seen, unavailable));
+    reasons.push(if is_driver_seen { seen_words() } else { unseen_words(unavailable) });
     let packets = digest.with(None).flat_map(|findings| &findings.delays).map(|delay| delay.count).max().unwrap_or(0);
     if packets < FEW_PACKETS {
         reasons.push(format!(
@@ -183,15 +183,16 @@ fn stress_words(best: &Candidate) -> String {
     format!("Stress widens its delays from {} when quiet: {}.", us(best.reach_ns), words.join(", "))
 }
 
-fn driver_words(is_driver_seen: bool, unavailable: &[String]) -> String {
-    if is_driver_seen {
-        return "The kernel's tracing sees the boundary to the driver here: ffclockd with stamps = \"trace\" stamps there and has none \
-                of these delays."
-            .to_owned();
-    }
+fn seen_words() -> String {
+    "The kernel's tracing sees the boundary to the driver here: ffclockd with stamps = \"trace\" stamps there and has none of these delays."
+        .to_owned()
+}
+
+fn unseen_words(unavailable: &[String]) -> String {
     let reasons = if unavailable.is_empty() { "not asked for".to_owned() } else { unavailable.join("; ") };
     format!(
-        "The boundary to the driver was not seen ({reasons}), so delays are counted from the socket's own stamps, and nothing can be said about those."
+        "The boundary to the driver was not seen ({reasons}), so delays are counted from the socket's own stamps, and nothing can be \
+         said about those."
     )
 }
 

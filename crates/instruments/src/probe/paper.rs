@@ -31,11 +31,10 @@ impl Verdict {
             Verdict::NotMeasured => "not measured",
         }
     }
-
-    fn of(holds: bool) -> Self {
-        if holds { Verdict::Confirmed } else { Verdict::NotOnThisKernel }
-    }
 }
+
+/// What a statement comes to that does not hold, or does.
+const VERDICTS: [Verdict; 2] = [Verdict::NotOnThisKernel, Verdict::Confirmed];
 
 /// A finding of the paper, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -102,7 +101,7 @@ fn all_of(told: &[(bool, String)], otherwise: &str) -> (Verdict, String) {
     }
     let kept = told.iter().filter(|(holds, _)| *holds).count();
     let words: Vec<&str> = told.iter().map(|(_, words)| words.as_str()).collect();
-    (Verdict::of(kept == told.len()), format!("{kept} of {}: {}", told.len(), words.join("; ")))
+    (VERDICTS[usize::from(kept == told.len())], format!("{kept} of {}: {}", told.len(), words.join("; ")))
 }
 
 struct View<'a> {
@@ -135,7 +134,7 @@ impl View<'_> {
             let holds = others.iter().all(|other| {
                 tap.median_ns.abs() <= other.median_ns.abs() + LEVEL_NS && tap.iqr_ns <= other.iqr_ns + LEVEL_NS
             });
-            (Verdict::of(holds), Self::words(way, &three))
+            (VERDICTS[usize::from(holds)], Self::words(way, &three))
         });
         claim(text, "IV, figures 3 and 4", found.unwrap_or_else(|| missing("needs tap, socket and user space")))
     }
@@ -146,7 +145,7 @@ impl View<'_> {
             let [others @ .., user] = &three;
             let holds =
                 others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns);
-            (Verdict::of(holds), Self::words(way, &three))
+            (VERDICTS[usize::from(holds)], Self::words(way, &three))
         });
         claim(text, "IV, figures 3 and 4", found.unwrap_or_else(|| missing("needs tap, socket and user space")))
     }
@@ -275,7 +274,7 @@ impl View<'_> {
             "{broken} violations; the stamp lies up to {} us behind the driver's boundary (the paper: 356 us)",
             us((-earliest).max(0.0))
         );
-        claim(text, "IV and V", (Verdict::of(broken > 0), evidence))
+        claim(text, "IV and V", (VERDICTS[usize::from(broken > 0)], evidence))
     }
 
     fn tap_asymmetry_is_steady(&self) -> Claim {
@@ -294,7 +293,7 @@ impl View<'_> {
         let holds = values.iter().all(|(_, value)| (value - quiet).abs() <= 1e3);
         let words: Vec<String> =
             values.iter().map(|(load, value)| format!("{} {}", load_name(*load), us(*value))).collect();
-        claim(text, "V, figure 5", (Verdict::of(holds), format!("{} us", words.join(", "))))
+        claim(text, "V, figure 5", (VERDICTS[usize::from(holds)], format!("{} us", words.join(", "))))
     }
 }
 

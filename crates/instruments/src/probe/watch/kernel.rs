@@ -15,11 +15,8 @@ const MOST_THREADS: usize = 24;
 /// `MSG_ERRQUEUE` of <linux/socket.h>.
 const ERROR_QUEUE: u64 = 0x2000;
 
-const SENT: [(&str, fn(u64) -> What); 3] = [
-    ("net/net_dev_queue", |_| What::Queued),
-    ("net/net_dev_start_xmit", What::Started),
-    ("net/net_dev_xmit", |_| What::Done),
-];
+const SENT: [(&str, Sent); 3] =
+    [("net/net_dev_queue", Sent::Queued), ("net/net_dev_start_xmit", Sent::Started), ("net/net_dev_xmit", Sent::Done)];
 const CAME: [(&str, Site); 4] = [
     ("net/napi_gro_receive_entry", Site::DriverIn),
     ("net/netif_rx_entry", Site::DriverIn),
@@ -76,9 +73,17 @@ struct Kind {
     ret: Option<Field>,
 }
 
+/// How far a packet is on its way out.
+#[derive(Clone, Copy)]
+enum Sent {
+    Queued,
+    Started,
+    Done,
+}
+
 #[derive(Clone, Copy)]
 enum Meaning {
-    Sent(fn(u64) -> What),
+    Sent(Sent),
     Came(Site),
     Sends,
     Receives { with_stamps: bool },
@@ -112,8 +117,8 @@ impl Kernel {
         let mut kernel =
             Kernel { instance, kinds: Vec::new(), thread: None, devices: BTreeMap::new(), lost: 0, sees_calls: false };
         let of_device = plan.device.as_ref().map_or_else(String::new, |device| format!("name == \"{device}\""));
-        for (event, what) in SENT {
-            kernel.add((event, &of_device), Meaning::Sent(what))?;
+        for (event, sent) in SENT {
+            kernel.add((event, &of_device), Meaning::Sent(sent))?;
         }
         for (event, site) in CAME {
             let added = kernel.add((event, &of_device), Meaning::Came(site));
@@ -170,11 +175,6 @@ impl Kernel {
         self.sees_calls
     }
 
-    /// The index of the loopback device.
-    pub(super) fn loopback(&self) -> u32 {
-        loopback()
-    }
-
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
@@ -210,9 +210,10 @@ fn decode(
     let kind = kinds.iter().find(|kind| kind.id == id)?;
     let number = |field: &Option<Field>| field.as_ref()?.number(event.bytes);
     let what = match kind.what {
-        Meaning::Sent(what) => {
-            let network = number(&kind.network_offset).unwrap_or(0);
-            what(number(&kind.length).unwrap_or(0).saturating_sub(network))
+        Meaning::Sent(Sent::Queued) => What::Queued,
+        Meaning::Sent(Sent::Done) => What::Done,
+        Meaning::Sent(Sent::Started) => {
+            What::Started(number(&kind.length)?.saturating_sub(number(&kind.network_offset)?))
         }
         Meaning::Came(site) => What::Came(site, number(&kind.length)?),
         Meaning::Sends => What::Sends,

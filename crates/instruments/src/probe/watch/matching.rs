@@ -133,8 +133,13 @@ pub(super) struct Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
-    pub(super) fn new(scale: Scale, events: &'a Timed, is_traced: bool) -> Self {
-        Matching { scale, events, is_traced, taken: BTreeMap::new() }
+    pub(super) fn new(scale: Scale, events: &'a Timed) -> Self {
+        Matching { scale, events, is_traced: true, taken: BTreeMap::new() }
+    }
+
+    /// Where nothing was traced, that events are missing is not worth counting.
+    pub(super) fn untraced(self) -> Self {
+        Matching { is_traced: false, ..self }
     }
 
     /// Puts `copies` (with their ticks) together with the events.

@@ -223,11 +223,12 @@ impl Watcher {
         let copies: Vec<(i64, Copy)> =
             self.copies.iter().filter_map(|copy| Some((mapped(copy)?, copy.clone()))).collect();
         counts.tap_stamps_discarded = (self.copies.len() - copies.len()) as u64;
-        let loopback = self.kernel.as_ref().map_or_else(kernel::loopback, Kernel::loopback);
         let scale = matching::Scale { ticks_per_us: 1e-6 * self.plan.period.as_hertz() };
-        let whose = matching::Whose { port: self.plan.port, role: self.plan.role, loopback };
+        let whose = matching::Whose { port: self.plan.port, role: self.plan.role, loopback: kernel::loopback() };
         let events = matching::Timed::of(&self.events, self.begin);
-        let found = Matching::new(scale, &events, self.kernel.is_some()).run(&copies, &whose, counts);
+        let matching = Matching::new(scale, &events);
+        let matching = if self.kernel.is_some() { matching } else { matching.untraced() };
+        let found = matching.run(&copies, &whose, counts);
         let ns_per_tick = 1e9 / self.plan.period.as_hertz();
         Ok(Watched {
             passages: found.passages,

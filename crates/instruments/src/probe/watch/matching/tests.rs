@@ -30,7 +30,7 @@ fn event(ticks: u64, what: What, buffer: u64) -> Event {
 fn run(copies: &[(i64, Copy)], events: &[Event], role: Role) -> Found {
     let timed = Timed::of(events, Counter::from_raw(0));
     let whose = Whose { port: PORT, role, loopback: LOOPBACK };
-    Matching::new(SCALE, &timed, true).run(copies, &whose, WatchCounts::default())
+    Matching::new(SCALE, &timed).run(copies, &whose, WatchCounts::default())
 }
 
 fn at(found: &Found, packet: usize, site: Site) -> Option<i64> {
