@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::{Global, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
-use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
+use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
 use ffclock_instruments::probe::findings::Findings;
 use ffclock_instruments::probe::payload::Lengths;
 use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
@@ -19,6 +19,7 @@ use serde::Serialize;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Options of `ffclock probe run`.
 #[derive(clap::Args)]
@@ -56,9 +57,9 @@ pub(super) struct Course {
     /// Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel's events
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
-    /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network
+    /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',')]
-    stress: Vec<Load>,
+    stress: Vec<Stress>,
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
@@ -85,6 +86,17 @@ enum Probe {
     Tap,
     /// The kernel's tracing
     Tracing,
+}
+
+/// A load, or the quiet phase that every run begins with.
+#[derive(Clone, Copy, Debug)]
+struct Stress(Option<Load>);
+
+impl FromStr for Stress {
+    type Err = UnknownLoad;
+    fn from_str(text: &str) -> Result<Self, UnknownLoad> {
+        if text == "none" { Ok(Stress(None)) } else { text.parse().map(|load| Stress(Some(load))) }
+    }
 }
 
 /// The most packets in a second that one thread sends and receives.
@@ -248,9 +260,10 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
 
 impl Course {
     fn phases(&self) -> Vec<Phase> {
-        let phases = schedule(&self.stress, Span::from_secs(1)).len();
+        let loads: Vec<Load> = self.stress.iter().filter_map(|Stress(load)| *load).collect();
+        let phases = schedule(&loads, Span::from_secs(1)).len();
         let each = Span::from_seconds(self.packets as f64 / self.rate / phases as f64);
-        schedule(&self.stress, self.phase.unwrap_or(each))
+        schedule(&loads, self.phase.unwrap_or(each))
     }
 
     fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {

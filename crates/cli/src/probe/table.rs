@@ -40,8 +40,6 @@ const TRIPS: [(&str, Align); 10] = [
 const TIMELINE: [(&str, Align); 4] =
     [("ONE PACKET", Align::Left), ("LOCATION", Align::Left), ("AT", Align::Right), ("MEDIAN OF ALL", Align::Right)];
 
-const CLAIMS: [(&str, Align); 3] = [("THE PAPER", Align::Left), ("HERE", Align::Left), ("EVIDENCE", Align::Left)];
-
 const ASYMMETRIES: [(&str, Align); 7] = [
     ("LOCATION", Align::Left),
     ("MIN OUT", Align::Right),
@@ -109,10 +107,13 @@ pub(super) fn tables(findings: &Findings, page: &mut String) {
     }
 }
 
-/// The paper's findings beside what was found here.
+/// The paper's findings beside what was found here: each with its evidence on a line of its own, which is too long for a column.
 pub(super) fn paper(claims: &[Claim]) -> String {
-    let row = |claim: &Claim| vec![claim.claim.clone(), claim.verdict.name().to_owned(), claim.evidence.clone()];
-    text::table(&CLAIMS, &claims.iter().map(row).collect::<Vec<_>>())
+    let mut lines = "THE PAPER'S FINDINGS, AND THIS HOST\n".to_owned();
+    for claim in claims {
+        let _ = writeln!(lines, "{:18}  {}\n{:20}{}", claim.verdict.name(), claim.claim, "", claim.evidence);
+    }
+    lines
 }
 
 fn step_row(step: &Step) -> Vec<String> {
