@@ -8,7 +8,7 @@ use crate::{Global, output, waiting_time};
 use ffclock_counter::nominal;
 use ffclock_instruments::campaign::{Surroundings, schedule};
 use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::watch::program::{self, Program};
+use ffclock_instruments::probe::watch::program::{self, Program, Socket};
 use ffclock_instruments::probe::watch::{Calls, Role, WatchCounts, WatchPlan, Watched, Watcher};
 use ffclock_instruments::spread::Spread;
 use ffclock_sys::mono_now;
@@ -50,7 +50,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     check_namespace(args.pid)?;
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
-    let programs = program::find(args.port, args.pid);
+    let mut programs = program::find(args.port, args.pid);
     let is_server = programs.iter().flat_map(|program| &program.sockets).any(|socket| socket.local.port() == args.port);
     let sees_calls = program::sees_kernel_numbers();
     let threads = if sees_calls { program::threads(&programs) } else { BTreeSet::new() };
@@ -63,6 +63,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         period: nominal.period,
     };
     let mut watched = watch(plan, args)?;
+    // A client that has its socket only while it asks was found by its packets.
+    if let Some(process) = watched.sender.filter(|_| sees_calls).and_then(program::process_of) {
+        programs = program::find(args.port, Some(process));
+    }
     if !sees_calls {
         watched.unavailable.push("the program's system calls: this is a process namespace of its own".to_owned());
     }
@@ -82,7 +86,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         }));
     }
     let mut page = head(args, &watched);
-    page += &programs_text(&programs, watched.calls);
+    page += &programs_text(args.port, &programs, watched.calls);
     page.push('\n');
     table::tables(&findings, &mut page);
     if let Some(spread) = turnaround_ns {
@@ -172,10 +176,15 @@ fn head(args: &Args, watched: &Watched) -> String {
 }
 
 /// Which stamps the program can be using, and what cannot be known about that.
-fn programs_text(programs: &[Program], calls: Option<Calls>) -> String {
+fn programs_text(port: u16, programs: &[Program], calls: Option<Calls>) -> String {
     let mut page = String::new();
     for program in programs {
         let _ = writeln!(page, "\nprogram {} (process {}) can be using:", text::printable(&program.name), program.pid);
+        let is_of_service =
+            |socket: &Socket| socket.local.port() == port || socket.remote.is_some_and(|remote| remote.port() == port);
+        if !program.sockets.iter().any(is_of_service) {
+            page += "  it has its sockets for this port only for a moment, and none now: what they ask for cannot be told\n";
+        }
         for socket in &program.sockets {
             let remote = socket.remote.map_or_else(String::new, |remote| format!(" to {remote}"));
             let asked = match &socket.stamps {
@@ -193,7 +202,7 @@ fn programs_text(programs: &[Program], calls: Option<Calls>) -> String {
         }
     }
     if programs.is_empty() {
-        page += "\nno program with such a socket is visible: it may have one only while it asks (name it with --pid), or be in a container\n";
+        page += "\nno program with such a socket is visible, and none was seen to send: it may be in another process namespace\n";
     }
     if let Some(calls) = calls {
         let _ = writeln!(

@@ -5,7 +5,7 @@ use crate::probe::ring::device_index;
 use crate::probe::site::Site;
 use ffclock_sys::{EventFormat, Field, Lost, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// For each CPU. Every packet of the host is traced, not only those of the service.
@@ -124,19 +124,18 @@ impl Kernel {
             let added = kernel.add((event, &of_device), Meaning::Came(site));
             added.map_err(|error| unavailable.push(error.to_string())).ok();
         }
-        if plan.threads.is_empty() {
-            unavailable.push("the program's system calls: no program was found to look at".to_owned());
-        } else {
-            kernel.add_calls(plan, unavailable);
+        if !plan.threads.is_empty() {
+            kernel.add_calls(&plan.threads, unavailable);
         }
         Ok(kernel)
     }
 
-    fn add_calls(&mut self, plan: &WatchPlan, unavailable: &mut Vec<String>) {
+    /// Traces the system calls of these threads too.
+    pub(super) fn add_calls(&mut self, of: &BTreeSet<u32>, unavailable: &mut Vec<String>) {
         let threads: Vec<String> =
-            plan.threads.iter().take(MOST_THREADS).map(|thread| format!("common_pid == {thread}")).collect();
-        if plan.threads.len() > MOST_THREADS {
-            let rest = plan.threads.len() - MOST_THREADS;
+            of.iter().take(MOST_THREADS).map(|thread| format!("common_pid == {thread}")).collect();
+        if of.len() > MOST_THREADS {
+            let rest = of.len() - MOST_THREADS;
             unavailable.push(format!("the system calls of {rest} further threads: the kernel takes no longer filter"));
         }
         let filter = threads.join(" || ");

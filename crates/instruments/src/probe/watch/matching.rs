@@ -156,6 +156,19 @@ impl<'a> Matching<'a> {
         self.pair(&packets, counts)
     }
 
+    /// The thread that queued one of `copies`; none where packets are merely passed on, by whatever thread was interrupted.
+    pub(super) fn sender(&self, copies: &[(i64, Copy)], whose: &Whose) -> Option<u32> {
+        let all: Vec<&(i64, Copy)> = copies.iter().collect();
+        let ours = copies.iter().filter(|(_, copy)| copy.passed == Direction::Outgoing && whose.is_ours(copy));
+        let mut threads = ours.filter_map(|(at, copy)| match self.event_of(*at, copy, &all) {
+            Nearest::One(ticks, buffer) => {
+                last_before(self.events.queued.get(&buffer), ticks).map(|(_, thread)| thread)
+            }
+            _ => None,
+        });
+        threads.find(|thread| *thread != 0)
+    }
+
     /// Of several copies of a packet the one nearest to the wire: the last on the way out, the first on the way in.
     fn once_each<'b>(&self, ours: &[&'b (i64, Copy)], counts: &mut WatchCounts) -> Vec<(i64, &'b Copy)> {
         let mut kept: Vec<(i64, &Copy)> = Vec::new();

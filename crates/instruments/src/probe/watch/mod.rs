@@ -25,6 +25,8 @@ use std::io;
 
 /// Events and copies that are kept: beyond them a busy host would fill the memory.
 const MOST_KEPT: usize = 4_000_000;
+/// The latest events, among which that of a packet of the last milliseconds is.
+const SOUGHT_IN: usize = 50_000;
 
 /// Why a service cannot be watched.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +46,7 @@ pub struct WatchPlan {
     pub port: u16,
     /// The device, if not all of them.
     pub device: Option<String>,
-    /// The threads of the program, for its system calls.
+    /// The threads of the program, for its system calls. Where it is empty, whoever sends the first packet is looked at.
     pub threads: BTreeSet<u32>,
     /// Whether a program on this host has the port; decides on loopback, which every packet passes twice, whose packets are counted.
     pub role: Role,
@@ -115,6 +117,8 @@ pub struct Watched {
     pub counts: WatchCounts,
     /// How the program uses its sockets; `None` where it could not be seen.
     pub calls: Option<Calls>,
+    /// The thread that was found by its packets; `None` where it was known before, or did not send.
+    pub sender: Option<u32>,
     /// How long the program takes from a request's stamp at the tap to its reply's [ns], one for each exchange that others began.
     pub turnarounds_ns: Vec<f64>,
     /// What the host does not offer, each with the reason.
@@ -135,6 +139,9 @@ pub struct Watcher {
     unavailable: Vec<String>,
     begin: Counter,
     begun: Moment<Mono>,
+    sender: Option<u32>,
+    /// How many copies there were when it was looked for.
+    looked_at: usize,
     is_full: bool,
 }
 
@@ -164,6 +171,8 @@ impl Watcher {
             unavailable,
             begin: read_ordered(plan.counter),
             begun: mono_now(),
+            sender: None,
+            looked_at: 0,
             is_full: false,
             plan,
         })
@@ -190,8 +199,39 @@ impl Watcher {
                 copies.extend(Copy::of(&copy));
             }
         });
+        self.seek_sender();
         self.is_full = self.events.len() >= MOST_KEPT || self.copies.len() >= MOST_KEPT;
         Ok(self.copies.len() as u64)
+    }
+
+    /// A client may have its socket only while it asks, but its thread is seen when it sends.
+    fn seek_sender(&mut self) {
+        let is_needed = self.plan.threads.is_empty() && self.sender.is_none() && self.looked_at < self.copies.len();
+        if !is_needed || self.kernel.is_none() {
+            return;
+        }
+        let latest = &self.events[self.events.len().saturating_sub(SOUGHT_IN)..];
+        let events = matching::Timed::of(latest, self.begin);
+        let (copies, whose) = (self.mapped(&self.copies[self.looked_at..]), self.whose());
+        self.sender = Matching::new(self.scale(), &events).sender(&copies, &whose);
+        // A copy later than the last pair is mapped at the next look.
+        self.looked_at += copies.len();
+        if let (Some(sender), Some(kernel)) = (self.sender, &mut self.kernel) {
+            kernel.add_calls(&program::siblings(sender), &mut self.unavailable);
+        }
+    }
+
+    fn mapped(&self, copies: &[Copy]) -> Vec<(i64, Copy)> {
+        let ticks = |copy: &Copy| Some((self.pairs.counter_at(copy.stamped)? - self.begin).raw());
+        copies.iter().filter_map(|copy| Some((ticks(copy)?, copy.clone()))).collect()
+    }
+
+    fn scale(&self) -> matching::Scale {
+        matching::Scale { ticks_per_us: 1e-6 * self.plan.period.as_hertz() }
+    }
+
+    fn whose(&self) -> matching::Whose {
+        matching::Whose { port: self.plan.port, role: self.plan.role, loopback: kernel::loopback() }
     }
 
     /// Whether so much was kept that it has to end.
@@ -213,27 +253,27 @@ impl Watcher {
                 "the rest: {MOST_KEPT} events are all that is kept; watch for a shorter time, or name the device"
             ));
         }
+        if self.kernel.as_ref().is_some_and(|kernel| !kernel.sees_calls()) {
+            self.unavailable.push("the program's system calls: no program of this host was seen to send".to_owned());
+        }
         let mut counts = WatchCounts {
             tap_dropped: self.tap.dropped().map_err(WatchError::Unreadable)?,
             events_lost: self.kernel.as_ref().map_or(0, Kernel::lost),
             ..WatchCounts::default()
         };
         let calls = self.kernel.as_ref().filter(|kernel| kernel.sees_calls()).map(|_| kernel::calls(&self.events));
-        let mapped = |copy: &Copy| Some((self.pairs.counter_at(copy.stamped)? - self.begin).raw());
-        let copies: Vec<(i64, Copy)> =
-            self.copies.iter().filter_map(|copy| Some((mapped(copy)?, copy.clone()))).collect();
+        let copies = self.mapped(&self.copies);
         counts.tap_stamps_discarded = (self.copies.len() - copies.len()) as u64;
-        let scale = matching::Scale { ticks_per_us: 1e-6 * self.plan.period.as_hertz() };
-        let whose = matching::Whose { port: self.plan.port, role: self.plan.role, loopback: kernel::loopback() };
         let events = matching::Timed::of(&self.events, self.begin);
-        let matching = Matching::new(scale, &events);
+        let matching = Matching::new(self.scale(), &events);
         let matching = if self.kernel.is_some() { matching } else { matching.untraced() };
-        let found = matching.run(&copies, &whose, counts);
+        let found = matching.run(&copies, &self.whose(), counts);
         let ns_per_tick = 1e9 / self.plan.period.as_hertz();
         Ok(Watched {
             passages: found.passages,
             counts: found.counts,
             calls,
+            sender: self.sender,
             turnarounds_ns: found.turnarounds.into_iter().map(|ticks| ticks as f64 * ns_per_tick).collect(),
             unavailable: self.unavailable,
             length_s: (mono_now() - self.begun).as_seconds(),

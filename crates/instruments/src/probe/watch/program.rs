@@ -67,14 +67,32 @@ pub fn find(port: u16, pid: Option<u32>) -> Vec<Program> {
     });
     let by_inode: BTreeMap<u64, Listed> = ours.map(|socket| (socket.inode, socket)).collect();
     let taps = packet_sockets(pid);
+    let is_named = pid.is_some();
     let processes = pid.map_or_else(processes, |pid| vec![pid]);
-    processes.into_iter().filter_map(|pid| program(pid, &by_inode, &taps)).collect()
+    processes.into_iter().filter_map(|pid| program(pid, &by_inode, (&taps, is_named))).collect()
 }
 
 /// The threads of these programs.
 pub fn threads(programs: &[Program]) -> BTreeSet<u32> {
     let of = |program: &Program| numbered(Path::new(&format!("/proc/{}/task", program.pid)));
     programs.iter().flat_map(of).collect()
+}
+
+/// The process of a thread; `None` when it has ended.
+pub fn process_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
+}
+
+/// All threads of the program that this one is of.
+pub(super) fn siblings(thread: u32) -> BTreeSet<u32> {
+    if !sees_kernel_numbers() {
+        return BTreeSet::from([thread]);
+    }
+    let process = process_of(thread).unwrap_or(thread);
+    let mut threads: BTreeSet<u32> = numbered(Path::new(&format!("/proc/{process}/task"))).into_iter().collect();
+    threads.insert(thread);
+    threads
 }
 
 /// Whether system calls can be attributed to programs: in a process namespace of our own, the numbers that we know are not the kernel's.
@@ -130,7 +148,7 @@ fn packet_sockets(pid: Option<u32>) -> BTreeSet<u64> {
     text.lines().skip(1).filter_map(|line| line.split_whitespace().next_back()?.parse().ok()).collect()
 }
 
-fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, taps: &BTreeSet<u64>) -> Option<Program> {
+fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, (taps, is_named): (&BTreeSet<u64>, bool)) -> Option<Program> {
     let (mut own, mut own_taps, mut clocks) = (Vec::new(), 0, BTreeSet::new());
     for descriptor in numbered(Path::new(&format!("/proc/{pid}/fd"))) {
         let Ok(target) = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")) else { continue };
@@ -148,7 +166,9 @@ fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, taps: &BTreeSet<u64>) -> O
     }
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
     own.sort_by_key(|socket| socket.descriptor);
-    (!own.is_empty()).then(|| Program { pid, name, sockets: own, taps: own_taps, clocks: clocks.into_iter().collect() })
+    // Whoever was named is told about even if its socket is gone.
+    let is_wanted = !own.is_empty() || is_named;
+    is_wanted.then(|| Program { pid, name, sockets: own, taps: own_taps, clocks: clocks.into_iter().collect() })
 }
 
 /// What a socket asks for.
@@ -229,6 +249,8 @@ mod tests {
             Err(reason) => println!("SKIP: {reason}"),
         }
         assert!(threads(&found).contains(&std::process::id()));
+        assert_eq!(process_of(std::process::id()), Some(std::process::id()));
+        assert!(siblings(std::process::id()).is_superset(&threads(std::slice::from_ref(us))));
         assert!(find(port, Some(1)).iter().all(|program| program.pid == 1));
     }
 }

@@ -152,3 +152,12 @@ fn what_is_read_from_the_error_queue_did_not_come() {
     let found = run(&copies, &events, Role::Server);
     assert_eq!(at(&found, 0, Site::UserReceive), Some(105_000));
 }
+
+#[test]
+fn the_thread_that_queues_a_packet_is_its_sender() {
+    let copies = [(1_005_000, copy(Direction::Outgoing, (ETHERNET, 1), [4000, PORT]))];
+    let timed = Timed::of(&exchange(1_000_000, 0xa0), Counter::from_raw(0));
+    let whose = Whose { port: PORT, role: Role::Client, loopback: LOOPBACK };
+    assert_eq!(Matching::new(SCALE, &timed).sender(&copies, &whose), Some(77));
+    assert_eq!(Matching::new(SCALE, &timed).sender(&[], &whose), None);
+}
