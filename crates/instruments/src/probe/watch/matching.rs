@@ -153,7 +153,7 @@ impl<'a> Matching<'a> {
             let row = self.row((at, copy), &all, &mut counts);
             packets.push(Packet { passed: copy.passed, identity: copy.identity.clone(), at, row });
         }
-        self.pair(&packets, counts)
+        self.pair(&packets, whose.port, counts)
     }
 
     /// The thread that queued one of `copies`; none where packets are merely passed on, by whatever thread was interrupted.
@@ -292,17 +292,26 @@ impl<'a> Matching<'a> {
         calls.get(place).map(|(ticks, _)| (place, *ticks))
     }
 
-    /// Requests and replies: the next packet of the same two ends in the opposite direction.
-    fn pair(&self, packets: &[Packet], mut counts: WatchCounts) -> Found {
+    /// Requests and replies: the next packet of the same two ends in the opposite direction. A request goes to the service's port, a reply
+    /// comes from it; where both ends have it, whoever speaks first asks.
+    fn pair(&self, packets: &[Packet], port: u16, mut counts: WatchCounts) -> Found {
         let mut open: BTreeMap<(SocketAddr, SocketAddr), &Packet> = BTreeMap::new();
         let mut found: Vec<(i64, Row)> = Vec::new();
         let mut turnarounds = Vec::new();
         for packet in packets {
             let Identity { source, destination, .. } = packet.identity;
-            let request = open.remove(&(destination, source)).filter(|request| {
+            let is_reply = source.port() == port;
+            let is_request = destination.port() == port;
+            let request = if is_reply { open.remove(&(destination, source)) } else { None }.filter(|request| {
                 request.passed != packet.passed && packet.at - request.at < self.scale.ticks(LONG_US)
             });
             let Some(request) = request else {
+                // A reply whose request was not seen must not wait for the next request.
+                if !is_request {
+                    counts.single += 1;
+                    found.push((packet.at, packet.row.clone()));
+                    continue;
+                }
                 if let Some(unanswered) = open.insert((source, destination), packet) {
                     counts.single += 1;
                     found.push((unanswered.at, unanswered.row.clone()));

@@ -151,16 +151,17 @@ impl Watcher {
     /// # Errors
     /// [`WatchError::NoTap`]; without tracing there is less to see, which is named.
     pub fn start(plan: WatchPlan) -> Result<Self, WatchError> {
+        let mut unavailable = Vec::new();
+        // The tap last: what it hands over was stamped after the first pair, and while events were traced.
+        let kernel = Kernel::open(&plan, &mut unavailable);
+        let mut clock = SystemPairs::new(plan.counter);
+        let mut pairs = PairLine::new(plan.period);
+        pairs.push(clock.read_pair());
         let tap = match &plan.device {
             Some(device) => Tap::open(device, plan.port),
             None => Tap::open_everywhere(plan.port),
         };
         let tap = tap.map_err(WatchError::NoTap)?;
-        let mut unavailable = Vec::new();
-        let kernel = Kernel::open(&plan, &mut unavailable);
-        let mut clock = SystemPairs::new(plan.counter);
-        let mut pairs = PairLine::new(plan.period);
-        pairs.push(clock.read_pair());
         Ok(Watcher {
             tap,
             kernel,

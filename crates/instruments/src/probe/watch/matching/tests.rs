@@ -100,6 +100,23 @@ fn requests_of_others_and_our_replies_are_rows_of_their_own() {
 }
 
 #[test]
+fn a_request_that_was_not_seen_does_not_shift_the_pairs_after_it() {
+    let request = |at, id| (at, copy(Direction::Incoming, (ETHERNET, id), [4000, PORT]));
+    let reply = |at, id| (at, copy(Direction::Outgoing, (ETHERNET, id), [PORT, 4000]));
+    let copies = [reply(100, 1), request(900, 2), reply(1_000, 3), request(1_900, 4), reply(2_000, 5)];
+    let found = run(&copies, &[], Role::Server);
+    assert_eq!((found.counts.answered, found.counts.asked, found.counts.single), (2, 0, 1));
+    assert_eq!(found.turnarounds, [100, 100]);
+    // Both ends have the port, as ntpd has it: whoever speaks first asks.
+    let both = [
+        (100, copy(Direction::Outgoing, (ETHERNET, 1), [PORT, PORT])),
+        (900, copy(Direction::Incoming, (ETHERNET, 2), [PORT, PORT])),
+    ];
+    let found = run(&both, &[], Role::Server);
+    assert_eq!((found.counts.asked, found.counts.answered, found.counts.single), (1, 0, 0));
+}
+
+#[test]
 fn an_event_that_could_be_anothers_is_left_out_and_counted() {
     let copies = [(1_005_000, copy(Direction::Outgoing, (ETHERNET, 1), [4000, PORT]))];
     let near = [event(1_006_000, What::Started(76), 1), event(1_006_500, What::Started(76), 2)];
