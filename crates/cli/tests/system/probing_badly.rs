@@ -194,17 +194,17 @@ fn the_traffic_of_a_running_service_is_broken_down() {
 #[test]
 fn a_watcher_that_is_held_up_counts_what_it_missed() {
     let watch = format!(
-        "{} probe watch --port 12399 --for '3 s' --json & watch=$!; sleep 0.2; kill -STOP $watch; sleep 2; kill -CONT $watch; wait $watch",
+        "{} probe watch --port 12399 --for '4 s' --json & watch=$!; sleep 1; kill -STOP $watch; sleep 2; kill -CONT $watch; wait $watch",
         ffclock()
     );
-    let Some(output) = watched("--packets 40000 --rate 25000", &watch) else { return };
+    let Some(output) = watched("--packets 70000 --rate 20000", &watch) else { return };
     let said = text(&output.stderr);
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
     let counts = &answer["counts"];
     let count = |name: &str| counts[name].as_u64().unwrap();
     assert!(count("tap_dropped") > 0, "{counts}");
     let is_traced = !answer["unavailable"].to_string().contains("kernel tracing");
-    assert!(!is_traced || count("events_lost") > 0, "{counts}");
+    assert!(!is_traced || count("events_lost") > 0, "{answer}");
 }
 
 #[test]
