@@ -163,6 +163,9 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__counters,watch)
                 cmd="ffclock__subcmd__help__subcmd__counters__subcmd__watch"
                 ;;
+            ffclock__subcmd__help__subcmd__probe,advise)
+                cmd="ffclock__subcmd__help__subcmd__probe__subcmd__advise"
+                ;;
             ffclock__subcmd__help__subcmd__probe,calibrate)
                 cmd="ffclock__subcmd__help__subcmd__probe__subcmd__calibrate"
                 ;;
@@ -171,6 +174,12 @@ _ffclock() {
                 ;;
             ffclock__subcmd__help__subcmd__probe,run)
                 cmd="ffclock__subcmd__help__subcmd__probe__subcmd__run"
+                ;;
+            ffclock__subcmd__help__subcmd__probe,show)
+                cmd="ffclock__subcmd__help__subcmd__probe__subcmd__show"
+                ;;
+            ffclock__subcmd__help__subcmd__probe,watch)
+                cmd="ffclock__subcmd__help__subcmd__probe__subcmd__watch"
                 ;;
             ffclock__subcmd__help__subcmd__sim,goals)
                 cmd="ffclock__subcmd__help__subcmd__sim__subcmd__goals"
@@ -208,6 +217,9 @@ _ffclock() {
             ffclock__subcmd__help__subcmd__theta,simulate)
                 cmd="ffclock__subcmd__help__subcmd__theta__subcmd__simulate"
                 ;;
+            ffclock__subcmd__probe,advise)
+                cmd="ffclock__subcmd__probe__subcmd__advise"
+                ;;
             ffclock__subcmd__probe,calibrate)
                 cmd="ffclock__subcmd__probe__subcmd__calibrate"
                 ;;
@@ -220,6 +232,15 @@ _ffclock() {
             ffclock__subcmd__probe,run)
                 cmd="ffclock__subcmd__probe__subcmd__run"
                 ;;
+            ffclock__subcmd__probe,show)
+                cmd="ffclock__subcmd__probe__subcmd__show"
+                ;;
+            ffclock__subcmd__probe,watch)
+                cmd="ffclock__subcmd__probe__subcmd__watch"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,advise)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__advise"
+                ;;
             ffclock__subcmd__probe__subcmd__help,calibrate)
                 cmd="ffclock__subcmd__probe__subcmd__help__subcmd__calibrate"
                 ;;
@@ -231,6 +252,12 @@ _ffclock() {
                 ;;
             ffclock__subcmd__probe__subcmd__help,run)
                 cmd="ffclock__subcmd__probe__subcmd__help__subcmd__run"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,show)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__show"
+                ;;
+            ffclock__subcmd__probe__subcmd__help,watch)
+                cmd="ffclock__subcmd__probe__subcmd__help__subcmd__watch"
                 ;;
             ffclock__subcmd__sim,goals)
                 cmd="ffclock__subcmd__sim__subcmd__goals"
@@ -921,8 +948,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__probe)
-            opts="run calibrate echo"
+            opts="run show advise watch calibrate echo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe__subcmd__advise)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -963,6 +1004,34 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help__subcmd__probe__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__probe__subcmd__watch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1323,12 +1392,74 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe)
-            opts="-h --page --control --json --help run calibrate echo help"
+            opts="-h --page --control --json --help run show advise watch calibrate echo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__advise)
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --probe-effect --from --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --packets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stress)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
+                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
+                    return 0
+                    ;;
+                --probe-effect)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1433,8 +1564,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__help)
-            opts="run calibrate echo help"
+            opts="run show advise watch calibrate echo help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__advise)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1502,6 +1647,34 @@ _ffclock() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__help__subcmd__watch)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__probe__subcmd__run)
             opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --probe-effect --record --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1546,6 +1719,70 @@ _ffclock() {
                     return 0
                     ;;
                 --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__show)
+            opts="-h --record --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__probe__subcmd__watch)
+            opts="-h --port --for --device --pid --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

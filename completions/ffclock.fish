@@ -215,39 +215,74 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "echo" -d 'Send test packets back'
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run calibrate echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "show" -d 'Show the tables of a record'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "advise" -d 'Say in plain words where to stamp on this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l device -d 'The device on the way to the host, where it cannot be found out' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l packets -d 'How many packets, in all phases together' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l rate -d 'Packets per second' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file (docs/probe.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from show" -l record -d 'Write it again into another file: Parquet if its name ends so, JSON lines otherwise' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from show" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from show" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from show" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l rate -d 'Packets per second' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'
+ebpf\t'eBPF programs'
+fentry\t'eBPF by fentry'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l from -d 'Judge this record instead of measuring' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -l port -d 'The service\'s UDP port' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -l for -d 'How long to watch' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -l device -d 'The device, if not all of them' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -l pid -d 'The program, if not whoever has a socket with that port' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l device -d 'The device on the way to the host, where it cannot be found out' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
@@ -267,6 +302,9 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show the tables of a record'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "advise" -d 'Say in plain words where to stamp on this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "echo" -d 'Send test packets back'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -439,6 +477,9 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_su
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "show" -d 'Show the tables of a record'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "advise" -d 'Say in plain words where to stamp on this host'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'

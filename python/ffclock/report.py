@@ -1,9 +1,9 @@
 """Turns a trace or a run into pictures and a page: ``python -m ffclock.report RUN -o report.html``.
 
-RUN is a trace that ``ffclock replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock sim run``; a CSV file of
-samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and ``summary.json``). The page holds the pictures
-inside itself, runs no script and loads nothing, so it can be mailed or kept as it is. Where the output is a directory, it receives the
-page and the pictures beside it.
+RUN is a trace that ``ffclock replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock sim run``; a record of
+``ffclock probe``; a CSV file of samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and
+``summary.json``). The page holds the pictures inside itself, runs no script and loads nothing, so it can be mailed or kept as it is. Where
+the output is a directory, it receives the page and the pictures beside it.
 """
 
 from __future__ import annotations
@@ -154,7 +154,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog="example: ffclock sim run lan-16 --series lan.csv && python -m ffclock.report lan.csv -o lan.html",
     )
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="a trace, a replay, a simulated run, samples as CSV, or a directory with samples.csv"
+        "run",
+        type=Path,
+        metavar="RUN",
+        help="a trace, a replay, a simulated run, a record of `ffclock probe`, samples as CSV, or a directory with samples.csv",
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path(), metavar="FILE", help="the page, if it ends in .html, or a directory (default: here)"
@@ -169,16 +172,34 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def probe_report(options: argparse.Namespace) -> int:
+    """The page of a record of ``ffclock probe``, which has figures of its own."""
+    from . import probe_report as probe  # noqa: PLC0415
+
+    foreign = [name for name in ("clock", "estimator") if getattr(options, name)]
+    if foreign:
+        print(f"ffclock.report: {options.run} is a record of ffclock probe, which has no {foreign[0]}", file=sys.stderr)
+        return 2
+    return probe.run(
+        argparse.Namespace(
+            record=options.run, output=options.output, effect=[], title=options.title or "", ffclock=options.ffclock, json=options.json
+        )
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns 0, or 2 with one message on standard error if the input or the output is unusable."""
     options = _arguments(arguments)
     try:
         from .inputs import Wishes, read_input  # noqa: PLC0415
+        from .probe_recording import is_probe_record  # noqa: PLC0415
         from .program import ProgramError  # noqa: PLC0415
         from .tables import RunError  # noqa: PLC0415
     except ModuleNotFoundError as error:
         print(f"ffclock.report: {_MISSING.format(name=error.name)}", file=sys.stderr)
         return 2
+    if is_probe_record(options.run):
+        return probe_report(options)
     try:
         run = read_input(options.run, Wishes(options.clock, options.estimator, options.ffclock))
         if options.title:

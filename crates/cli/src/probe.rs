@@ -1,12 +1,16 @@
 //! `ffclock probe`: where packets wait in this host.
 
+mod advise;
+mod answer;
 mod calibrate;
 mod echo;
 mod methods;
 mod network;
 mod probe_effect;
 mod run;
+mod show;
 mod table;
+mod watch;
 
 use crate::Global;
 use crate::failure::Failure;
@@ -16,7 +20,9 @@ use crate::failure::Failure;
 #[command(after_help = "Example:
   $ ffclock probe run --netns --packets 2000
   $ ffclock probe echo                      (on another host)
-  $ ffclock probe run --to 192.0.2.7
+  $ ffclock probe run --to 192.0.2.7 --record probe.parquet
+  $ ffclock probe show probe.parquet
+  $ ffclock probe advise --from probe.parquet
 
 docs/probe.md explains the locations, the signs and the tables.")]
 pub(crate) struct Args {
@@ -29,6 +35,12 @@ pub(crate) struct Args {
 enum Part {
     /// Send test packets to an echo server and stamp them at every location of this host
     Run(run::Args),
+    /// Show the tables of a record
+    Show(show::Args),
+    /// Say in plain words where to stamp on this host
+    Advise(advise::Args),
+    /// Watch the real traffic of a running UDP service
+    Watch(watch::Args),
     /// Measure this host's own delays, for ffclockd to take them off its stamps
     Calibrate(calibrate::Args),
     /// Send test packets back
@@ -39,6 +51,9 @@ enum Part {
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.part {
         Part::Run(args) => run::run(global, args),
+        Part::Show(args) => show::run(global, args),
+        Part::Advise(args) => advise::run(global, args),
+        Part::Watch(args) => watch::run(global, args),
         Part::Calibrate(args) => calibrate::run(global, args),
         Part::Echo(args) => echo::run(global, args),
     }

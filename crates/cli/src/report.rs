@@ -13,9 +13,10 @@ use std::process::Command;
   $ ffclock report site.trace -o site.html
   $ ffclock sim run lan-16 --series lan.csv && ffclock report lan.csv -o lan.html
   $ ffclock report out/demo --title 'Two minutes' -o demo.html
+  $ ffclock probe run --netns --record probe.parquet && ffclock report probe.parquet -o probe.html
 
-RUN is a trace that `ffclock replay` reads, what `replay --output` or `sim run --series` wrote, the JSON of `sim run`, or the directory of
-a demonstration. The page holds its pictures inside itself and loads nothing. It is drawn by the Python package: docs/python.md.")]
+RUN is a trace that `ffclock replay` reads, what `replay --output` or `sim run --series` wrote, the JSON of `sim run`, a record of
+`ffclock probe run`, or the directory of a demonstration. The page holds its pictures inside itself and loads nothing. It is drawn by the Python package: docs/python.md.")]
 pub(crate) struct Args {
     /// A trace or a run
     run: PathBuf,

@@ -8,7 +8,7 @@ use crate::ways::PosixClock;
 use ffclock_units::Span;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -118,6 +118,31 @@ pub(crate) fn stamp_ability(device: &str) -> io::Result<StampAbility> {
     Ok(StampAbility { modes: info.modes, clock: u32::try_from(info.clock).ok() })
 }
 
+/// A descriptor of another process, as a descriptor of ours for the same file (`pidfd_getfd`, Linux 5.6). Needs the right to trace that
+/// process; it is neither stopped nor changed.
+pub(crate) fn descriptor_of(pid: u32, descriptor: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes numbers only.
+    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
+    let process = checked(process as libc::c_int)?;
+    // SAFETY: the kernel gave us this descriptor a moment ago, and nobody else knows it.
+    let process = unsafe { OwnedFd::from_raw_fd(process) };
+    // SAFETY: the call takes numbers only.
+    let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), descriptor, 0) };
+    let copy = checked(copy as libc::c_int)?;
+    // SAFETY: as above.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// A number among the options of a socket (level `SOL_SOCKET`).
+pub(crate) fn socket_option(socket: BorrowedFd<'_>, option: libc::c_int) -> io::Result<u32> {
+    let mut value = 0_u32;
+    let mut size = size_of::<u32>() as libc::socklen_t;
+    let place = (&raw mut value).cast();
+    // SAFETY: the kernel writes at most `size` bytes to `value`; both outlive the call.
+    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, place, &raw mut size) })?;
+    Ok(value)
+}
+
 /// `struct pps_ktime` of <linux/pps.h>.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -176,6 +201,19 @@ mod tests {
             };
             assert!(first <= second && second <= third, "{clock:?}: {first} {second} {third}");
         }
+    }
+
+    #[test]
+    fn a_socket_of_a_process_tells_its_options() {
+        use std::os::fd::AsFd;
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let own = match descriptor_of(std::process::id(), socket.as_raw_fd()) {
+            Ok(own) => own,
+            Err(error) => return println!("SKIP: pidfd_getfd: {error}"),
+        };
+        assert_eq!(socket_option(own.as_fd(), libc::SO_TYPE).unwrap(), libc::SOCK_DGRAM as u32);
+        assert!(socket_option(File::open("/dev/null").unwrap().as_fd(), libc::SO_TYPE).is_err());
+        assert!(descriptor_of(std::process::id(), -1).is_err());
     }
 
     #[test]

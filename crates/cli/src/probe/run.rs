@@ -1,37 +1,36 @@
 //! `ffclock probe run`: test packets, stamped at every location.
 
+use super::answer::Told;
 use super::echo::PORT;
 use super::network::Way;
-use super::table;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
-use crate::{Global, output, waiting_time};
+use crate::{Global, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
-use ffclock_instruments::campaign::{Load, Phase, Surroundings, schedule};
+use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
 use ffclock_instruments::probe::agreement::Agreement;
 use ffclock_instruments::probe::effect::{self, Corrected, Effect, Stamped};
 use ffclock_instruments::probe::findings::Findings;
 use ffclock_instruments::probe::pairs::MappingError;
 use ffclock_instruments::probe::payload::Lengths;
+use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
 use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
 use ffclock_instruments::probe::site::{Site, Sites};
-use ffclock_instruments::recording::Recorder;
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
 use serde::Serialize;
-use std::fs::File;
-use std::io::BufWriter;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Options of `ffclock probe run`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock probe run --netns
   $ ffclock probe run --to 192.0.2.7 --packets 20000 --rate 500
-  $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.jsonl
+  $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.parquet
   $ ffclock probe run --netns --probe-effect
   $ ffclock probe run --netns --json | jq '.phases[0].findings.asymmetries'
 
@@ -41,7 +40,7 @@ and socket remain, and what is missing is named.")]
 pub(super) struct Args {
     #[command(flatten)]
     course: Course,
-    /// Record every stamp into a file (docs/probe.md)
+    /// Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -52,7 +51,7 @@ pub(super) struct Course {
     #[command(flatten)]
     target: Target,
     /// The device on the way to the host, where it cannot be found out
-    #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "netns")]
+    #[arg(long, value_name = "NAME")]
     device: Option<String>,
     /// How many packets, in all phases together
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PACKETS))]
@@ -63,9 +62,9 @@ pub(super) struct Course {
     /// Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel's events
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
-    /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network
+    /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',')]
-    stress: Vec<Load>,
+    stress: Vec<Stress>,
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
@@ -104,6 +103,17 @@ enum Probe {
     Fentry,
 }
 
+/// A load, or the quiet phase that every run begins with.
+#[derive(Clone, Copy, Debug)]
+struct Stress(Option<Load>);
+
+impl FromStr for Stress {
+    type Err = UnknownLoad;
+    fn from_str(text: &str) -> Result<Self, UnknownLoad> {
+        if text == "none" { Ok(Stress(None)) } else { text.parse().map(|load| Stress(Some(load))) }
+    }
+}
+
 /// The most packets in a second that one thread sends and receives.
 const FASTEST: f64 = 50_000.0;
 
@@ -122,6 +132,8 @@ struct About<'a> {
     way: &'a str,
     device: &'a str,
     driver: String,
+    host: String,
+    kernel: String,
     counter: &'a str,
     counter_hz: f64,
     rate: f64,
@@ -155,11 +167,14 @@ pub(super) struct Whole {
 /// Measures, and prints the tables.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let whole = measure(&args.course, args.record.as_deref())?;
-    if global.json {
-        let (about, phases, effect) = (&whole.about, &whole.phases, &whole.effect);
-        return output::json(&serde_json::json!({ "about": about, "phases": phases, "probe_effect": effect }));
+    whole.told().print(global)
+}
+
+impl Whole {
+    /// Without the way, which ends here.
+    pub(super) fn told(self) -> Told {
+        Told { about: self.about, phases: self.phases, effect: self.effect }
     }
-    output::write(&table::page(&whole))
 }
 
 /// Measures.
@@ -172,29 +187,37 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         super::network::raise_loopback()?;
     }
     let mut conditions = Conditions::prepare(&phases)?;
+    let subject = Subject::here(&way.device);
     let about = About {
         way: &way.description,
         device: &way.device,
-        driver: Subject::here(&way.device).driver,
+        driver: subject.driver,
+        host: subject.host,
+        kernel: subject.kernel,
         counter: counter.name(),
         counter_hz: nominal.period.as_hertz(),
         rate: course.rate,
         size: course.size,
     };
-    let mut record = record.map(|path| begin_record(path, &about)).transpose()?;
+    let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
+    let mut record = record.map(|path| Record::begin(path, &about)).transpose()?;
     let effect = course.effect(&way, (counter, nominal.period), &mut conditions)?;
+    let begin = mono_now();
     let mut measured = Vec::new();
     for phase in &phases {
         conditions.enter(phase)?;
         let plan = course.plan(&way, (counter, nominal.period), phase);
-        let outcome = one_phase(&plan, &mut conditions, (phase, &phases))?;
+        let began_s = (mono_now() - begin).as_seconds();
+        let (outcome, flow) = one_phase(&plan, &mut conditions, (phase, &phases))?;
+        // As it really was.
+        let phase = Phase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
         if let Some(record) = &mut record {
-            write_packets(record, phase, &outcome)?;
+            record.phase(&phase, &outcome)?;
         }
         let findings = Findings::of(&outcome.passages, nominal.period);
         let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.stamped)).collect();
         measured.push(Measured {
-            phase: *phase,
+            phase,
             findings,
             corrected,
             counts: outcome.counts,
@@ -203,26 +226,33 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
             agreements: outcome.agreements,
             mapping: outcome.mapping,
         });
+        if flow.is_break() {
+            break;
+        }
     }
     drop(conditions);
     if let Some(record) = record {
         record.finish()?;
     }
-    let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
     Ok(Whole { way, phases: measured, effect, about })
 }
 
+/// One phase, and whether the user wants no further ones.
 fn one_phase(
     plan: &Plan,
     conditions: &mut Conditions,
     (phase, phases): (&Phase, &[Phase]),
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, ControlFlow<()>), Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
+    let mut wanted = ControlFlow::Continue(());
     let outcome = ffclock_instruments::probe::run::run(plan, &mut |sent| {
         let share = (phase.begin_s + sent as f64 / plan.rate) / total;
         match conditions.wait(mono_now(), share.min(1.0)) {
-            Ok(flow) => flow,
+            Ok(flow) => {
+                wanted = flow;
+                flow
+            }
             Err(failure) => {
                 trouble = Some(failure);
                 ControlFlow::Break(())
@@ -231,7 +261,7 @@ fn one_phase(
     });
     match trouble {
         Some(failure) => Err(failure),
-        None => outcome.map_err(|error| error.to_string().into()),
+        None => outcome.map(|outcome| (outcome, wanted)).map_err(|error| error.to_string().into()),
     }
 }
 
@@ -265,9 +295,10 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
 
 impl Course {
     fn phases(&self) -> Vec<Phase> {
-        let phases = schedule(&self.stress, Span::from_secs(1)).len();
+        let loads: Vec<Load> = self.stress.iter().filter_map(|Stress(load)| *load).collect();
+        let phases = schedule(&loads, Span::from_secs(1)).len();
         let each = Span::from_seconds(self.packets as f64 / self.rate / phases as f64);
-        schedule(&self.stress, self.phase.unwrap_or(each))
+        schedule(&loads, self.phase.unwrap_or(each))
     }
 
     /// Without the second method: what each packet passes is half of it.
@@ -324,21 +355,27 @@ impl Course {
     }
 }
 
-type PacketRecorder = Recorder<BufWriter<File>>;
-
-fn begin_record(path: &Path, about: &About<'_>) -> Result<PacketRecorder, Failure> {
-    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Recorder::begin(BufWriter::new(file), "probe", about)?)
+/// A record, and what it is called in complaints.
+struct Record<'a> {
+    path: &'a Path,
+    writer: ProbeWriter,
 }
 
-/// Every packet: its stamps in ticks since the beginning of the phase, `null` where there is none.
-fn write_packets(record: &mut PacketRecorder, phase: &Phase, outcome: &Outcome) -> Result<(), Failure> {
-    record.append("phase", phase)?;
-    for sequence in 0..outcome.passages.len() {
-        let stamps = Site::ALL.map(|site| outcome.passages.at(sequence, site).map(|ticks| ticks.raw()));
-        record
-            .append("packet", &serde_json::json!({ "phase": phase.number, "sequence": sequence, "ticks": stamps }))?;
+impl<'a> Record<'a> {
+    fn begin(path: &'a Path, about: &serde_json::Value) -> Result<Self, Failure> {
+        let writer = ProbeWriter::create(path, about).map_err(|error| unwritable(path, &error))?;
+        Ok(Record { path, writer })
     }
-    record.append("counts", &outcome.counts)?;
-    Ok(())
+
+    fn phase(&mut self, phase: &Phase, outcome: &Outcome) -> Result<(), Failure> {
+        self.writer.phase(phase, outcome).map_err(|error| unwritable(self.path, &error))
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        self.writer.finish().map_err(|error| unwritable(self.path, &error))
+    }
+}
+
+fn unwritable(path: &Path, error: &RecordError) -> Failure {
+    format!("the record {} cannot be written: it {error}", path.display()).into()
 }

@@ -1,11 +1,13 @@
 //! The tables of `ffclock probe run`.
 
-use super::run::Whole;
+use super::answer::Told;
 use super::{methods, probe_effect};
 use crate::text::{self, Align};
 use ffclock_instruments::probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
+use ffclock_instruments::probe::paper::Claim;
 use ffclock_instruments::probe::payload::Direction;
 use ffclock_instruments::probe::run::Counts;
+use ffclock_instruments::probe::timeline::Step;
 use ffclock_instruments::spread::Spread;
 use std::fmt::Write;
 
@@ -23,14 +25,21 @@ const DELAYS: [(&str, Align); 11] = [
     ("MAX", Align::Right),
 ];
 
-const TRIPS: [(&str, Align); 6] = [
+const TRIPS: [(&str, Align); 10] = [
     ("ROUND TRIP", Align::Left),
+    ("", Align::Left),
     ("MIN", Align::Right),
+    ("25 %", Align::Right),
     ("MEDIAN", Align::Right),
+    ("75 %", Align::Right),
+    ("90 %", Align::Right),
     ("99 %", Align::Right),
-    ("IN THE HOST: MIN", Align::Right),
-    ("MEDIAN", Align::Right),
+    ("99.9 %", Align::Right),
+    ("MAX", Align::Right),
 ];
+
+const TIMELINE: [(&str, Align); 4] =
+    [("ONE PACKET", Align::Left), ("LOCATION", Align::Left), ("AT", Align::Right), ("MEDIAN OF ALL", Align::Right)];
 
 const ASYMMETRIES: [(&str, Align); 7] = [
     ("LOCATION", Align::Left),
@@ -43,13 +52,13 @@ const ASYMMETRIES: [(&str, Align); 7] = [
 ];
 
 /// Everything, phase by phase.
-pub(super) fn page(whole: &Whole) -> String {
-    let way = &whole.way.description;
+pub(super) fn page(told: &Told) -> String {
+    let way = told.about["way"].as_str().unwrap_or("of a record");
     let mut page = format!("packets {way}; delays in us against the boundary to the driver\n");
-    if let Some(effect) = &whole.effect {
+    if let Some(effect) = &told.effect {
         page += &probe_effect::text(effect);
     }
-    for measured in &whole.phases {
+    for measured in &told.phases {
         let _ = write!(page, "\nphase {}: {}\n", measured.phase.number + 1, measured.phase.name());
         page += &counts_line(&measured.counts, measured.length_s);
         for reason in &measured.unavailable {
@@ -58,7 +67,7 @@ pub(super) fn page(whole: &Whole) -> String {
         page.push('\n');
         tables(&measured.findings, &mut page);
         page += &probe_effect::corrected(&measured.corrected);
-        page += &methods::text(&measured.agreements, measured.mapping, whole.effect.as_ref());
+        page += &methods::text(&measured.agreements, measured.mapping, told.effect.as_ref());
     }
     page
 }
@@ -88,15 +97,37 @@ fn counts_line(counts: &Counts, length_s: f64) -> String {
     line
 }
 
-fn tables(findings: &Findings, page: &mut String) {
+/// Everything about one phase.
+pub(super) fn tables(findings: &Findings, page: &mut String) {
     let rows: Vec<_> = findings.delays.iter().map(delay_row).collect();
     *page += &text::table(&DELAYS, &rows);
     page.push('\n');
-    *page += &text::table(&TRIPS, &findings.round_trips.iter().map(trip_row).collect::<Vec<_>>());
+    let trips: Vec<_> = findings.round_trips.iter().flat_map(trip_rows).collect();
+    if !trips.is_empty() {
+        *page += &text::table(&TRIPS, &trips);
+    }
     page.push('\n');
     *page += &text::table(&ASYMMETRIES, &findings.asymmetries.iter().map(asymmetry_row).collect::<Vec<_>>());
     page.push('\n');
     *page += &causality(&findings.causality);
+    if let Some(timeline) = &findings.timeline {
+        let rows: Vec<_> = timeline.steps.iter().map(step_row).collect();
+        let _ =
+            write!(page, "\npacket {}, since it left user space:\n{}", timeline.packet, text::table(&TIMELINE, &rows));
+    }
+}
+
+/// The paper's findings beside what was found here: each with its evidence on a line of its own, which is too long for a column.
+pub(super) fn paper(claims: &[Claim]) -> String {
+    let mut lines = "THE PAPER'S FINDINGS, AND THIS HOST\n".to_owned();
+    for claim in claims {
+        let _ = writeln!(lines, "{:18}  {}\n{:20}{}", claim.verdict.name(), claim.claim, "", claim.evidence);
+    }
+    lines
+}
+
+fn step_row(step: &Step) -> Vec<String> {
+    vec![way(step.direction), step.site.name().to_owned(), us(step.packet_ns), us(step.median_ns)]
 }
 
 fn us(ns: f64) -> String {
@@ -117,13 +148,19 @@ fn delay_row(delay: &Delay) -> Vec<String> {
     row
 }
 
-fn trip_row(trip: &RoundTrip) -> Vec<String> {
-    let partial = |of: fn(&Spread) -> f64| trip.partial_ns.as_ref().map_or("-".to_owned(), |spread| us(of(spread)));
-    let whole = &trip.whole_ns;
-    let mut row = vec![trip.location.name().to_owned()];
-    row.extend([whole.min, whole.median, whole.p99].map(us));
-    row.extend([partial(|spread| spread.min), partial(|spread| spread.median)]);
-    row
+/// The whole round trip, and what of it lies within the host (the paper's partial round trip).
+fn trip_rows(trip: &RoundTrip) -> Vec<Vec<String>> {
+    let row = |name: &str, what: &str, spread: &Spread, p90: f64| {
+        let Spread { min, p25, median, p75, p99, p999, max, .. } = *spread;
+        let mut row = vec![name.to_owned(), what.to_owned()];
+        row.extend([min, p25, median, p75, p90, p99, p999, max].map(us));
+        row
+    };
+    let mut rows = vec![row(trip.location.name(), "whole", &trip.whole_ns, trip.whole_p90_ns)];
+    if let (Some(partial), Some(p90)) = (&trip.partial_ns, trip.partial_p90_ns) {
+        rows.push(row("", "in the host", partial, p90));
+    }
+    rows
 }
 
 fn asymmetry_row(one: &Asymmetry) -> Vec<String> {

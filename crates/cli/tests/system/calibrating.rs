@@ -1,6 +1,7 @@
 //! A host that is slow in one direction: its delay is measured by `ffclock probe calibrate` and taken off the daemon's stamps.
 //!
-//! FFCLOCK_HOST_DELAY_NS sets another delay than the 800 us of the test, which are large against what waking up takes on a busy machine.
+//! FFCLOCK_HOST_DELAY_NS sets another delay than the 800 us of the test, which are large against what waking up takes on a busy machine;
+//! FFCLOCK_HOST_SECONDS how long the calibration and the clocks take. `tools/figures-probe bias` measures with both.
 
 use super::{fresh_directory, programs, root};
 use std::net::UdpSocket;
@@ -11,6 +12,11 @@ use std::time::Duration;
 /// What every packet waits before it leaves [ns].
 fn delay_ns() -> String {
     std::env::var("FFCLOCK_HOST_DELAY_NS").unwrap_or_else(|_| "800000".to_owned())
+}
+
+/// How long the calibration takes, and how long the clocks have before they are compared.
+fn seconds() -> u64 {
+    std::env::var("FFCLOCK_HOST_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
 
 /// A child process, ended when dropped.
@@ -95,7 +101,8 @@ fn a_calibrated_daemon_is_not_biased_by_a_slow_host() {
     let file = directory.join("calibration.json");
     let mut calibrate = Command::new(programs::ffclock());
     // As seldom as the daemon asks: a program that is woken often is woken faster.
-    calibrate.args(["probe", "calibrate", "--packets", "120", "--rate", "8", "--to"]);
+    let packets = (10 * seconds()).to_string();
+    calibrate.args(["probe", "calibrate", "--packets", &packets, "--rate", "8", "--to"]);
     calibrate.arg(format!("127.0.0.1:{echo_port}")).arg("--file").arg(&file);
     calibrate.env("LD_PRELOAD", &library).env("FFCLOCK_SEND_DELAY_NS", delay_ns());
     let said = calibrate.output().unwrap();
@@ -115,7 +122,7 @@ fn a_calibrated_daemon_is_not_biased_by_a_slow_host() {
         daemon(&directory, "slow", ("stamps = \"user\"", port), Some(&library)),
         daemon(&directory, "calibrated", (&calibrated, port), Some(&library)),
     ];
-    std::thread::sleep(Duration::from_secs(12));
+    std::thread::sleep(Duration::from_secs(seconds()));
     let (slow, calibrated) = (bias_us(&directory, "slow"), bias_us(&directory, "calibrated"));
     let (slow, calibrated) = (slow.expect("the clocks run"), calibrated.expect("the clocks run"));
     println!("bias of the slow host {slow:.2} us, calibrated {calibrated:.2} us");

@@ -7,6 +7,7 @@ mod calibrating;
 mod demonstration;
 mod interop;
 mod probing;
+mod probing_badly;
 mod programs;
 mod readme;
 

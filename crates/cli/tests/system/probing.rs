@@ -189,6 +189,58 @@ fn a_recording_has_every_packet() {
     }
 }
 
+fn said_of(arguments: &[&str]) -> String {
+    let output = Command::new(programs::ffclock()).arg("probe").args(arguments).output().unwrap();
+    assert!(!output.status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// But for the last digits of numbers: a record has the counter's frequency, and the run its period.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| is_same(value, other)))
+        }
+        (Value::Number(a), Value::Number(b)) => (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6,
+        _ => a == b,
+    }
+}
+
+#[test]
+fn a_record_shows_what_the_run_said_in_both_forms() {
+    let echo = Echo::start();
+    let directory = fresh_directory("probe-records");
+    for name in ["probe.parquet", "probe.jsonl"] {
+        let path = directory.join(name).to_str().unwrap().to_owned();
+        let fresh = run(probe(&["--to", &echo.address, "--packets", "60", "--record", &path])).unwrap();
+        let mut show = Command::new(programs::ffclock());
+        show.args(["probe", "show", "--json", &path]);
+        let shown = run(show).unwrap();
+        assert!(is_same(&fresh["phases"], &shown["phases"]), "{name}");
+        assert_eq!(fresh["about"]["counter_hz"], shown["about"]["counter_hz"]);
+        let verdicts = |answer: &Value| {
+            let claims = answer["paper"].as_array().unwrap();
+            claims.iter().map(|claim| (claim["claim"].clone(), claim["verdict"].clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(verdicts(&fresh), verdicts(&shown));
+        let steps = shown["phases"][0]["findings"]["timeline"]["steps"].as_array().unwrap();
+        assert_eq!((&steps[0]["site"], &steps[steps.len() - 1]["site"]), (&"user-send".into(), &"user-receive".into()));
+        let claims = shown["paper"].as_array().unwrap();
+        assert!(claims.iter().any(|claim| claim["verdict"] == "not-measured"), "{claims:?}");
+        let mut advise = Command::new(programs::ffclock());
+        advise.args(["probe", "advise", "--json", "--from", &path]);
+        let advice = run(advise).unwrap();
+        assert!(advice["advice"]["location"].is_string(), "{advice}");
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        let said = said_of(&["show", &path]);
+        assert!(said.contains("again") && said.contains(name), "{said}");
+    }
+    assert!(said_of(&["advise"]).contains("--from"));
+    assert!(said_of(&["show", "no-such-file"]).contains("no-such-file cannot be used"));
+}
+
 #[test]
 fn what_cannot_be_measured_is_explained() {
     let said = run(probe(&["--to", "127.0.0.1:9", "--packets", "3"])).unwrap_err();

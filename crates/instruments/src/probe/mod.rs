@@ -4,8 +4,10 @@
 //! by the kernel's tracing at the boundary to the driver: all of it with the same raw counter. What lies between the stamps is where
 //! packets wait.
 
+pub mod advice;
 pub mod agreement;
 mod collect;
+pub mod digest;
 pub mod ebpf;
 pub mod echo;
 pub mod effect;
@@ -13,12 +15,16 @@ pub mod events;
 pub mod findings;
 pub(crate) mod hardware;
 pub mod pairs;
+pub mod paper;
 pub mod passages;
 pub mod payload;
+pub mod record;
 mod ring;
 pub mod run;
 pub mod site;
 pub mod tap;
+pub mod timeline;
+pub mod watch;
 
 /// Moves the calling thread, and threads that it starts later, into a network namespace of their own; it ends with them.
 ///

@@ -29,10 +29,26 @@ pub enum Placed {
     Nowhere,
 }
 
+impl Default for Passages {
+    /// No packets, and stamps that count from 0.
+    fn default() -> Self {
+        Passages::new(Counter::from_raw(0))
+    }
+}
+
 impl Passages {
     /// No packets yet; no stamp lies before `begin`.
     pub fn new(begin: Counter) -> Self {
         Passages { begin, rows: Vec::new(), replies: vec![Vec::new(); LENGTHS as usize] }
+    }
+
+    /// Appends a packet whose stamps are known in ticks since the beginning of the run, as a record has them.
+    pub fn restore(&mut self, stamps: impl IntoIterator<Item = (Site, i64)>) {
+        let mut row = [MISSING; SITES];
+        for (site, ticks) in stamps {
+            row[site.index()] = ticks;
+        }
+        self.rows.push(row);
     }
 
     /// How many packets were sent.
@@ -126,7 +142,10 @@ impl Passages {
 
     fn first_received_after(&self, ticks: i64, code: u64) -> Option<u64> {
         let replies = self.replies.get(usize::try_from(code).ok()?)?;
-        replies.get(replies.partition_point(|(received, _)| *received < ticks)).map(|(_, sequence)| *sequence)
+        let (_, sequence) = *replies.get(replies.partition_point(|(received, _)| *received < ticks))?;
+        // What came before the request left is another packet of the same length: somebody else probes over this device.
+        let sent = self.rows.get(usize::try_from(sequence).ok()?)?[Site::UserSend.index()];
+        (sent <= ticks).then_some(sequence)
     }
 }
 
@@ -168,6 +187,17 @@ mod tests {
         let early = PacketEvent { site: Site::DriverOut, counter: at(5), code: 2 };
         let late = PacketEvent { site: Site::StackIn, counter: at(5000), code: 2 };
         assert_eq!((passages.note_event(&early), passages.note_event(&late)), (Placed::Nowhere, Placed::Nowhere));
+    }
+
+    #[test]
+    fn what_came_before_the_request_left_is_anothers() {
+        let mut passages = Passages::new(at(0));
+        passages.send(at(500));
+        passages.note(0, Site::UserReceive, at(900));
+        let early = PacketEvent { site: Site::StackIn, counter: at(400), code: 0 };
+        assert_eq!(passages.note_event(&early), Placed::Nowhere);
+        let fitting = PacketEvent { site: Site::StackIn, counter: at(800), code: 0 };
+        assert_eq!(passages.note_event(&fitting), Placed::First);
     }
 
     #[test]

@@ -194,7 +194,12 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
     outcome.take_in(&collected, talk.run);
     outcome.compare(&collected, plan);
     if outcome.counts.received == 0 {
-        return Err(ProbeError::NoAnswer { sent: outcome.counts.sent, to: plan.to, reason: talk.reason });
+        let foreign = outcome.counts.foreign;
+        let reason = match talk.reason {
+            none if none.is_empty() && foreign > 0 => format!(" ({foreign} packets came that are no replies to them)"),
+            known => known,
+        };
+        return Err(ProbeError::NoAnswer { sent: outcome.counts.sent, to: plan.to, reason });
     }
     Ok(outcome)
 }
@@ -248,6 +253,12 @@ impl Outcome {
         }
         self.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
     }
+}
+
+/// Whether a later packet may be taken: buffers empty, and a device or a route that went may come back.
+fn is_passing(error: &io::Error) -> bool {
+    let gone = [libc::ENOBUFS, libc::ENETUNREACH, libc::ENETDOWN, libc::EHOSTUNREACH, libc::ENODEV];
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error().is_some_and(|code| gone.contains(&code))
 }
 
 /// The conversation with the echo server.
@@ -346,9 +357,10 @@ impl<'a> Talk<'a> {
                 self.in_flight.push_back((sent.id, sequence));
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) => {
+            Err(error) if is_passing(&error) => {
                 self.passages.send(read_ordered(self.plan.counter));
                 self.counts.refused += 1;
+                self.reason = format!(" ({error})");
                 Ok(())
             }
             Err(error) => Err(ProbeError::Socket { what: format!("cannot send to {}", self.plan.to), error }),

@@ -89,7 +89,18 @@ impl Site {
         if self <= Site::DoneOut { Direction::Outgoing } else { Direction::Incoming }
     }
 
-    /// Its name in tables and recordings.
+    /// Its name in records and in JSON, which says the direction too.
+    pub fn key(self) -> String {
+        // An enumeration without fields is a text; anything else would be a name that nothing reads back.
+        serde_json::to_value(self).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
+    }
+
+    /// The site with this name.
+    pub fn from_key(key: &str) -> Option<Self> {
+        serde_json::from_value(key.into()).ok()
+    }
+
+    /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Site::UserSend => "user",
@@ -195,6 +206,16 @@ impl Sites {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_site_has_one_name_in_records_and_in_json() {
+        for site in Site::ALL {
+            assert!(site.key().contains('-'), "{site:?}");
+            assert_eq!(Site::from_key(&site.key()), Some(site));
+        }
+        assert_eq!(Site::UserSend.key(), "user-send");
+        assert_eq!(Site::from_key("user"), None);
+    }
 
     #[test]
     fn sites_stand_in_the_order_of_the_way() {

@@ -41,9 +41,22 @@ impl Tap {
         Ok(Tap { ring: Ring::open(device_index(device)?, &filter(port))?, dropped: 0 })
     }
 
+    /// Taps UDP packets from and to `port` on every device.
+    ///
+    /// # Errors
+    /// The right to tap (`CAP_NET_RAW`) is missing.
+    pub(super) fn open_everywhere(port: u16) -> io::Result<Self> {
+        Ok(Tap { ring: Ring::open(0, &filter(port))?, dropped: 0 })
+    }
+
     /// Hands over the packets of this instrument that have come since the last call.
     pub fn drain(&mut self, mut take: impl FnMut(Tapped)) {
         while self.ring.take_block(|block| packets(block).filter_map(tapped).for_each(&mut take)) {}
+    }
+
+    /// Hands over all packets that have come since the last call, whosever they are.
+    pub(super) fn drain_all(&mut self, mut take: impl FnMut(AnyCopy<'_>)) {
+        while self.ring.take_block(|block| packets(block).filter_map(any_copy).for_each(&mut take)) {}
     }
 
     /// How many packets the kernel could not hand over until now.
@@ -111,15 +124,29 @@ fn packets(block: &[u8]) -> impl Iterator<Item = &[u8]> {
     core::iter::successors(first, move |packet| packet.get(step(packet)? as usize..)).take(count as usize)
 }
 
-fn tapped(packet: &[u8]) -> Option<Tapped> {
+/// A copy of a packet, from its network header on.
+pub(super) struct AnyCopy<'a> {
+    pub(super) passed: Direction,
+    /// The index of the device that it passed.
+    pub(super) device: u32,
+    pub(super) stamped: Moment<Utc>,
+    pub(super) bytes: &'a [u8],
+}
+
+fn any_copy(packet: &[u8]) -> Option<AnyCopy<'_>> {
     let (seconds, nanos) = (word(packet, 4)?, word(packet, 8)?);
     let length = word(packet, 12)? as usize;
     let network = usize::from(u16::from_ne_bytes(*packet.get(26..)?.first_chunk()?));
     let bytes = packet.get(network..network.checked_add(length)?)?;
-    // `struct sockaddr_ll` follows the header; the type of the packet is its eleventh byte.
+    // `struct sockaddr_ll` follows the header; the device lies at its fifth byte, the type of the packet is its eleventh.
     let is_outgoing = *packet.get(PACKET_HEADER + 10)? == PACKET_OUTGOING;
     let stamped = Moment::from_origin(Span::from_secs(seconds.into()) + Span::from_nanos(nanos.into()));
     let passed = if is_outgoing { Direction::Outgoing } else { Direction::Incoming };
+    Some(AnyCopy { passed, device: word(packet, PACKET_HEADER + 4)?, stamped, bytes })
+}
+
+fn tapped(packet: &[u8]) -> Option<Tapped> {
+    let AnyCopy { passed, stamped, bytes, .. } = any_copy(packet)?;
     Some(Tapped { identity: Identity::read(payload(bytes)?)?, passed, stamped })
 }
 

@@ -1,0 +1,52 @@
+//! `ffclock probe advise`: where to stamp on this host.
+
+use super::answer::Told;
+use super::run::{Course, measure};
+use crate::failure::Failure;
+use crate::text;
+use crate::{Global, output};
+use ffclock_instruments::probe::advice::{Advice, advise};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Options of `ffclock probe advise`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock probe advise --to 192.0.2.7
+  $ ffclock probe advise --netns --stress cpu,ip --phase '10 s'
+  $ ffclock probe advise --from probe.parquet
+  $ ffclock probe advise --from probe.parquet --json | jq .advice.location
+
+Answers from a fresh run, or from a record of one. Exit code: 0 with an answer, 1 where no location can be
+advised.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    course: Course,
+    /// Judge this record instead of measuring
+    // In the group of what says where packets go: one of them must be told.
+    #[arg(long, value_name = "RECORD", group = "Target")]
+    from: Option<PathBuf>,
+}
+
+/// Measures or reads, and judges.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let told = match &args.from {
+        Some(record) => Told::recorded(record)?,
+        None => measure(&args.course, None)?.told(),
+    };
+    let advice = advise(&told.digest(), &told.unavailable());
+    if global.json {
+        output::json(&json!({ "about": told.about, "advice": advice }))?;
+    } else {
+        output::write(&page(&advice))?;
+    }
+    if advice.location.is_some() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
+}
+
+fn page(advice: &Advice) -> String {
+    let mut lines: Vec<String> = advice.reasons.iter().map(|reason| text::printable(reason)).collect();
+    if let Some(how) = &advice.how {
+        lines.insert(1, format!("How: {how}."));
+    }
+    lines.iter().map(|line| format!("- {line}\n")).collect()
+}

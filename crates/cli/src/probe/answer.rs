@@ -1,0 +1,71 @@
+//! What a run says, fresh or from a record: tables, or JSON.
+
+use super::run::Measured;
+use super::table;
+use crate::failure::Failure;
+use crate::{Global, output};
+use ffclock_instruments::probe::digest::Digest;
+use ffclock_instruments::probe::effect::Effect;
+use ffclock_instruments::probe::findings::Findings;
+use ffclock_instruments::probe::paper;
+use ffclock_instruments::probe::record::{ProbeRecord, read};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A run as `run`, `show` and `advise` look at it.
+pub(super) struct Told {
+    pub(super) about: Value,
+    pub(super) phases: Vec<Measured>,
+    /// What the probes cost, where that was measured; a record does not keep it.
+    pub(super) effect: Option<Effect>,
+}
+
+impl Told {
+    /// Of a record.
+    pub(super) fn recorded(path: &Path) -> Result<Self, Failure> {
+        Ok(Told::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
+    }
+
+    /// Of what was read of one.
+    pub(super) fn of(record: ProbeRecord) -> Self {
+        let ProbeRecord { about, period, phases } = record;
+        let measured = phases.into_iter().map(|phase| Measured {
+            findings: Findings::of(&phase.passages, period),
+            phase: phase.phase,
+            counts: phase.counts,
+            unavailable: phase.unavailable,
+            length_s: phase.length_s,
+            agreements: Vec::new(),
+            mapping: None,
+            corrected: Vec::new(),
+        });
+        Told { about, phases: measured.collect(), effect: None }
+    }
+
+    /// The phases by load.
+    pub(super) fn digest(&self) -> Digest<'_> {
+        Digest::of(self.phases.iter().map(|measured| (measured.phase.load, &measured.findings)))
+    }
+
+    /// Everything that some phase lacked, each reason once.
+    pub(super) fn unavailable(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = self.phases.iter().flat_map(|measured| &measured.unavailable).cloned().collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        reasons
+    }
+
+    /// Prints tables or JSON.
+    pub(super) fn print(&self, global: &Global) -> Result<(), Failure> {
+        let claims = paper::claims(&self.digest());
+        if global.json {
+            return output::json(&json!({
+                "about": self.about,
+                "phases": self.phases,
+                "paper": claims,
+                "probe_effect": self.effect,
+            }));
+        }
+        output::write(&format!("{}\n{}", table::page(self), table::paper(&claims)))
+    }
+}

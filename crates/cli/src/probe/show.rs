@@ -1,0 +1,40 @@
+//! `ffclock probe show`: the tables of a record.
+
+use super::answer::Told;
+use crate::Global;
+use crate::failure::Failure;
+use ffclock_instruments::probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
+use std::path::{Path, PathBuf};
+
+/// Options of `ffclock probe show`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock probe run --netns --record probe.parquet
+  $ ffclock probe show probe.parquet
+  $ ffclock probe show probe.parquet --json | jq '.phases[0].findings.asymmetries'
+  $ ffclock probe show freebsd.txt --record freebsd.parquet    (what packaging/freebsd/probe.d printed)
+
+A record without its end, or one whose parts contradict one another, is refused.")]
+pub(super) struct Args {
+    /// What `ffclock probe run --record` wrote, or what the DTrace script for FreeBSD printed
+    #[arg(value_name = "RECORD")]
+    source: PathBuf,
+    /// Write it again into another file: Parquet if its name ends so, JSON lines otherwise
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// Shows.
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let record = read(&args.source).map_err(|error| format!("{} {error}", args.source.display()))?;
+    if let Some(path) = &args.record {
+        write(path, &record).map_err(|error| format!("the record {} cannot be written: it {error}", path.display()))?;
+    }
+    Told::of(record).print(global)
+}
+
+fn write(path: &Path, record: &ProbeRecord) -> Result<(), RecordError> {
+    let mut writer = ProbeWriter::create(path, &record.about)?;
+    record.phases.iter().try_for_each(|phase| writer.again(phase))?;
+    writer.finish()
+}

@@ -1,0 +1,240 @@
+"""Counterparts of the figures of "Probing the Latencies of Software Timestamping" (2012), each from a record of ``ffclock probe``.
+
+Delays are against the boundary to the driver, in microseconds, positive in the order of causes. A location has one colour and a load one
+shade in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from .marks import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, sparse
+from .probe_recording import LOCATIONS, SITES, Floats, Phase, Record, is_outgoing
+from .style import canvas, styled
+
+COLOURS: Final = {"tap": BLUE, "socket": GREEN, "user": VERMILLION, "driver": GREY}
+_LOADS: Final = {"quiet": "#555555", "io": ORANGE, "syscall": PURPLE, "ip": SKY, "cpu": VERMILLION, "interrupt": GREEN}
+_WAYS: Final = (("out", 0), ("in", 1))
+_US: Final = 1e6
+
+
+def load_colour(name: str) -> str:
+    return _LOADS.get(name, GREY)
+
+
+def timeline_figure(record: Record) -> Canvas | None:
+    """Figure 1: the way of one packet, and the medians of all; None where no packet came back."""
+    quiet = record.first_of_each()[0]
+    timeline = quiet.findings.get("timeline")
+    if not timeline:
+        return None
+    steps = timeline["steps"]
+    with styled():
+        made = canvas(11.0, 4.2)
+        made.subplots_adjust(left=0.02, right=0.98, top=0.8, bottom=0.05, wspace=0.06)
+        made.suptitle(f"Packet {timeline['packet']} on its way through the host, beside the medians of all", x=0.02, ha="left", fontsize=11)
+        out = [step for step in steps if is_outgoing(step["site"])]
+        back = [step for step in steps if not is_outgoing(step["site"])]
+        for place, (name, part) in enumerate((("out", out), ("in", back))):
+            _way(made.add_subplot(1, 2, place + 1), name, part)
+    return made
+
+
+def _way(axes: Axes, name: str, steps: Sequence[dict[str, Any]]) -> None:
+    axes.set_axis_off()
+    axes.set_title(f"{name}, µs since the first stamp shown")
+    if not steps:
+        return
+    first = min(step["packet_ns"] for step in steps)
+    first_median = min(step["median_ns"] for step in steps)
+    span = max(max(step["packet_ns"] - first, step["median_ns"] - first_median) for step in steps) or 1.0
+    for row, (key, begin, label) in enumerate((("packet_ns", first, "this packet"), ("median_ns", first_median, "median"))):
+        y = 1.0 - row
+        axes.plot([0.0, span], [y, y], color="#BBBBBB", zorder=1)
+        axes.text(-0.01 * span, y, label, ha="right", va="center", fontsize=8)
+        taken: list[float] = []
+        for step in sorted(steps, key=lambda step: float(step[key])):
+            at = step[key] - begin
+            # A label is about a fifth of the width: it goes to the lowest level that is free there.
+            level = next((number for number, right in enumerate(taken) if right < at), len(taken))
+            taken[level : level + 1] = [at + 0.22 * span]
+            site = step["site"]
+            colour = COLOURS.get(site.split("-")[0], GREY)
+            height = 0.14 + 0.12 * level
+            axes.plot([at, at], [y, y + height], color=colour, linewidth=0.8)
+            axes.plot([at], [y], "o", color=colour, markersize=4, zorder=3)
+            axes.text(at, y + height, f"{site} {at / 1e3:.2f}", fontsize=7, ha="center", va="bottom", color=colour)
+    axes.set_xlim(-0.16 * span, 1.06 * span)
+    axes.set_ylim(-0.25, 1.65)
+
+
+def effect_figure(records: Sequence[tuple[str, Record]]) -> Canvas | None:
+    """Figure 2: delays between user space and driver, one box for each set of active probes; None without any."""
+    if not records:
+        return None
+    with styled():
+        made = canvas(9.0, 4.0)
+        for axes, (name, way) in zip(made.subplots(1, 2), _WAYS, strict=True):
+            boxes = [(label, _joined(record, SITES["user"][way])) for label, record in records]
+            drawn = [_box_of(label, values) for label, values in boxes if values.size]
+            _draw_boxes(axes, drawn, [GREY] * len(drawn))
+            axes.set_title(f"user space to driver, {name}")
+            axes.set_ylabel("delay [µs]")
+        made.tight_layout()
+    return made
+
+
+def _joined(record: Record, site: str) -> Floats:
+    values = [phase.delay(site) for phase in record.phases if phase.name == "quiet"]
+    joined = np.concatenate(values) if values else np.empty(0)
+    return joined[np.isfinite(joined)] * _US
+
+
+def _box_of(label: str, values: Floats) -> dict[str, Any]:
+    q1, median, q3, high = np.percentile(values, (25, 50, 75, 90))
+    return {"label": label, "q1": q1, "med": median, "q3": q3, "whislo": float(values.min()), "whishi": high}
+
+
+def _draw_boxes(axes: Axes, boxes: list[dict[str, Any]], colours: Sequence[str]) -> None:
+    if not boxes:
+        axes.text(0.5, 0.5, "not stamped here", transform=axes.transAxes, ha="center", color=GREY)
+        return
+    drawn = axes.bxp(boxes, showfliers=False, widths=0.6, patch_artist=True, medianprops={"color": "black"})
+    for patch, colour in zip(drawn["boxes"], colours, strict=True):
+        patch.set(facecolor=colour, alpha=0.55)
+
+
+def series_figure(record: Record) -> Canvas:
+    """Figure 3: delays over time, a row for each load, outgoing at the left and incoming at the right.
+
+    Unlike the paper's, the axis is logarithmic beyond 1 µs: tap and tail of user space lie four orders of magnitude apart here.
+    """
+    phases = record.first_of_each()
+    with styled():
+        made = canvas(12.0, 1.1 + 1.9 * len(phases))
+        grid = made.subplots(len(phases), 2, squeeze=False)
+        for row, phase in zip(grid, phases, strict=True):
+            for axes, (name, way) in zip(row, _WAYS, strict=True):
+                _series(axes, phase, way)
+                axes.set_title(f"{phase.name}, {name}")
+            row[0].set_ylabel("delay [µs]")
+        for axes in grid[-1]:
+            axes.set_xlabel("time [s]")
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        made.tight_layout(rect=(0.0, 0.0, 1.0, 0.97))
+        made.legend(handles, labels, loc="upper right", ncols=3, markerscale=4)
+    return made
+
+
+def _series(axes: Axes, phase: Phase, way: int) -> None:
+    for location in reversed(LOCATIONS):
+        values = phase.delay(SITES[location][way]) * _US
+        chosen = np.isfinite(values)
+        if not chosen.any():
+            continue
+        t_s, values = phase.time_s()[chosen], values[chosen]
+        places = sparse(values)
+        axes.plot(t_s[places], values[places], ".", markersize=1.5, color=COLOURS[location], label=location)
+    axes.set_yscale("symlog", linthresh=1.0)
+
+
+def box_figure(record: Record) -> Canvas:
+    """Figure 4: box plots by location (rows, the tap at the bottom) and direction (columns), a box for each load."""
+    phases = record.first_of_each()
+    with styled():
+        made = canvas(11.0, 9.0)
+        grid = made.subplots(len(LOCATIONS), 2)
+        for row, location in zip(grid, reversed(LOCATIONS), strict=True):
+            for axes, (name, way) in zip(row, _WAYS, strict=True):
+                found = [(phase.name, phase.figures(SITES[location][way])) for phase in phases]
+                boxes = [_recorded_box(load, figures) for load, figures in found if figures]
+                _draw_boxes(axes, boxes, [load_colour(load) for load, figures in found if figures])
+                axes.set_title(f"{location}, {name}")
+                axes.set_ylabel("delay [µs]")
+        made.tight_layout()
+    return made
+
+
+def _recorded_box(label: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """The paper's box: minimum, quartiles and a whisker to the 90th percentile [µs]."""
+    keys = {"whislo": "min", "q1": "p25", "med": "median", "q3": "p75", "whishi": "p90"}
+    return {"label": label, **{name: figures[key] * 1e-3 for name, key in keys.items()}}
+
+
+def asymmetry_figure(record: Record) -> Canvas:
+    """Figure 5: the asymmetry of each location by load, with its 95 % interval and what round trips alone allow, [-r, r]."""
+    phases = record.first_of_each()
+    with styled():
+        made = canvas(9.5, 8.0)
+        for axes, location in zip(made.subplots(len(LOCATIONS), 1), reversed(LOCATIONS), strict=True):
+            _asymmetries(axes, location, phases)
+        made.tight_layout()
+    return made
+
+
+def _asymmetries(axes: Axes, location: str, phases: Sequence[Phase]) -> None:
+    axes.axhline(0.0, color="#999999", linewidth=0.8)
+    for place, phase in enumerate(phases):
+        found = next((one for one in phase.findings["asymmetries"] if one["location"] == location), None)
+        if found is None:
+            axes.text(place, 0.0, "reference", ha="center", va="bottom", fontsize=7, color=GREY)
+            continue
+        value, limit = found["asymmetry_ns"] * 1e-3, found["limit_ns"] * 1e-3
+        low, high = (end * 1e-3 for end in found["interval_ns"])
+        is_sound = found["verdict"] == "possible"
+        if limit >= 0.0:
+            axes.plot([place, place], [-limit, limit], color="#BBBBBB", linewidth=7, solid_capstyle="butt", label="bounds ±r")
+        axes.errorbar(
+            place,
+            value,
+            yerr=[[value - low], [high - value]],
+            fmt="o" if is_sound else "x",
+            color=load_colour(phase.name),
+            capsize=4,
+            markersize=6,
+        )
+        if not is_sound:
+            axes.text(place + 0.08, value, found["verdict"].replace("-", " "), fontsize=7, va="center")
+    axes.set_title(location)
+    axes.set_ylabel("asymmetry [µs]")
+    axes.set_xticks(range(len(phases)), [phase.name for phase in phases])
+    axes.set_xlim(-0.6, len(phases) - 0.2)
+
+
+def tail_figure(record: Record) -> Canvas:
+    """The share of packets whose delay is larger, by location: quiet as a line, each load dotted in its colour."""
+    phases = record.first_of_each()
+    with styled():
+        made = canvas(11.0, 9.0)
+        grid = made.subplots(len(LOCATIONS), 2)
+        for row, location in zip(grid, reversed(LOCATIONS), strict=True):
+            for axes, (name, way) in zip(row, _WAYS, strict=True):
+                for phase in phases:
+                    _tail(axes, phase, SITES[location][way])
+                axes.set_title(f"{location}, {name}")
+                axes.set(xlabel="delay [µs]", ylabel="share larger", yscale="log")
+                axes.set_xscale("symlog", linthresh=1.0)
+        handles, labels = grid[-1][-1].get_legend_handles_labels()
+        made.tight_layout(rect=(0.0, 0.0, 1.0, 0.96))
+        if handles:
+            made.legend(handles, labels, loc="upper right", ncols=len(labels))
+    return made
+
+
+def _tail(axes: Axes, phase: Phase, site: str) -> None:
+    values = np.sort(phase.delay(site))
+    values = values[np.isfinite(values)] * _US
+    if not values.size:
+        return
+    larger = 1.0 - np.arange(values.size) / values.size
+    # Every point of the tail, and enough of the rest.
+    chosen = np.unique(
+        np.concatenate((np.linspace(0, values.size - 1, 800).astype(int), np.arange(max(0, values.size - 400), values.size)))
+    )
+    style = "-" if phase.name == "quiet" else ":"
+    axes.plot(values[chosen], larger[chosen], style, color=load_colour(phase.name), label=phase.name, linewidth=1.2)
