@@ -136,10 +136,13 @@ pub struct Counts {
     /// Events that belong to no packet of the run.
     pub events_unplaced: u64,
     /// Stamps by eBPF that the kernel could not keep.
+    #[serde(default)]
     pub ebpf_lost: u64,
     /// Stamps by eBPF that belong to no packet of the run.
+    #[serde(default)]
     pub ebpf_unplaced: u64,
     /// Stamps by eBPF that cannot be mapped to the counter.
+    #[serde(default)]
     pub ebpf_discarded: u64,
 }
 
