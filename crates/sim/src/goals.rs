@@ -25,7 +25,7 @@ const SYMMETRIC: [&str; 2] = ["route-up", "route-down"];
 const ONE_SIDED: [&str; 4] = ["route-up-forward", "route-up-backward", "route-down-forward", "route-down-backward"];
 const WRONG: [&str; 2] = ["server-wrong-150ms", "server-wrong-1s"];
 
-/// What no scenario may exceed over the best feedback clock, unless the oracle does, and over the causal oracle.
+/// What no scenario may exceed over the best feedback clock, and over the causal oracle.
 const WORST_IQR: f64 = 0.9;
 const WORST_P99: f64 = 1.05;
 const OVER_ORACLE: f64 = 1.15;
@@ -84,7 +84,7 @@ pub struct Medians {
     pub iqr_over_oracle: Option<f64>,
     /// The same.
     pub net_p99_over_oracle: Option<f64>,
-    /// The causal oracle over the best feedback clock, in the runs with an oracle: where it is above a goal, no clock reaches that goal.
+    /// The causal oracle over the best feedback clock, in the runs with an oracle, median over median.
     pub oracle_iqr_over_rivals: Option<f64>,
     /// The same.
     pub oracle_net_p99_over_rivals: Option<f64>,
@@ -242,49 +242,7 @@ impl Campaign {
     /// The table of goals.
     pub fn goals(&self) -> Vec<Goal> {
         let medians = self.medians();
-        [self.against_rivals(&medians), against_the_oracle(&medians), self.single(), claims(&medians)].concat()
-    }
-
-    fn against_rivals(&self, medians: &[Medians]) -> Vec<Goal> {
-        let compared = || medians.iter().filter(|one| !UNKNOWABLE.contains(&one.scenario.as_str()));
-        let iqr = |one: &Medians| one.iqr_over_rivals;
-        let p99 = |one: &Medians| one.net_p99_over_rivals;
-        let is_beyond = |oracle: Option<f64>, limit: f64| oracle.is_some_and(|oracle| oracle > limit);
-        let iqr_beyond = |one: &&Medians| is_beyond(one.oracle_iqr_over_rivals, WORST_IQR);
-        let p99_beyond = |one: &&Medians| is_beyond(one.oracle_net_p99_over_rivals, WORST_P99);
-        let reachable = [
-            most(compared().filter(|one| !iqr_beyond(one)), iqr),
-            most(compared().filter(|one| !p99_beyond(one)), p99),
-        ];
-        let [reachable_iqr, reachable_p99] = reachable;
-        let unreachable = [
-            (
-                "IQR over the causal oracle's where that misses 0.9, worst",
-                most(compared().filter(iqr_beyond), |one| one.iqr_over_oracle),
-            ),
-            (
-                "p99 over the causal oracle's where that misses 1.05, worst",
-                most(compared().filter(p99_beyond), |one| one.net_p99_over_oracle),
-            ),
-        ];
-        let mut goals = vec![
-            at_most("IQR over the best feedback clock, geometric mean", (0.35, ""), mean(compared(), iqr)),
-            at_most("p99 over the best feedback clock, geometric mean", (0.5, ""), mean(compared(), p99)),
-            at_most(
-                "IQR over the best feedback clock, worst scenario within the oracle's reach",
-                (WORST_IQR, ""),
-                reachable_iqr,
-            ),
-            at_most(
-                "p99 over the best feedback clock, worst scenario within the oracle's reach",
-                (WORST_P99, ""),
-                reachable_p99,
-            ),
-        ];
-        // Where the oracle itself cannot reach a goal, the oracle is the goal.
-        let beyond = unreachable.into_iter().filter(|(_, figure)| figure.is_some());
-        goals.extend(beyond.map(|(about, figure)| at_most(about, (OVER_ORACLE, ""), figure)));
-        goals
+        [against_rivals(&medians), against_the_oracle(&medians), self.single(), claims(&medians)].concat()
     }
 
     /// Goals about single scenarios.
@@ -341,9 +299,39 @@ impl Campaign {
     }
 }
 
+fn against_rivals(medians: &[Medians]) -> Vec<Goal> {
+    let compared = || medians.iter().filter(|one| !UNKNOWABLE.contains(&one.scenario.as_str()));
+    let iqr = |one: &Medians| one.iqr_over_rivals;
+    let p99 = |one: &Medians| one.net_p99_over_rivals;
+    let misses = |oracle: Option<f64>, limit: f64| oracle.is_some_and(|oracle| oracle > limit);
+    let iqr_missed = compared().filter(|one| misses(one.oracle_iqr_over_rivals, WORST_IQR));
+    let p99_missed = compared().filter(|one| misses(one.oracle_net_p99_over_rivals, WORST_P99));
+    // Where the oracle misses a goal, the oracle is the goal.
+    let instead = [
+        (
+            "the same where the causal oracle misses it: IQR over the oracle's",
+            most(iqr_missed, |one| one.iqr_over_oracle),
+        ),
+        (
+            "the same where the causal oracle misses it: p99 over the oracle's",
+            most(p99_missed, |one| one.net_p99_over_oracle),
+        ),
+    ];
+    let [iqr_instead, p99_instead] =
+        instead.map(|(about, figure)| figure.map(|figure| at_most(about, (OVER_ORACLE, ""), Some(figure))));
+    let goals = [
+        Some(at_most("IQR over the best feedback clock, geometric mean", (0.35, ""), mean(compared(), iqr))),
+        Some(at_most("p99 over the best feedback clock, geometric mean", (0.5, ""), mean(compared(), p99))),
+        Some(at_most("IQR over the best feedback clock, worst scenario", (WORST_IQR, ""), most(compared(), iqr))),
+        iqr_instead,
+        Some(at_most("p99 over the best feedback clock, worst scenario", (WORST_P99, ""), most(compared(), p99))),
+        p99_instead,
+    ];
+    goals.into_iter().flatten().collect()
+}
+
 fn against_the_oracle(medians: &[Medians]) -> Vec<Goal> {
-    let known =
-        |one: &&Medians| !LYING.contains(&one.scenario.as_str()) && !UNKNOWABLE.contains(&one.scenario.as_str());
+    let known = |one: &&Medians| !UNKNOWABLE.contains(&one.scenario.as_str());
     let congested = |one: &&Medians| CONGESTED.contains(&one.scenario.as_str());
     let ratio = |one: &Medians| one.iqr_over_oracle;
     let usual = || medians.iter().filter(known).filter(|one| !congested(one));
@@ -431,6 +419,34 @@ mod tests {
         }
         let outage = Scenario::named("disconnection-2h").unwrap();
         assert!(["before", "end", "recovered"].iter().all(|name| outage.windows.contains_key(*name)));
+    }
+
+    #[test]
+    fn where_the_oracle_misses_a_goal_it_is_the_goal() {
+        let one = |scenario: &str, oracle: f64, ours: f64| Medians {
+            scenario: scenario.to_owned(),
+            seeds: 1,
+            iqr: None,
+            net_p99: None,
+            net_max: None,
+            rate_p99: None,
+            iqr_over_rivals: Some(oracle * ours),
+            net_p99_over_rivals: Some(0.5),
+            best_rival: None,
+            iqr_over_oracle: Some(ours),
+            net_p99_over_oracle: None,
+            oracle_iqr_over_rivals: Some(oracle),
+            oracle_net_p99_over_rivals: Some(0.5),
+            containment: None,
+            calibration: None,
+            width: None,
+        };
+        let goals = against_rivals(&[one("reached", 0.89, 1.2), one("missed", 0.91, 1.1)]);
+        let instead: Vec<&Goal> = goals.iter().filter(|goal| goal.about.starts_with("the same")).collect();
+        assert_eq!((instead.len(), instead[0].from.as_str(), instead[0].met), (1, "missed", true));
+        let worst =
+            goals.iter().find(|goal| goal.about.starts_with("IQR") && goal.about.ends_with("worst scenario")).unwrap();
+        assert_eq!((worst.from.as_str(), worst.met), ("reached", false));
     }
 
     #[test]

@@ -1,3 +1,4 @@
+use crate::probe::effect::Stamped;
 use super::*;
 use crate::campaign::{Load, schedule};
 use ffclock_units::{Counter, Span};
@@ -22,7 +23,16 @@ fn outcome(packets: u64) -> Outcome {
         passages.note(sequence, Site::SocketOut, Counter::from_raw(990 + sequence * 100));
     }
     counts.lost = counts.sent - counts.received;
-    Outcome { passages, counts, unavailable: vec!["the tap: no right".to_owned()], length_s: 1.5 }
+    Outcome {
+        passages,
+        counts,
+        unavailable: vec!["the tap: no right".to_owned()],
+        length_s: 1.5,
+        sends: Vec::new(),
+        agreements: Vec::new(),
+        mapping: None,
+        stamped: Stamped::default(),
+    }
 }
 
 fn written(path: &Path) {
