@@ -66,7 +66,7 @@ pub(super) struct Course {
     /// Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show
     #[arg(long)]
     pub(super) round_trips: bool,
-    /// A fault, with the keys of a scenario's [[fault]]; may be given several times
+    /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
     pub(super) fault: Vec<String>,
     /// Where the log goes, on the host of rank 0; it must not hold one yet

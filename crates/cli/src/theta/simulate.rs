@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// A process that tells each other one something else
     #[arg(long, value_name = "PROCESS")]
     two_faced: Vec<u32>,
-    /// A fault, with the keys of a scenario's [[fault]]; may be given several times
+    /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
     fault: Vec<FaultSpec>,
     /// Where all chance comes from
