@@ -237,8 +237,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
@@ -261,7 +261,6 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l from -d 'Judge this record instead of measuring' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -288,7 +287,6 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
