@@ -1414,7 +1414,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__advise)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --probe-effect --from --page --control --json --help"
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --from --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1450,10 +1450,6 @@ _ffclock() {
                     ;;
                 --without)
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
-                    return 0
-                    ;;
-                --probe-effect)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --from)
@@ -1476,7 +1472,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__calibrate)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --probe-effect --file --page --control --json --help"
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --file --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1512,10 +1508,6 @@ _ffclock() {
                     ;;
                 --without)
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
-                    return 0
-                    ;;
-                --probe-effect)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --file)
@@ -1676,7 +1668,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__run)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --probe-effect --record --page --control --json --help"
+            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --record --probe-effect --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1714,11 +1706,11 @@ _ffclock() {
                     COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
                     return 0
                     ;;
-                --probe-effect)
+                --record)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --record)
+                --probe-effect)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

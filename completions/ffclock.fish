@@ -237,8 +237,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
@@ -261,7 +261,6 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l from -d 'Judge this record instead of measuring' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -288,7 +287,6 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -360,7 +358,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l patience -d 'How long ranks wait for one another at the start' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l limit -d 'How long the run may take' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l fault -d 'A fault, with the keys of a scenario\'s [[fault]]; may be given several times' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -379,7 +377,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l patience -d 'How long ranks wait for one another at the start' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l limit -d 'How long the run may take' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l fault -d 'A fault, with the keys of a scenario\'s [[fault]]; may be given several times' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from rank" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -403,7 +401,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l rounds -d 'The last round that processes send [default: the scenario\'s, or 1000]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l delay -d 'The delay D between a quorum and the next round, such as "1 ms" [default: the scenario\'s, or 0 s]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l two-faced -d 'A process that tells each other one something else' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l fault -d 'A fault, with the keys of a scenario\'s [[fault]]; may be given several times' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l seed -d 'Where all chance comes from' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l log -d 'Write the run as a log into this directory, which must not hold one' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F

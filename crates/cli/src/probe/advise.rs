@@ -1,7 +1,7 @@
 //! `ffclock probe advise`: where to stamp on this host.
 
 use super::answer::Told;
-use super::run::{Course, measure};
+use super::run::{Course, Extras, measure};
 use crate::failure::Failure;
 use crate::text;
 use crate::{Global, output};
@@ -32,7 +32,8 @@ pub(super) struct Args {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let told = match &args.from {
         Some(record) => Told::recorded(record)?,
-        None => measure(&args.course, None)?.told(),
+        // Whoever takes the advice does not pass a second probe at each place.
+        None => measure(&args.course.without_ebpf(), Extras::default())?.told(),
     };
     let advice = advise(&told.digest(), &told.unavailable());
     if global.json {

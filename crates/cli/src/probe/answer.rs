@@ -35,8 +35,7 @@ impl Told {
             counts: phase.counts,
             unavailable: phase.unavailable,
             length_s: phase.length_s,
-            agreements: Vec::new(),
-            mapping: None,
+            methods: phase.methods,
             corrected: Vec::new(),
         });
         Told { about, phases: measured.collect(), effect: None }

@@ -1,6 +1,6 @@
 //! `ffclock probe calibrate`: the host's own delays, for the daemon to take off its stamps.
 
-use super::run::{Course, Measured, measure};
+use super::run::{Course, Extras, Measured, measure};
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
@@ -33,7 +33,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let mut calibration = read(args)?;
     calibration.write(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     // The daemon's packets will not pass a second probe at each place.
-    let whole = measure(&args.course.without_ebpf(), None)?;
+    let whole = measure(&args.course.without_ebpf(), Extras::default())?;
     let subject = Subject::here(&whole.way.device);
     let mut entries: Vec<Entry> = Vec::new();
     for phase in &whole.phases {

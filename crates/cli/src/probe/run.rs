@@ -9,10 +9,9 @@ use crate::{Global, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
-use ffclock_instruments::probe::agreement::Agreement;
+use ffclock_instruments::probe::agreement::Methods;
 use ffclock_instruments::probe::effect::{self, Corrected, Effect, Stamped};
 use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::pairs::MappingError;
 use ffclock_instruments::probe::payload::Lengths;
 use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
 use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
@@ -43,6 +42,18 @@ pub(super) struct Args {
     /// Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "16", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    probe_effect: Option<u16>,
+}
+
+/// What a measurement does beside measuring.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Extras<'a> {
+    /// Records every stamp into this file.
+    record: Option<&'a Path>,
+    /// Measures first what the probes cost, in so many rounds.
+    effect_rounds: Option<u16>,
 }
 
 /// What every measurement with test packets can be told.
@@ -74,9 +85,6 @@ pub(super) struct Course {
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
     #[arg(long)]
     xdp: bool,
-    /// Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones
-    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "16", value_parser = clap::value_parser!(u16).range(2..=1000))]
-    probe_effect: Option<u16>,
 }
 
 #[derive(Clone, clap::Args)]
@@ -148,10 +156,9 @@ pub(super) struct Measured {
     pub(super) unavailable: Vec<String>,
     pub(super) length_s: f64,
     pub(super) findings: Findings,
-    /// What the two ways to take kernel stamps say of the same packets.
-    pub(super) agreements: Vec<Agreement>,
-    /// How wrong stamps by eBPF can be.
-    pub(super) mapping: Option<MappingError>,
+    /// Where the stamps come from, and how the methods agree.
+    #[serde(flatten)]
+    pub(super) methods: Methods,
     /// Median delays without what the probes cost, where that was measured.
     pub(super) corrected: Vec<Corrected>,
 }
@@ -166,7 +173,8 @@ pub(super) struct Whole {
 
 /// Measures, and prints the tables.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let whole = measure(&args.course, args.record.as_deref())?;
+    let extras = Extras { record: args.record.as_deref(), effect_rounds: args.probe_effect };
+    let whole = measure(&args.course, extras)?;
     whole.told().print(global)
 }
 
@@ -178,7 +186,7 @@ impl Whole {
 }
 
 /// Measures.
-pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, Failure> {
+pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
     let way = course.target.way(course.device.as_deref())?;
@@ -200,8 +208,11 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
         size: course.size,
     };
     let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
-    let mut record = record.map(|path| Record::begin(path, &about)).transpose()?;
-    let effect = course.effect(&way, (counter, nominal.period), &mut conditions)?;
+    let mut record = extras.record.map(|path| Record::begin(path, &about)).transpose()?;
+    let effect = match extras.effect_rounds {
+        Some(rounds) => course.effect(rounds, &way, (counter, nominal.period), &mut conditions)?,
+        None => None,
+    };
     let begin = mono_now();
     let mut measured = Vec::new();
     for phase in &phases {
@@ -215,7 +226,7 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
             record.phase(&phase, &outcome)?;
         }
         let findings = Findings::of(&outcome.passages, nominal.period);
-        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.stamped)).collect();
+        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.methods.stamped)).collect();
         measured.push(Measured {
             phase,
             findings,
@@ -223,8 +234,7 @@ pub(super) fn measure(course: &Course, record: Option<&Path>) -> Result<Whole, F
             counts: outcome.counts,
             unavailable: outcome.unavailable,
             length_s: outcome.length_s,
-            agreements: outcome.agreements,
-            mapping: outcome.mapping,
+            methods: outcome.methods,
         });
         if flow.is_break() {
             break;
@@ -308,15 +318,16 @@ impl Course {
         course
     }
 
-    /// What the probes cost, where that is asked for; in the quiet of the first phase.
+    /// What the probes cost; in the quiet of the first phase.
     fn effect(
         &self,
+        rounds: u16,
         way: &Way,
         counter: (CounterKind, Period),
         conditions: &mut Conditions,
     ) -> Result<Option<Effect>, Failure> {
         let phases = self.phases();
-        let (Some(quiet), Some(rounds)) = (phases.first(), self.probe_effect) else { return Ok(None) };
+        let Some(quiet) = phases.first() else { return Ok(None) };
         conditions.enter(quiet)?;
         let mut trouble = None;
         let effect = effect::measure(&self.plan(way, counter, quiet), rounds.into(), &mut |share| {

@@ -67,7 +67,7 @@ pub(super) fn page(told: &Told) -> String {
         page.push('\n');
         tables(&measured.findings, &mut page);
         page += &probe_effect::corrected(&measured.corrected);
-        page += &methods::text(&measured.agreements, measured.mapping, told.effect.as_ref());
+        page += &methods::text(&measured.methods.agreements, measured.methods.mapping, told.effect.as_ref());
     }
     page
 }

@@ -209,14 +209,16 @@ mod tests {
         for number in 0..1200 {
             let share = (number * 37) % 101;
             let late = if is_late && number == 7 { 100_000 } else { 0 };
-            passages.restore([
-                (Site::UserSend, 10_000 - 3_000 - user * share / 100),
-                (Site::SocketOut, 10_000 - 500 - socket * share / 100 + late),
-                (Site::DriverOut, 10_000),
-                (Site::DriverIn, 60_000),
-                (Site::SocketIn, 60_400 + socket * share / 100),
-                (Site::UserReceive, 64_000 + user * share / 100),
-            ]);
+            passages
+                .restore([
+                    (Site::UserSend, 10_000 - 3_000 - user * share / 100),
+                    (Site::SocketOut, 10_000 - 500 - socket * share / 100 + late),
+                    (Site::DriverOut, 10_000),
+                    (Site::DriverIn, 60_000),
+                    (Site::SocketIn, 60_400 + socket * share / 100),
+                    (Site::UserReceive, 64_000 + user * share / 100),
+                ])
+                .unwrap();
         }
         Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"))
     }
@@ -247,12 +249,14 @@ mod tests {
     fn without_tracing_it_is_said_what_cannot_be_told() {
         let mut passages = Passages::default();
         for number in 0..10 {
-            passages.restore([
-                (Site::UserSend, 0),
-                (Site::SocketOut, 3_000 + number),
-                (Site::SocketIn, 60_000),
-                (Site::UserReceive, 65_000),
-            ]);
+            passages
+                .restore([
+                    (Site::UserSend, 0),
+                    (Site::SocketOut, 3_000 + number),
+                    (Site::SocketIn, 60_000),
+                    (Site::UserReceive, 65_000),
+                ])
+                .unwrap();
         }
         let quiet = Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"));
         let advice = advise(&Digest::of([(None, &quiet)]), &["kernel tracing: no right".to_owned()]);

@@ -1,13 +1,17 @@
 //! What the kernel's tracing and eBPF say of the same packets at the same sites.
 
 use super::ebpf::{Known, Passage};
+use super::effect::Stamped;
 use super::events::PacketEvent;
+use super::pairs::MappingError;
 use super::passages::{Passages, Placed};
 use super::payload::Direction;
 use super::site::{Site, Sites};
 use crate::spread::Spread;
 use ffclock_units::{Counter, Period, Ticks};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A site that both ways stamped, over all packets that have both stamps.
@@ -23,6 +27,27 @@ pub struct Agreement {
     pub ebpf_ns: f64,
     /// Stamp by eBPF minus stamp by tracing [ns]. At a tracepoint the tracing is called first, so that its own cost is part of it.
     pub difference_ns: Spread,
+}
+
+/// Where the stamps of a phase come from, and how the methods agree. Old records do not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Methods {
+    /// What the two ways to take kernel stamps say of the same packets, by site.
+    #[serde(default, deserialize_with = "of_known_sites")]
+    pub agreements: Vec<Agreement>,
+    /// How wrong the stamps by eBPF can be, where there are any.
+    #[serde(default)]
+    pub mapping: Option<MappingError>,
+    /// Which sites each kind of probe stamped.
+    #[serde(default)]
+    pub stamped: Stamped,
+}
+
+/// Without those of sites that this program does not know.
+fn of_known_sites<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Agreement>, D::Error> {
+    let mut all = Vec::<Value>::deserialize(input)?;
+    all.retain(|one| one["site"].as_str().is_none_or(|name| Site::from_key(name).is_some()));
+    all.iter().map(|one| Agreement::deserialize(one).map_err(D::Error::custom)).collect()
 }
 
 /// Stamps by eBPF, by site and packet. The first of several of one packet at one site counts.

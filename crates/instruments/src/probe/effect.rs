@@ -248,8 +248,9 @@ impl Effect {
                 cost_ns += self.cost_ns(kind);
             }
         }
-        // A location behind the driver on the way out has a negative delay.
-        let cost_ns = if site > reference && site.direction() == Direction::Outgoing { -cost_ns } else { cost_ns };
+        // A location on the wire's side of the reference has a negative delay: behind the driver on the way out, before it on the way in.
+        let is_outgoing = site.direction() == Direction::Outgoing;
+        let cost_ns = if site != reference && (site > reference) == is_outgoing { -cost_ns } else { cost_ns };
         Corrected { site, median_ns, probes, cost_ns, corrected_ns: median_ns - cost_ns }
     }
 }
@@ -267,7 +268,7 @@ impl Cost {
 }
 
 /// Which sites each kind of probe stamped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamped {
     /// The kernel's tracing.
     pub tracing: Sites,
@@ -349,6 +350,16 @@ mod tests {
         // On the way in: both at the driver; then the stack's, the tap, and what lies in the socket.
         assert_eq!((of(Site::SocketIn).probes, of(Site::SocketIn).corrected_ns), (2, 4_750.0));
         assert_eq!(of(Site::UserReceive).probes, 6);
+    }
+
+    #[test]
+    fn before_the_driver_a_delay_on_the_way_in_is_negative() {
+        let effect = effect();
+        let stamped = Stamped { tracing: Sites::DRIVER, ebpf: Sites::of(&[Site::XdpIn]), tap: Sites::NONE };
+        let at_xdp = effect.correct(Site::XdpIn, -2_000.0, &stamped);
+        assert_eq!((at_xdp.probes, at_xdp.cost_ns, at_xdp.corrected_ns), (1, -100.0, -1_900.0));
+        let at_driver = effect.correct(Site::DriverIn, 0.0, &stamped);
+        assert_eq!((at_driver.probes, at_driver.corrected_ns), (0, 0.0));
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::spread::Spread;
 use ffclock_units::{Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 
-/// Order of events that is told to be violated only beyond this: what mapping a software stamp to the counter may err on a busy machine.
+/// Order of events that is told to be violated only beyond this: reading clocks in pairs can shift two mapped stamps by so much, as no pair
+/// that leaves open more than half of it on either side maps any (pairs.rs).
 const SLACK: Span = Span::from_micros(1);
 /// A reference needs the stamps of so many packets.
 const ENOUGH: f64 = 0.5;

@@ -7,7 +7,8 @@ use super::site::{Location, Site};
 use crate::campaign::Load;
 use serde::Serialize;
 
-/// Medians and spreads that are no further apart are level: what mapping software stamps to the counter may err [ns].
+/// Medians and spreads that are no further apart are level: half of the most that mapping a software stamp to the counter
+/// may err [ns].
 const LEVEL_NS: f64 = 250.0;
 
 /// Whether a finding of the paper holds here.

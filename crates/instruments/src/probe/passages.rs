@@ -8,6 +8,8 @@ use ffclock_units::{Counter, Ticks};
 const SITES: usize = Site::ALL.len();
 /// No stamp. A real one lies so far from the beginning of a run only after centuries.
 const MISSING: i64 = i64::MIN;
+/// No stamp of a run lies so far from its beginning, and the distance of two nearer ones fits into 64 bits.
+pub(super) const BEYOND: u64 = 1 << 62;
 
 /// Ticks since the beginning of the run, by packet and site.
 #[derive(Clone, Debug)]
@@ -17,6 +19,10 @@ pub struct Passages {
     /// By code: replies in the order in which they came.
     replies: Vec<Vec<(i64, u64)>>,
 }
+
+/// A stamp further from the beginning of the run than any can be: here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beyond(pub Site);
 
 /// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +49,19 @@ impl Passages {
     }
 
     /// Appends a packet whose stamps are known in ticks since the beginning of the run, as a record has them.
-    pub fn restore(&mut self, stamps: impl IntoIterator<Item = (Site, i64)>) {
+    ///
+    /// # Errors
+    /// A stamp of 2^62 ticks or more; nothing is appended then.
+    pub fn restore(&mut self, stamps: impl IntoIterator<Item = (Site, i64)>) -> Result<(), Beyond> {
         let mut row = [MISSING; SITES];
         for (site, ticks) in stamps {
+            if ticks.unsigned_abs() >= BEYOND {
+                return Err(Beyond(site));
+            }
             row[site.index()] = ticks;
         }
         self.rows.push(row);
+        Ok(())
     }
 
     /// How many packets were sent.
@@ -114,7 +127,7 @@ impl Passages {
     pub fn between(&self, from: Site, to: Site) -> impl Iterator<Item = (usize, Ticks)> {
         self.rows.iter().enumerate().filter_map(move |(sequence, row)| {
             let (from, to) = (row[from.index()], row[to.index()]);
-            (from != MISSING && to != MISSING).then(|| (sequence, Ticks::from_raw(to - from)))
+            (from != MISSING && to != MISSING).then(|| (sequence, Ticks::from_raw(to) - Ticks::from_raw(from)))
         })
     }
 
@@ -198,6 +211,19 @@ mod tests {
         assert_eq!(passages.note_event(&early), Placed::Nowhere);
         let fitting = PacketEvent { site: Site::StackIn, counter: at(800), code: 0 };
         assert_eq!(passages.note_event(&fitting), Placed::First);
+    }
+
+    #[test]
+    fn stamps_centuries_away_are_refused() {
+        let mut passages = Passages::default();
+        let furthest = (1 << 62) - 1;
+        for ticks in [1 << 62, -1 << 62, i64::MAX, i64::MIN] {
+            let refused = passages.restore([(Site::UserSend, 0), (Site::TapIn, ticks)]);
+            assert_eq!(refused, Err(Beyond(Site::TapIn)), "{ticks}");
+        }
+        assert_eq!(passages.restore([(Site::UserSend, -furthest), (Site::UserReceive, furthest)]), Ok(()));
+        let delays: Vec<_> = passages.between(Site::UserSend, Site::UserReceive).collect();
+        assert_eq!(delays, [(0, Ticks::from_raw(2 * furthest))]);
     }
 
     #[test]

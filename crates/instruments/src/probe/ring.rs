@@ -1,5 +1,5 @@
 //! The ring of memory in which the kernel hands over tapped packets (AF_PACKET, `TPACKET_V3`: Documentation/networking/packet_mmap.rst).
-//! One of the two files of this crate that may hold unsafe code.
+//! One of the files that may hold unsafe code (xtask/tidy.toml names them).
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};

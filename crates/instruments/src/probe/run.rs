@@ -3,10 +3,9 @@
 //! Two threads: this one sends, receives and stamps in user space, and nothing else, so that its stamps are those of a program that has
 //! only its packets in mind; the other one empties the tap and the kernel's tracing, and compares the clocks.
 
-use super::agreement::{Agreement, SecondStamps};
+use super::agreement::{Methods, SecondStamps};
 use super::collect::{Collected, Collector, Label};
 use super::effect::Stamped;
-use super::pairs::MappingError;
 use super::passages::{Passages, Placed};
 use super::payload::{Direction, Identity, LONGEST, Lengths};
 use super::site::{Site, Sites};
@@ -23,7 +22,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use thiserror::Error;
 
-/// The most packets of a run: their stamps are kept in memory, 88 bytes each.
+/// The most packets of a run: their stamps are kept in memory, eight bytes for each site and packet.
 pub const MOST_PACKETS: u64 = 10_000_000;
 /// A reply that has not come by then is lost.
 const PATIENCE: Span = Span::from_secs(1);
@@ -159,12 +158,8 @@ pub struct Outcome {
     pub length_s: f64,
     /// How long each send of the burst took.
     pub sends: Vec<Ticks>,
-    /// What the two ways to take kernel stamps say of the same packets, by site.
-    pub agreements: Vec<Agreement>,
-    /// How wrong the stamps by eBPF can be, where there are any.
-    pub mapping: Option<MappingError>,
-    /// Which sites each kind of probe stamped.
-    pub stamped: Stamped,
+    /// Where the stamps come from.
+    pub methods: Methods,
 }
 
 /// Sends and receives. `watch` is told how many packets were sent, ten times a second; it breaks where somebody wants the run to end early.
@@ -190,9 +185,7 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
         unavailable,
         length_s: (mono_now() - begin).as_seconds(),
         sends,
-        agreements: Vec::new(),
-        mapping: None,
-        stamped: Stamped::default(),
+        methods: Methods::default(),
     };
     outcome.take_in(&collected, talk.run);
     outcome.compare(&collected, plan);
@@ -239,8 +232,8 @@ impl Outcome {
             }
         }
         (self.counts.ebpf_lost, self.counts.ebpf_unplaced) = (collected.passages_lost, second.unplaced());
-        self.agreements = second.compare(&self.passages, plan.period);
-        self.stamped = Stamped {
+        self.methods.agreements = second.compare(&self.passages, plan.period);
+        self.methods.stamped = Stamped {
             tracing: collected.events.iter().fold(Sites::NONE, |set, event| set.with(event.site)),
             ebpf: second.sites(),
             tap: [Site::TapOut, Site::TapIn]
@@ -254,7 +247,7 @@ impl Outcome {
                 "no packet passed skb_copy_datagram_iovec (this kernel copies packets without fragments another way)";
             self.unavailable.push(format!("copy: {reason}"));
         }
-        self.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
+        self.methods.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
     }
 }
 

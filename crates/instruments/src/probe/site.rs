@@ -149,9 +149,23 @@ impl Location {
     }
 }
 
-/// A set of sites.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A set of sites; in records and in JSON a list of their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<Site>", from = "Vec<String>")]
 pub struct Sites(u32);
+
+impl From<Sites> for Vec<Site> {
+    fn from(sites: Sites) -> Self {
+        sites.iter().collect()
+    }
+}
+
+impl From<Vec<String>> for Sites {
+    /// Names of sites that this program does not know are passed over.
+    fn from(names: Vec<String>) -> Self {
+        names.iter().filter_map(|name| Site::from_key(name)).fold(Sites::NONE, Sites::with)
+    }
+}
 
 impl Sites {
     /// No site.
@@ -233,6 +247,13 @@ mod tests {
         let set = Sites::of(&[Site::TapIn, Site::QueueOut]).and(Sites::of(&[Site::UserReceive]));
         assert_eq!(set.iter().collect::<Vec<_>>(), [Site::QueueOut, Site::TapIn, Site::UserReceive]);
         assert!(set.contains(Site::TapIn) && !set.contains(Site::TapOut));
+        let text = serde_json::to_string(&set).expect("a list");
+        assert_eq!(text, r#"["queue-out","tap-in","user-receive"]"#);
+        assert_eq!(serde_json::from_str::<Sites>(&text).expect("the same list"), set);
+        assert_eq!(
+            serde_json::from_str::<Sites>(r#"["of-tomorrow","tap-in"]"#).expect("a list"),
+            Sites::of(&[Site::TapIn])
+        );
         assert!(Sites::NONE.is_empty() && Sites::NONE.iter().next().is_none());
         assert!(Sites::TRACED.contains(Site::DriverIn) && !Sites::PROGRAMMED.contains(Site::XdpIn));
     }

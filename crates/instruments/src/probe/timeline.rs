@@ -68,14 +68,16 @@ mod tests {
     fn the_packet_in_the_middle_is_shown_in_its_order() {
         let mut passages = Passages::default();
         for (driver, receive) in [(30, 100), (20, 300), (25, 200)] {
-            passages.restore([
-                (Site::UserSend, 1000),
-                (Site::DriverOut, 1000 + driver),
-                (Site::UserReceive, 1000 + receive),
-            ]);
+            passages
+                .restore([
+                    (Site::UserSend, 1000),
+                    (Site::DriverOut, 1000 + driver),
+                    (Site::UserReceive, 1000 + receive),
+                ])
+                .unwrap();
         }
         // Without the driver's stamp it cannot be the example, though its round trip is nearer to the middle.
-        passages.restore([(Site::UserSend, 5000), (Site::UserReceive, 5190)]);
+        passages.restore([(Site::UserSend, 5000), (Site::UserReceive, 5190)]).unwrap();
         let timeline = Timeline::of(&passages, Period::from_hertz(1e9).unwrap()).unwrap();
         assert_eq!(timeline.packet, 2);
         let sites: Vec<_> = timeline.steps.iter().map(|step| (step.site, step.packet_ns.round() as i64)).collect();
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn without_a_reply_there_is_no_way_back() {
         let mut passages = Passages::default();
-        passages.restore([(Site::UserSend, 0), (Site::DriverOut, 5)]);
+        passages.restore([(Site::UserSend, 0), (Site::DriverOut, 5)]).unwrap();
         assert_eq!(Timeline::of(&passages, Period::from_hertz(1e9).unwrap()), None);
     }
 }

@@ -59,7 +59,7 @@ struct sock {
 	struct sock_common __sk_common;
 } __attribute__((preserve_access_index));
 
-// Where; in the order of `Place::ALL` in ebpf/place.rs.
+// Where; in the order of `SITES` in ebpf/place.rs.
 enum place {
 	PLACE_QUEUE,
 	PLACE_START,

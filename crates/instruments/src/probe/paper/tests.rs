@@ -20,16 +20,18 @@ fn findings(host: Host) -> Findings {
     for number in 0..400 {
         let share = (number * 37) % 101;
         let vary = |scale: i64| host.width * scale * share / 100;
-        passages.restore([
-            (Site::UserSend, 100_000 - host.user - vary(6)),
-            (Site::TapOut, 100_000 - host.tap - vary(2)),
-            (Site::SocketOut, 100_000 - host.socket_out - vary(4)),
-            (Site::DriverOut, 100_000),
-            (Site::DriverIn, 300_000),
-            (Site::TapIn, 300_000 + host.tap / 4 + vary(1)),
-            (Site::SocketIn, 300_000 + host.tap + vary(3)),
-            (Site::UserReceive, 300_000 + host.user / 2 + vary(5)),
-        ]);
+        passages
+            .restore([
+                (Site::UserSend, 100_000 - host.user - vary(6)),
+                (Site::TapOut, 100_000 - host.tap - vary(2)),
+                (Site::SocketOut, 100_000 - host.socket_out - vary(4)),
+                (Site::DriverOut, 100_000),
+                (Site::DriverIn, 300_000),
+                (Site::TapIn, 300_000 + host.tap / 4 + vary(1)),
+                (Site::SocketIn, 300_000 + host.tap + vary(3)),
+                (Site::UserReceive, 300_000 + host.user / 2 + vary(5)),
+            ])
+            .unwrap();
     }
     Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"))
 }

@@ -4,9 +4,10 @@
 //! the way out belongs to the last request of its length before it, one on the way in to the first reply of its length after it. DTrace
 //! prints the events of one CPU after those of another; here they are put in order.
 
-use super::{PhaseRecord, ProbeRecord, RecordError};
+use super::{PhaseRecord, ProbeRecord, RecordError, append};
 use crate::campaign::{Load, Phase};
-use crate::probe::passages::Passages;
+use crate::probe::agreement::Methods;
+use crate::probe::passages::{BEYOND, Passages};
 use crate::probe::payload::{Direction, LENGTHS, Lengths};
 use crate::probe::run::Counts;
 use crate::probe::site::Site;
@@ -71,7 +72,7 @@ pub(super) fn read(mut input: impl BufRead) -> Result<ProbeRecord, RecordError> 
         "way": format!("of {}, stamped by DTrace", head.system), "device": head.device, "driver": "unknown", "size": head.size,
         "counter": "dtrace timestamp", "counter_hz": HERTZ, "system": head.system,
     });
-    Ok(ProbeRecord { about, period, phases: vec![packets.phase(head.load, lines.dropped)] })
+    Ok(ProbeRecord { about, period, phases: vec![packets.phase(head.load, lines.dropped)?] })
 }
 
 fn unfit(line: usize, reason: &dyn std::fmt::Display) -> RecordError {
@@ -101,7 +102,7 @@ impl Lines {
         if let Some(said) = line.strip_prefix("dtrace:") {
             let mut words = said.split_whitespace();
             let count = words.next().and_then(|word| word.parse::<u64>().ok());
-            self.dropped += count.filter(|_| said.contains("drop")).unwrap_or(0);
+            self.dropped = self.dropped.saturating_add(count.filter(|_| said.contains("drop")).unwrap_or(0));
             return Ok(());
         }
         let value: Value = serde_json::from_str(line).map_err(|error| unfit(self.count, &error))?;
@@ -110,6 +111,10 @@ impl Lines {
             return Ok(());
         }
         let event = Event::deserialize(&value).map_err(|error| unfit(self.count, &error))?;
+        // DTrace's clock counts from the start of the machine; what is nearer than half of this fits into a record whatever came first.
+        if event.ns.unsigned_abs() >= BEYOND / 2 {
+            return Err(unfit(self.count, &"its time is centuries away"));
+        }
         if self.events.len() >= MOST_EVENTS {
             return Err(unfit(self.count, &"there are more events than any run makes"));
         }
@@ -189,21 +194,22 @@ impl Packets {
         }
     }
 
-    fn phase(self, load: Option<Load>, dropped: u64) -> PhaseRecord {
+    fn phase(self, load: Option<Load>, dropped: u64) -> Result<PhaseRecord, RecordError> {
         let times = || self.rows.iter().flat_map(BTreeMap::values).copied();
         let (begin, end) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let length_s = (end - begin) as f64 / HERTZ;
         let mut passages = Passages::default();
-        for row in &self.rows {
-            passages.restore(row.iter().map(|(site, ns)| (*site, ns - begin)));
+        for (number, row) in self.rows.iter().enumerate() {
+            append(&mut passages, row.iter().map(|(site, ns)| (*site, ns - begin)), format_args!("packet {number}"))?;
         }
-        PhaseRecord {
+        Ok(PhaseRecord {
             phase: Phase { number: 0, load, begin_s: 0.0, length_s },
             counts: Counts { events_lost: dropped, ..self.counts },
             unavailable: Vec::new(),
             length_s,
             passages,
-        }
+            methods: Methods::default(),
+        })
     }
 }
 

@@ -3,11 +3,13 @@
 //! A name that ends in `.parquet` makes a Parquet file, any other name a recording of JSON lines. Reading tells them apart by their first
 //! bytes. A file that was cut, or whose parts contradict one another, is refused: it is no shorter measurement.
 
+mod columns;
 mod dtrace;
 mod table;
 mod text;
 
-use super::passages::Passages;
+use super::agreement::Methods;
+use super::passages::{Beyond, Passages};
 use super::run::{Counts, Outcome};
 use super::site::Site;
 use crate::campaign::Phase;
@@ -69,8 +71,10 @@ pub struct PhaseRecord {
     pub unavailable: Vec<String>,
     /// How long it took [s].
     pub length_s: f64,
-    /// Every stamp.
+    /// The stamps. At a site that both methods stamped they are those of the tracing.
     pub passages: Passages,
+    /// What both methods said of the same packets; the stamps by eBPF themselves are not kept where the tracing has some.
+    pub methods: Methods,
 }
 
 /// A whole record.
@@ -92,6 +96,8 @@ struct Beside {
     counts: Counts,
     unavailable: Vec<String>,
     took_s: f64,
+    #[serde(flatten)]
+    methods: Methods,
 }
 
 /// Writes a record.
@@ -128,6 +134,7 @@ impl ProbeWriter {
             counts: outcome.counts.clone(),
             unavailable: outcome.unavailable.clone(),
             took_s: outcome.length_s,
+            methods: outcome.methods.clone(),
         };
         self.append(beside, &outcome.passages)
     }
@@ -142,6 +149,7 @@ impl ProbeWriter {
             counts: phase.counts.clone(),
             unavailable: phase.unavailable.clone(),
             took_s: phase.length_s,
+            methods: phase.methods.clone(),
         };
         self.append(beside, &phase.passages)
     }
@@ -210,7 +218,7 @@ fn period_of(about: &Value) -> Result<Period, RecordError> {
 
 /// The phase, if its packets are those that its counts announce.
 fn checked(beside: Beside, passages: Passages, number: usize) -> Result<PhaseRecord, RecordError> {
-    let Beside { phase, counts, unavailable, took_s: length_s } = beside;
+    let Beside { phase, counts, unavailable, took_s: length_s, methods } = beside;
     let wrong = |what: String| Err(RecordError::Inconsistent(format!("phase {number}: {what}")));
     if number >= MOST_PHASES || phase.number != number {
         return wrong(format!("it stands where phase {} is announced", phase.number));
@@ -222,7 +230,17 @@ fn checked(beside: Beside, passages: Passages, number: usize) -> Result<PhaseRec
     if counts.received != received {
         return wrong(format!("{} replies were received and {received} are recorded", counts.received));
     }
-    Ok(PhaseRecord { phase, counts, unavailable, length_s, passages })
+    Ok(PhaseRecord { phase, counts, unavailable, length_s, passages, methods })
+}
+
+/// Appends a packet to a phase; `place` says where in the record it stands.
+fn append(
+    passages: &mut Passages,
+    stamps: impl Iterator<Item = (Site, i64)>,
+    place: impl std::fmt::Display,
+) -> Result<(), RecordError> {
+    let beyond = |site: Site| RecordError::Inconsistent(format!("{place} has a stamp centuries away ({})", site.key()));
+    passages.restore(stamps).map_err(|Beyond(site)| beyond(site))
 }
 
 #[cfg(test)]

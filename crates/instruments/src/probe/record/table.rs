@@ -1,19 +1,19 @@
 //! A record as a Parquet file: a row for each packet, a column for each site, everything else in the file's metadata.
 
-use super::{Beside, PhaseRecord, ProbeRecord, RecordError, checked, period_of, sites_of};
+use super::columns::{self, Column};
+use super::{Beside, MOST_PHASES, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
 use crate::probe::passages::Passages;
 use crate::probe::site::Site;
-use parquet::column::reader::ColumnReader;
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ const KEY: &str = "ffclock";
 /// Another number is another version.
 const FORMAT: &str = "ffclock probe 1";
 const GROUP_ROWS: usize = 1 << 16;
+/// Rows that are read at a time.
+const BATCH_ROWS: usize = 1 << 14;
 const PHASE: &str = "phase";
 const SEQUENCE: &str = "sequence";
 
@@ -100,12 +102,16 @@ pub(super) fn read(mut file: File) -> Result<ProbeRecord, RecordError> {
     if end != *MAGIC || length < 12 {
         return Err(RecordError::Truncated);
     }
-    let file = SerializedFileReader::new(file)?;
+    let file = columns::open(file, length)?;
     let told = told(&file)?;
+    if told.phases.len() > MOST_PHASES {
+        return Err(RecordError::Inconsistent(format!("it announces {} phases", told.phases.len())));
+    }
     let (sites, period) = (sites_of(&told.about)?, period_of(&told.about)?);
+    let sites = sites.into_iter().flatten().collect();
     let mut rows = Rows { sites, phases: told.phases.iter().map(|_| Passages::default()).collect() };
-    for number in 0..file.num_row_groups() {
-        rows.take_in(&*file.get_row_group(number)?)?;
+    for group in 0..file.num_row_groups() {
+        rows.take_in(&file, group)?;
     }
     let phases = told.phases.into_iter().zip(rows.phases).enumerate();
     let phases = phases.map(|(number, (beside, passages))| checked(beside, passages, number));
@@ -124,62 +130,57 @@ fn told(file: &SerializedFileReader<File>) -> Result<Told, RecordError> {
 }
 
 struct Rows {
-    sites: Vec<Option<Site>>,
+    /// Those that this program knows.
+    sites: Vec<Site>,
     phases: Vec<Passages>,
 }
 
 impl Rows {
-    fn take_in(&mut self, group: &dyn RowGroupReader) -> Result<(), RecordError> {
-        let count = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        if group.num_columns() != 2 + self.sites.len() {
-            let columns = group.num_columns();
-            return Err(RecordError::Inconsistent(format!("{columns} columns for {} sites", self.sites.len())));
-        }
-        let phases = numbers(group, 0, count)?;
-        let sequences = numbers(group, 1, count)?;
-        let columns: Vec<Vec<Option<i64>>> =
-            (0..self.sites.len()).map(|site| numbers(group, 2 + site, count)).collect::<Result<_, _>>()?;
-        for row in 0..count {
-            let phase = phases[row].and_then(|phase| usize::try_from(phase).ok());
-            let Some(passages) = phase.and_then(|phase| self.phases.get_mut(phase)) else {
-                return Err(RecordError::Inconsistent(format!("row {row} belongs to no phase")));
-            };
-            if sequences[row] != Some(passages.len() as i64) {
-                let expected = passages.len();
-                return Err(RecordError::Inconsistent(format!("row {row} is not packet {expected} of its phase")));
+    /// Takes a row group in, some rows of all columns at a time: what claims to be longer than it is shows before it fills the memory.
+    fn take_in(&mut self, file: &SerializedFileReader<File>, group: usize) -> Result<(), RecordError> {
+        let mut phases = Column::find(file, group, PHASE)?;
+        let mut sequences = Column::find(file, group, SEQUENCE)?;
+        let stamps = self.sites.iter().map(|site| Column::find(file, group, &site.key()));
+        let mut stamps = stamps.collect::<Result<Vec<Column>, _>>()?;
+        let mut taken = 0;
+        loop {
+            let (phases, sequences) = (phases.next(BATCH_ROWS)?, sequences.next(BATCH_ROWS)?);
+            let stamps: Vec<_> = stamps.iter_mut().map(|column| column.next(BATCH_ROWS)).collect::<Result<_, _>>()?;
+            let rows = phases.len();
+            if sequences.len() != rows || stamps.iter().any(|column| column.len() != rows) {
+                return Err(RecordError::Inconsistent(format!("row group {group} has columns of different lengths")));
             }
-            let stamps = self.sites.iter().zip(&columns).filter_map(|(site, column)| Some(((*site)?, column[row]?)));
-            passages.restore(stamps);
+            for row in 0..rows {
+                let stamps = self.sites.iter().zip(&stamps).filter_map(|(site, column)| Some((*site, column[row]?)));
+                let place = format_args!("row {} of row group {group}", taken + row);
+                push(&mut self.phases, (phases[row], sequences[row]), (stamps, place))?;
+            }
+            taken += rows;
+            if rows == 0 {
+                break;
+            }
+        }
+        let announced = file.metadata().row_group(group).num_rows();
+        if i64::try_from(taken) != Ok(announced) {
+            return Err(RecordError::Inconsistent(format!("row group {group} has {taken} of {announced} rows")));
         }
         Ok(())
     }
 }
 
-/// A column of whole numbers, with its gaps.
-fn numbers(group: &dyn RowGroupReader, column: usize, count: usize) -> Result<Vec<Option<i64>>, RecordError> {
-    let mut levels = Vec::new();
-    let values: Vec<i64> = match group.get_column_reader(column)? {
-        ColumnReader::Int32ColumnReader(mut reader) => {
-            let mut values = Vec::new();
-            reader.read_records(count, Some(&mut levels), None, &mut values)?;
-            values.into_iter().map(i64::from).collect()
-        }
-        ColumnReader::Int64ColumnReader(mut reader) => {
-            let mut values = Vec::new();
-            reader.read_records(count, Some(&mut levels), None, &mut values)?;
-            values
-        }
-        _ => return Err(RecordError::Inconsistent(format!("column {column} does not hold whole numbers"))),
+/// Appends a row to its phase.
+fn push(
+    phases: &mut [Passages],
+    (phase, sequence): (Option<i64>, Option<i64>),
+    (stamps, place): (impl Iterator<Item = (Site, i64)>, impl Display),
+) -> Result<(), RecordError> {
+    let phase = phase.and_then(|phase| usize::try_from(phase).ok());
+    let Some(passages) = phase.and_then(|phase| phases.get_mut(phase)) else {
+        return Err(RecordError::Inconsistent(format!("{place} belongs to no phase")));
     };
-    // A column declared without gaps has no levels.
-    if levels.is_empty() {
-        levels.resize(values.len(), 1);
+    if sequence != Some(passages.len() as i64) {
+        let expected = passages.len();
+        return Err(RecordError::Inconsistent(format!("{place} is not packet {expected} of its phase")));
     }
-    let mut values = values.into_iter();
-    let rows: Vec<Option<i64>> = levels.iter().map(|level| (*level > 0).then(|| values.next()).flatten()).collect();
-    if rows.len() == count {
-        Ok(rows)
-    } else {
-        Err(RecordError::Inconsistent(format!("column {column} has {} of {count} rows", rows.len())))
-    }
+    append(passages, stamps, place)
 }

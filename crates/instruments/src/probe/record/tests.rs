@@ -1,7 +1,11 @@
-use crate::probe::effect::Stamped;
 use super::*;
 use crate::campaign::{Load, schedule};
-use ffclock_units::{Counter, Span};
+use crate::probe::agreement::Agreement;
+use crate::probe::effect::Stamped;
+use crate::probe::pairs::MappingError;
+use crate::probe::site::Sites;
+use crate::spread::Spread;
+use ffclock_units::{Counter, Span, Ticks};
 use std::path::PathBuf;
 
 fn directory(name: &str) -> PathBuf {
@@ -23,15 +27,27 @@ fn outcome(packets: u64) -> Outcome {
         passages.note(sequence, Site::SocketOut, Counter::from_raw(990 + sequence * 100));
     }
     counts.lost = counts.sent - counts.received;
-    Outcome {
-        passages,
-        counts,
-        unavailable: vec!["the tap: no right".to_owned()],
-        length_s: 1.5,
-        sends: Vec::new(),
-        agreements: Vec::new(),
-        mapping: None,
-        stamped: Stamped::default(),
+    let unavailable = vec!["the tap: no right".to_owned()];
+    Outcome { passages, counts, unavailable, length_s: 1.5, sends: Vec::new(), methods: methods() }
+}
+
+/// Both methods at one site.
+fn methods() -> Methods {
+    let difference_ns = Spread::of(&[100.0, 150.0, 300.0]).unwrap();
+    Methods {
+        agreements: vec![Agreement {
+            site: Site::DriverOut,
+            count: 3,
+            tracing_ns: 1_000.0,
+            ebpf_ns: 1_150.0,
+            difference_ns,
+        }],
+        mapping: Some(MappingError { median_ns: 21.0, worst_ns: 90.5 }),
+        stamped: Stamped {
+            tracing: Sites::DRIVER,
+            ebpf: Sites::of(&[Site::DriverOut, Site::TcOut]),
+            tap: Sites::of(&[Site::TapIn]),
+        },
     }
 }
 
@@ -57,6 +73,7 @@ fn both_forms_read_back_stamp_by_stamp() {
         let expected = outcome(20);
         for phase in &record.phases {
             assert_eq!((&phase.counts, &phase.unavailable), (&expected.counts, &expected.unavailable));
+            assert_eq!(phase.methods, methods());
             for packet in 0..20 {
                 for site in Site::ALL {
                     assert_eq!(phase.passages.at(packet, site), expected.passages.at(packet, site), "{name} {packet}");
@@ -65,6 +82,33 @@ fn both_forms_read_back_stamp_by_stamp() {
         }
     }
     std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn columns_are_found_by_their_names() {
+    let path = directory("names").join("a.parquet");
+    written(&path);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let (from, to) = (&b"\"user-send\",\"tc-out\""[..], &b"\"tc-out\",\"user-send\""[..]);
+    let place = bytes.windows(from.len()).position(|part| part == from).unwrap();
+    bytes[place..place + to.len()].copy_from_slice(to);
+    std::fs::write(&path, &bytes).unwrap();
+    let record = read(&path).unwrap();
+    assert_eq!(record.phases[0].passages.at(2, Site::UserSend), Some(Ticks::from_raw(200)));
+    assert_eq!(record.phases[0].passages.count(Site::TcOut), 0);
+    // A site whose column is not there, and a name that this program does not know.
+    bytes[place..place + to.len()].copy_from_slice(b"\"tc-abc\",\"user-send\"");
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(read(&path).unwrap().phases[0].passages.count(Site::UserSend), 20);
+    let column = b"user-send";
+    let schema = bytes.windows(column.len()).enumerate().filter(|(_, part)| part == column);
+    // Behind a quote it is a name in the metadata.
+    let names: Vec<usize> = schema.map(|(place, _)| place).filter(|place| bytes[place - 1] != b'"').collect();
+    names.iter().for_each(|place| bytes[place + 8] = b'x');
+    std::fs::write(&path, &bytes).unwrap();
+    let error = read(&path).expect_err("a column is missing").to_string();
+    assert!(error.contains("user-send is missing"), "{error}");
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }
 
 #[test]
@@ -132,6 +176,31 @@ fn contradictions_are_named() {
 }
 
 #[test]
+fn records_of_other_versions_are_read() {
+    let mut beside = serde_json::json!({ "number": 0, "load": null, "begin_s": 0.0, "length_s": 1.0, "counts": Counts::default(),
+        "unavailable": [], "took_s": 1.0 });
+    let of = |value: &Value| serde_json::from_value::<Beside>(value.clone()).unwrap().methods;
+    assert_eq!(of(&beside), Methods::default(), "before there were two methods");
+    let mut agreements = serde_json::to_value(methods().agreements).unwrap();
+    agreements.as_array_mut().unwrap().push(serde_json::json!({ "site": "of-tomorrow" }));
+    beside["agreements"] = agreements;
+    assert_eq!(of(&beside).agreements, methods().agreements, "another version knows more sites");
+}
+
+#[test]
+fn stamps_centuries_away_are_refused() {
+    let error = changed("[0,null", &format!("[{},null", i64::MAX));
+    assert!(error.contains("again") && error.contains("centuries"), "{error}");
+    for ns in ["9223372036854775807", "-9223372036854775808", "2305843009213693952"] {
+        let error = script(&format!("{SCRIPT_HEAD}{{\"ns\":{ns},\"site\":\"user-send\",\"length\":64}}\n"));
+        assert!(matches!(error, Err(RecordError::Script { line: 2, .. })), "{ns}");
+    }
+    let dropped = "dtrace: 18446744073709551615 drops on CPU 0\n";
+    let record = script(&format!("{SCRIPT_HEAD}{dropped}{dropped}{{\"record\":\"end\"}}\n")).unwrap();
+    assert_eq!(record.phases[0].counts.events_lost, u64::MAX);
+}
+
+#[test]
 fn other_files_are_no_records() {
     let path = directory("foreign").join("x");
     for (bytes, expected) in [
@@ -153,6 +222,8 @@ fn other_files_are_no_records() {
 
 /// What the script prints on FreeBSD for requests of 64, 66 and 68 bytes, events of one CPU after those of another.
 const SCRIPT: &str = include_str!("../../../tests/probe-d.txt");
+
+const SCRIPT_HEAD: &str = "{\"format\":\"ffclock dtrace 1\",\"system\":\"FreeBSD\",\"device\":\"igb0\",\"size\":64}\n";
 
 fn script(text: &str) -> Result<ProbeRecord, RecordError> {
     dtrace::read(text.as_bytes())

@@ -1,6 +1,6 @@
 //! A record as JSON lines, in the format of docs/counters.md: `phase`, its `packet` lines, `ended`.
 
-use super::{Beside, PhaseRecord, ProbeRecord, RecordError, checked, period_of, sites_of};
+use super::{Beside, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
 use crate::campaign::Phase;
 use crate::probe::passages::Passages;
 use crate::probe::site::Site;
@@ -98,6 +98,6 @@ fn push(passages: &mut Passages, packet: &Packet, (sites, line): (&[Option<Site>
             sites.len()
         )));
     }
-    passages.restore(sites.iter().zip(&packet.ticks).filter_map(|(site, ticks)| Some(((*site)?, (*ticks)?))));
-    Ok(())
+    let stamps = sites.iter().zip(&packet.ticks).filter_map(|(site, ticks)| Some(((*site)?, (*ticks)?)));
+    append(passages, stamps, format_args!("line {line}"))
 }

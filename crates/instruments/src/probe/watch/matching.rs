@@ -333,7 +333,8 @@ impl<'a> Matching<'a> {
         found.sort_by_key(|(at, _)| *at);
         let mut passages = Passages::default();
         for (_, row) in found {
-            passages.restore(row);
+            let kept = passages.restore(row);
+            debug_assert_eq!(kept, Ok(()), "these are stamps of one watch");
         }
         Found { passages, counts, turnarounds }
     }
