@@ -69,7 +69,7 @@ ffclock_units::options! {
         cycles: bool = true;
         /// Members with several random walks of the rate instead of a usual one.
         several_walks: bool = true;
-        /// The family whose queueing is a mixture of exponentials and of shapes that rise almost as steeply.
+        /// The family whose queueing is a mixture of exponentials and of shapes that rise soon after the floor.
         edges: bool = true;
         /// The family whose queueing is a mixture of all shapes, the same in both directions.
         humps: bool = true;

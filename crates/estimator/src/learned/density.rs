@@ -55,6 +55,13 @@ const LADDERS: [Ladder; 6] = [
     Ladder { shape: 24.0, first: 72.0, last: 5e3, rungs: 16 },
 ];
 
+const _: () = {
+    let [exponentials, two, three, six, twelve, twenty_four] = LADDERS;
+    assert!(exponentials.rungs == EXPONENTIALS && EXPONENTIALS + two.rungs + three.rungs == STEEP);
+    assert!(STEEP + six.rungs + twelve.rungs + twenty_four.rungs == SHAPES);
+    assert!(STEEP.is_multiple_of(WIDTH) && SHAPES.is_multiple_of(WIDTH));
+};
+
 /// The density of a gamma law at `q`, per us.
 fn gamma(q: f64, shape: f64, mean: f64) -> f64 {
     let rate = shape / mean;

@@ -1,7 +1,7 @@
 //! How far the edges of the two directions can be misplaced against each other.
 //!
 //! Where queueing begins softly, the floor that the packets show lies above the true one, by about what the fastest tenth of them
-//! queues. If both directions begin alike this is common to them and the clock does not mind; otherwise half the difference is an
+//! queues. If both directions begin alike this is common to them and the clock does not mind; otherwise up to half the difference is an
 //! error of the clock that no filter sees, since symmetric floors are all that is known of asymmetry. It ends when both directions have been seen with
 //! edges equally sharp: a floor once seen stays known.
 
@@ -10,7 +10,7 @@ use super::bank::Densities;
 /// With fewer exchanges the densities still show the prior, and chance.
 const LEARNED: u64 = 128;
 
-/// This part of the difference of the first deciles is open: the steep shapes explain most of a soft beginning. Half would be all of it.
+/// This part of the difference of the first deciles is open: half of it would be, if the steep shapes did not explain much of a soft beginning.
 const OPEN: f64 = 0.25;
 
 /// The doubt is averaged over so many exchanges.
@@ -31,7 +31,7 @@ pub struct EdgeDoubt {
 impl EdgeDoubt {
     pub const NEW: EdgeDoubt = EdgeDoubt { exchanges: 0, mean: 0.0, least: None };
 
-    /// Another exchange was learned from. The densities are those whose edges are sharp by construction.
+    /// Another exchange was learned from. The densities are those of the steep shapes, whose floor is where they rise.
     pub fn pass(&mut self, [[forward, backward], _]: Densities<'_>) {
         self.exchanges = self.exchanges.saturating_add(1);
         let present = OPEN * (forward.first_decile - backward.first_decile).abs();

@@ -19,8 +19,10 @@ const GAIN: f64 = 25.0;
 /// How much likelier a change of the rate must be than one of the paths or the reverse.
 const DECISIVE: f64 = 6.0;
 
-/// A rate may have changed so many exchanges before the paths seem to, anywhere between two: theta is open by this part of what it has added.
+/// A rate may have changed so many exchanges before the paths seem to.
 const ONSET_REACH: usize = 2;
+
+/// It may have done so anywhere between two: theta is open by this part of what it has added.
 const JOLT_SLACK: f64 = 0.1;
 
 /// How much likelier a longer path must be than a load that began: the one keeps the spread of the packets, the other spreads them as far as it
