@@ -92,7 +92,7 @@ def _mark(verdict: str) -> str:
 def _verdict(record: Record) -> str:
     broken = sum(order["violations"] for phase in record.phases for order in phase.findings["causality"])
     lost = sum(phase.counts["events_lost"] + phase.counts["tap_dropped"] + phase.counts.get("ebpf_lost", 0) for phase in record.phases)
-    tail = f" {lost} events, stamps by eBPF or copies of packets were lost by buffers; they are counted, not filled in." if lost else ""
+    tail = f" {lost} events, copies of packets or stamps by eBPF were lost by buffers; they are counted, not filled in." if lost else ""
     if broken:
         return f'<p class="verdict broken">{broken} pairs of stamps contradict the order of events.{tail}</p>'
     return f'<p class="verdict kept">No stamp contradicts the order of events.{tail}</p>'

@@ -138,8 +138,11 @@ def test_the_page_says_what_was_found_and_loads_nothing(tmp_path: Path) -> None:
 
 def test_broken_causality_and_lost_events_are_told_first(tmp_path: Path) -> None:
     text = page_text(record(tmp_path / "a.parquet", is_broken=True), {})
-    for words in ("8 pairs of stamps contradict", "12 events or copies", "causality fault", "7: -356.00", "socket-out before driver-in"):
+    for words in ("8 pairs of stamps contradict", "12 events, copies", "causality fault", "7: -356.00", "socket-out before driver-in"):
         assert words in text, words
+    whole = record(tmp_path / "b.parquet", is_broken=True)
+    whole.phases[0].counts["ebpf_lost"] = 3
+    assert "15 events, copies" in page_text(whole, {})
 
 
 def test_the_command_reads_what_polars_wrote(tmp_path: Path, program: Program) -> None:

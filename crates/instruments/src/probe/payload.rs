@@ -61,7 +61,7 @@ impl Lengths {
     /// What a packet of this length can be: its direction, and its number modulo [`LENGTHS`].
     pub fn code(self, length: usize) -> Option<(Direction, u64)> {
         let direction = if length.is_multiple_of(2) { Direction::Outgoing } else { Direction::Incoming };
-        let code = (length.next_multiple_of(2).checked_sub(self.base)? / 2) as u64;
+        let code = (length.checked_next_multiple_of(2)?.checked_sub(self.base)? / 2) as u64;
         (code < LENGTHS).then_some((direction, code))
     }
 }
@@ -165,6 +165,7 @@ mod tests {
             assert_eq!(lengths.code(shortest), Some((Direction::Incoming, 0)));
             assert_eq!(lengths.code(shortest - 1), None);
             assert_eq!(lengths.code(longest + 1), None);
+            assert_eq!(lengths.code(usize::MAX), None);
         }
     }
 }
