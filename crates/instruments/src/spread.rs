@@ -62,12 +62,16 @@ impl Spread {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().checked_sub(1)?;
-        let at = |share: f64| {
+        Some(Spread::by(|share| {
             let place = share * last as f64;
             let (low, high) = (sorted[place as usize], sorted[(place as usize + 1).min(last)]);
             low + (high - low) * place.fract()
-        };
-        Some(Spread {
+        }))
+    }
+
+    /// The figures, each the value at its share of all.
+    fn by(at: impl Fn(f64) -> f64) -> Self {
+        Spread {
             min: at(0.0),
             p25: at(0.25),
             median: at(0.5),
@@ -76,7 +80,7 @@ impl Spread {
             p99: at(0.99),
             p999: at(0.999),
             max: at(1.0),
-        })
+        }
     }
 }
 
@@ -101,17 +105,9 @@ impl Histogram {
     /// The figures; `None` of nothing.
     pub fn spread(&self) -> Option<Spread> {
         let (low, high) = self.ends?;
-        let at = |share: f64| self.percentile(share).clamp(low as f64, high as f64);
-        Some(Spread {
-            min: low as f64,
-            p25: at(0.25),
-            median: at(0.5),
-            p75: at(0.75),
-            p95: at(0.95),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: high as f64,
-        })
+        let inside = Spread::by(|share| self.percentile(share).clamp(low as f64, high as f64));
+        // The ends are known, not only the middle of what shares a count with them.
+        Some(Spread { min: low as f64, max: high as f64, ..inside })
     }
 
     /// Each size that was counted (above 2048 the middle of those that share a count), with its count; ascending.

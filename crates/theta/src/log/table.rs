@@ -2,14 +2,14 @@
 
 use super::LogError;
 use super::columns::Optional;
+use ffclock_columns::{Fault, find, guarded};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::SerializedFileReader;
 use parquet::file::writer::SerializedRowGroupWriter;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// A field of a row group, while it is read.
@@ -43,33 +43,7 @@ impl Kind {
 pub(super) fn open(path: &Path) -> Result<SerializedFileReader<File>, LogError> {
     let file = File::open(path).map_err(LogError::io(path))?;
     let bytes = file.metadata().map_err(LogError::io(path))?.len();
-    let reader = guarded(|| SerializedFileReader::new(file)).map_err(LogError::parquet(path))?;
-    check_places(&reader, bytes).map_err(LogError::parquet(path))?;
-    Ok(reader)
-}
-
-/// Does what the library may panic on: it takes much in a file for granted, and a damaged file must be an error in words. What was being
-/// read is given up then.
-fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    let gave_up = |_| Err(ParquetError::General("its content makes no sense to the decoder".to_owned()));
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(gave_up)
-}
-
-/// Checks that every column lies within the file of so many bytes: the library takes that for granted, and panics otherwise.
-fn check_places(file: &SerializedFileReader<File>, bytes: u64) -> Result<(), ParquetError> {
-    let misplaced = || ParquetError::General("a column lies outside the file".to_owned());
-    for column in file.metadata().row_groups().iter().flat_map(|group| group.columns()) {
-        let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-        let sizes = [begin, column.compressed_size(), column.data_page_offset(), column.num_values()];
-        if sizes.iter().any(|&size| size < 0) {
-            return Err(misplaced());
-        }
-        let end = begin.checked_add(column.compressed_size()).and_then(|end| u64::try_from(end).ok());
-        if end.is_none_or(|end| end > bytes) {
-            return Err(misplaced());
-        }
-    }
-    Ok(())
+    ffclock_columns::open(file, bytes).map_err(LogError::parquet(path))
 }
 
 /// The column `name` of row group `group`; `None` if the file has no such column.
@@ -79,13 +53,12 @@ pub(super) fn field(
     name: &'static str,
     kind: Kind,
 ) -> Result<Option<Field>, FieldFault> {
-    let schema = file.metadata().file_metadata().schema_descr();
-    let Some(index) = schema.columns().iter().position(|column| column.name() == name) else { return Ok(None) };
-    if schema.column(index).max_rep_level() > 0 || schema.column(index).max_def_level() > 1 {
-        return Err(FieldFault::Type);
-    }
-    let reader = guarded(|| file.get_row_group(group).and_then(|group| group.get_column_reader(index)));
-    let reader = reader.map_err(FieldFault::Parquet)?;
+    let reader = match find(file, group, name) {
+        Ok(reader) => reader,
+        Err(Fault::Missing) => return Ok(None),
+        Err(Fault::Nested) => return Err(FieldFault::Type),
+        Err(Fault::Parquet(error)) => return Err(FieldFault::Parquet(error)),
+    };
     match (reader, kind) {
         (ColumnReader::Int32ColumnReader(reader), Kind::Int) => Ok(Some(Field::Int(reader))),
         (ColumnReader::Int64ColumnReader(reader), Kind::Long) => Ok(Some(Field::Long(reader))),

@@ -1,43 +1,11 @@
-//! The columns of a Parquet file that may be damaged: an error in words, whatever the bytes are.
+//! The columns of a record, which hold whole numbers with gaps.
 
 use super::RecordError;
+use ffclock_columns::{Fault, find, guarded};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::SerializedFileReader;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// Opens a file of so many bytes.
-pub(super) fn open(file: File, bytes: u64) -> Result<SerializedFileReader<File>, ParquetError> {
-    let file = guarded(|| SerializedFileReader::new(file))?;
-    check_places(&file, bytes)?;
-    Ok(file)
-}
-
-/// Does what the library may panic on: it takes much in a file for granted, and a damaged file must be an error in words. What was being
-/// read is given up then.
-fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    let gave_up = |_| Err(ParquetError::General("its content makes no sense to the decoder".to_owned()));
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(gave_up)
-}
-
-/// Checks that every column lies within the file of so many bytes: the library takes that for granted, and panics otherwise.
-fn check_places(file: &SerializedFileReader<File>, bytes: u64) -> Result<(), ParquetError> {
-    let misplaced = || ParquetError::General("a column lies outside the file".to_owned());
-    for column in file.metadata().row_groups().iter().flat_map(|group| group.columns()) {
-        let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-        let sizes = [begin, column.compressed_size(), column.data_page_offset(), column.num_values()];
-        if sizes.iter().any(|&size| size < 0) {
-            return Err(misplaced());
-        }
-        let end = begin.checked_add(column.compressed_size()).and_then(|end| u64::try_from(end).ok());
-        if end.is_none_or(|end| end > bytes) {
-            return Err(misplaced());
-        }
-    }
-    Ok(())
-}
 
 /// A column of whole numbers in one row group, while it is read.
 pub(super) struct Column {
@@ -54,13 +22,11 @@ impl Column {
     /// The column `name` of row group `group`.
     pub(super) fn find(file: &SerializedFileReader<File>, group: usize, name: &str) -> Result<Self, RecordError> {
         let wrong = |what: &str| RecordError::Inconsistent(format!("column {name} {what}"));
-        let schema = file.metadata().file_metadata().schema_descr();
-        let index = schema.columns().iter().position(|column| column.path().string() == name);
-        let index = index.ok_or_else(|| wrong("is missing"))?;
-        if schema.column(index).max_rep_level() > 0 || schema.column(index).max_def_level() > 1 {
-            return Err(wrong("is nested"));
-        }
-        let reader = guarded(|| file.get_row_group(group).and_then(|group| group.get_column_reader(index)))?;
+        let reader = find(file, group, name).map_err(|fault| match fault {
+            Fault::Missing => wrong("is missing"),
+            Fault::Nested => wrong("is nested"),
+            Fault::Parquet(error) => error.into(),
+        })?;
         let reader = match reader {
             ColumnReader::Int32ColumnReader(reader) => Width::Int(reader),
             ColumnReader::Int64ColumnReader(reader) => Width::Long(reader),

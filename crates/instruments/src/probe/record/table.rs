@@ -1,6 +1,6 @@
 //! A record as a Parquet file: a row for each packet, a column for each site, everything else in the file's metadata.
 
-use super::columns::{self, Column};
+use super::columns::Column;
 use super::{Beside, MOST_PHASES, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
 use crate::probe::passages::Passages;
 use crate::probe::site::Site;
@@ -102,7 +102,7 @@ pub(super) fn read(mut file: File) -> Result<ProbeRecord, RecordError> {
     if end != *MAGIC || length < 12 {
         return Err(RecordError::Truncated);
     }
-    let file = columns::open(file, length)?;
+    let file = ffclock_columns::open(file, length)?;
     let told = told(&file)?;
     if told.phases.len() > MOST_PHASES {
         return Err(RecordError::Inconsistent(format!("it announces {} phases", told.phases.len())));
