@@ -25,7 +25,9 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
 /// Lines with a banned call; what a constant does happens in the compiler and cannot fail later.
 fn breaches<'a>(scan: &'a Scan, ban: &'a Ban) -> impl Iterator<Item = (usize, &'a str)> {
     ban.calls.iter().flat_map(move |call| {
-        let words: Vec<&str> = call.split(' ').collect();
+        // The scanner hands out `::` as the two signs that it is.
+        let spelled = call.replace("::", ": :");
+        let words: Vec<&str> = spelled.split(' ').collect();
         let lines: Vec<usize> = scan
             .find(&words)
             .filter(|&line| !scan.is_constant(line) && (ban.also_in_tests || !scan.is_test(line)))
@@ -51,10 +53,21 @@ mod tests {
         calls = ['clock_settime']
         instead = 'nobody sets a clock'
         within = ['']
-        also_in_tests = true";
+        also_in_tests = true
+        [[bans]]
+        calls = ['libc :: syscall', 'std ::']
+        instead = 'the C library has a function'
+        within = ['crates/wire/']";
 
     fn of(path: &str, text: &str) -> Vec<String> {
         complaints(check, RULES, [(path, text)])
+    }
+
+    #[test]
+    fn paths_are_found() {
+        let found = of("crates/wire/src/a.rs", "fn f() { unsafe { libc::syscall(1) } }\nuse std::fs;");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(of("crates/wire/src/a.rs", "fn f() { other::syscall(1); core::mem::drop(2) }").is_empty());
     }
 
     #[test]
