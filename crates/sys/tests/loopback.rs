@@ -23,7 +23,10 @@ fn mapper(kind: CounterKind) -> Mapper {
 /// A client connected to a server on `address`, or `None` where this host does not have that address.
 fn connected(address: &str, mode: StampMode) -> Option<(StampedSocket, StampedSocket)> {
     let server = match StampedSocket::bind(address.parse().unwrap(), mode) {
-        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => return None,
+        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+            println!("SKIP: this host does not have the address {address}");
+            return None;
+        }
         result => result.unwrap(),
     };
     let client = StampedSocket::connect(server.local_address().unwrap(), mode).unwrap();

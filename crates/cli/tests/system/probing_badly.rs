@@ -174,9 +174,8 @@ fn the_traffic_of_a_running_service_is_broken_down() {
     let sockets: Vec<&Value> = programs.iter().flat_map(|program| program["sockets"].as_array().unwrap()).collect();
     let server = sockets.iter().find(|socket| socket["local"] == "127.0.0.1:12399").expect("the server is found");
     assert_eq!(server["stamps"]["Ok"], serde_json::json!([]), "it asks for none");
-    if let Some(client) = sockets.iter().find(|socket| socket["remote"] == "127.0.0.1:12399") {
-        assert!(client["stamps"]["Ok"].to_string().contains("transmit, software"), "{client}");
-    }
+    let client = sockets.iter().find(|socket| socket["remote"] == "127.0.0.1:12399").expect("the client is found");
+    assert!(client["stamps"]["Ok"].to_string().contains("transmit, software"), "{client}");
     for reason in answer["unavailable"].as_array().unwrap() {
         println!("SKIP: {reason}");
     }
@@ -217,7 +216,11 @@ fn a_service_that_cannot_be_watched_is_explained() {
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
     let output = command.arg(&program).args(["probe", "watch", "--port", "123", "--for", "1 s"]).output().unwrap();
     let said = text(&output.stderr);
-    assert!(said.contains("CAP_NET_RAW") || said.contains("setpriv"), "{said}");
+    if said.contains("setpriv") {
+        println!("SKIP: no rights can be given up here: {said}");
+    } else {
+        assert!(said.contains("CAP_NET_RAW"), "{said}");
+    }
     let mut command = Command::new(&program);
     let output = command.args(["probe", "watch", "--port", "123", "--pid", "4194305"]).output().unwrap();
     assert!(text(&output.stderr).contains("process 4194305 cannot be looked at"), "{}", text(&output.stderr));
