@@ -53,3 +53,17 @@ fn every_check_of_every_scenario_holds_or_is_known_to_miss() {
     }
     assert!(new.is_empty(), "{new:#?}");
 }
+
+/// These runs begin in the middle of congestion of one direction; a filter that is sure of its first exchanges keeps what they mislead it by.
+#[test]
+fn congestion_from_the_first_exchange_on_leaves_no_offset() {
+    let runs = [("lan-congested-forward", [1, 6, 13, 20, 23, 52]), ("far-congested-forward", [9, 11, 30, 38, 51, 55])];
+    for (name, seeds) in runs {
+        let scenario = Scenario::named(name).expect("built in");
+        for seed in seeds {
+            let result = Run { name, scenario: &scenario, seed }.execute_with(&["learned"], None);
+            let calibration = result.clocks[0].windows[0].calibration.expect("there were readings");
+            assert!(calibration > 0.8, "{name}, seed {seed}: {calibration} of readings within twice their uncertainty");
+        }
+    }
+}

@@ -257,6 +257,19 @@ impl Mixture {
         self.tabulate(components);
     }
 
+    /// Forgets every packet, and keeps what was learned.
+    pub fn forget(&mut self) {
+        (self.next, self.filled) = (0, 0);
+    }
+
+    /// Takes over what another mixture of as many components learned.
+    pub fn take_over(&mut self, other: &Mixture, components: &Components) {
+        for (weight, learned) in self.weights.iter_mut().zip(&other.weights) {
+            *weight = *learned;
+        }
+        self.tabulate(components);
+    }
+
     /// Keeps a packet to learn from.
     pub fn keep(&mut self, likelihoods: &Likelihoods) {
         let begin = self.next.saturating_mul(self.count);

@@ -2,7 +2,6 @@
 
 use super::bank::{Densities, Family, Told};
 use super::density::{Components, Mixture, SHAPES, STEEP};
-use super::grid::Cavity;
 use super::group::Way;
 use crate::LearnedConfig;
 
@@ -10,7 +9,7 @@ use crate::LearnedConfig;
 const MEMORY: usize = 400;
 
 /// Every one of the first exchanges is learned from at once.
-const EAGER: u64 = 40;
+pub const EAGER: usize = 40;
 const EAGER_ITERATIONS: u32 = 4;
 
 /// Afterwards one round of learning every so many exchanges.
@@ -19,47 +18,29 @@ const ITERATIONS: u32 = 2;
 
 /// The densities of both families.
 #[derive(Clone, Debug)]
-pub struct Learning {
-    components: Components,
+pub struct Mixtures {
     /// Steep shapes, for each way.
     edges: [Mixture; 2],
     /// All shapes, for both ways.
     humps: Mixture,
     separate: bool,
-    taken: u64,
 }
 
-impl Learning {
-    pub fn new(config: &LearnedConfig) -> Self {
-        let components = Components::new();
-        let rows = MEMORY.saturating_mul(2);
-        let edges = || Mixture::new(STEEP, if config.directions { MEMORY } else { rows }, &components);
-        Learning {
+impl Mixtures {
+    /// Mixtures that learn from the last `memory` exchanges.
+    fn new(memory: usize, config: &LearnedConfig, components: &Components) -> Self {
+        let rows = memory.saturating_mul(2);
+        let edges = || Mixture::new(STEEP, if config.directions { memory } else { rows }, components);
+        Mixtures {
             edges: [edges(), edges()],
-            humps: Mixture::new(SHAPES, rows, &components),
-            components,
+            humps: Mixture::new(SHAPES, rows, components),
             separate: config.directions,
-            taken: 0,
         }
     }
 
     pub fn bytes(&self) -> usize {
         let [forward, backward] = &self.edges;
-        self.components.bytes() + forward.bytes() + backward.bytes() + self.humps.bytes()
-    }
-
-    /// Forgets all exchanges and begins with the prior.
-    pub fn restart(&mut self) {
-        let [forward, backward] = &mut self.edges;
-        for mixture in [forward, backward, &mut self.humps] {
-            mixture.restart(&self.components);
-        }
-        self.taken = 0;
-    }
-
-    /// Whether the densities rest on too few exchanges to be more than what was assumed.
-    pub fn is_young(&self) -> bool {
-        self.taken < EAGER
+        forward.bytes() + backward.bytes() + self.humps.bytes()
     }
 
     /// The present densities, for the families in their order.
@@ -69,31 +50,112 @@ impl Learning {
         [[forward.table(), backward.table()], [self.humps.table(), self.humps.table()]]
     }
 
-    /// Learns from an exchange: from what was known of it before it was used.
-    pub fn take(&mut self, told: &[Told; 2]) {
+    fn each(&mut self, act: impl FnMut(&mut Mixture)) {
+        let [forward, backward] = &mut self.edges;
+        [forward, backward, &mut self.humps].into_iter().for_each(act);
+    }
+
+    fn keep(&mut self, told: &[Told; 2], components: &Components) {
         for way in Way::BOTH {
             let [edges, humps] = Family::BOTH.map(|family| told[family.index()].cavities[way.index()]);
-            self.keep(way, &edges, &humps);
+            let [forward, backward] = &mut self.edges;
+            let mixture = if self.separate && way == Way::Backward { backward } else { forward };
+            mixture.keep(&components.likelihoods(&edges));
+            self.humps.keep(&components.likelihoods(&humps));
         }
+    }
+
+    /// Takes over what others learned, not what they learned it from.
+    pub fn take_over(&mut self, others: &Mixtures, components: &Components) {
+        let [forward, backward] = &others.edges;
+        let mut others = [forward, backward, &others.humps].into_iter();
+        self.each(|mixture| others.next().into_iter().for_each(|other| mixture.take_over(other, components)));
+    }
+
+    /// Learns from these exchanges and no others.
+    pub fn relearn(&mut self, told: &[[Told; 2]], components: &Components) {
+        self.each(Mixture::forget);
+        told.iter().for_each(|told| self.keep(told, components));
+        self.each(|mixture| mixture.learn(EAGER_ITERATIONS, components));
+    }
+
+    /// How likely exchanges are to one family, as a logarithm.
+    pub fn likelihood(&self, told: &[[Told; 2]], family: Family) -> f64 {
+        let densities = self.densities()[family.index()];
+        let cavities = told.iter().flat_map(|told| told[family.index()].cavities.iter().zip(densities));
+        cavities.map(|(cavity, density)| density.weigh(cavity).log).sum()
+    }
+}
+
+/// The densities, and what teaches them.
+#[derive(Clone, Debug)]
+pub struct Learning {
+    components: Components,
+    mixtures: Mixtures,
+    taken: u64,
+}
+
+impl Learning {
+    pub fn new(config: &LearnedConfig) -> Self {
+        let components = Components::new();
+        Learning { mixtures: Mixtures::new(MEMORY, config, &components), components, taken: 0 }
+    }
+
+    /// Mixtures to try something with, that learn from [`EAGER`] exchanges.
+    pub fn scratch(&self, config: &LearnedConfig) -> Mixtures {
+        Mixtures::new(EAGER, config, &self.components)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.components.bytes() + self.mixtures.bytes()
+    }
+
+    /// Forgets all exchanges and begins with the prior.
+    pub fn restart(&mut self) {
+        let components = &self.components;
+        self.mixtures.each(|mixture| mixture.restart(components));
+        self.taken = 0;
+    }
+
+    /// Whether the densities rest on too few exchanges to be more than what was assumed.
+    pub fn is_young(&self) -> bool {
+        self.taken < EAGER as u64
+    }
+
+    /// What the densities are made of.
+    pub fn components(&self) -> &Components {
+        &self.components
+    }
+
+    /// The mixtures that learn.
+    pub fn mixtures(&self) -> &Mixtures {
+        &self.mixtures
+    }
+
+    /// The present densities, for the families in their order.
+    pub fn densities(&self) -> Densities<'_> {
+        self.mixtures.densities()
+    }
+
+    /// Learns from an exchange: from what was known of it before it was used.
+    pub fn take(&mut self, told: &[Told; 2]) {
+        self.mixtures.keep(told, &self.components);
         self.taken = self.taken.saturating_add(1);
-        if self.taken <= EAGER {
+        if self.taken <= EAGER as u64 {
             self.learn(EAGER_ITERATIONS);
         } else if self.taken.is_multiple_of(ROUND) {
             self.learn(ITERATIONS);
         }
     }
 
-    fn keep(&mut self, way: Way, edges: &Cavity, humps: &Cavity) {
-        let likelihoods = self.components.likelihoods(edges);
-        let [forward, backward] = &mut self.edges;
-        if self.separate && way == Way::Backward { backward } else { forward }.keep(&likelihoods);
-        self.humps.keep(&self.components.likelihoods(humps));
+    /// Puts exchanges in place of all that were learned from, and begins from what `others` learned.
+    pub fn replace(&mut self, others: &Mixtures, told: &[[Told; 2]]) {
+        self.mixtures.take_over(others, &self.components);
+        self.mixtures.relearn(told, &self.components);
     }
 
     fn learn(&mut self, iterations: u32) {
-        let [forward, backward] = &mut self.edges;
-        for mixture in [forward, backward, &mut self.humps] {
-            mixture.learn(iterations, &self.components);
-        }
+        let components = &self.components;
+        self.mixtures.each(|mixture| mixture.learn(iterations, components));
     }
 }

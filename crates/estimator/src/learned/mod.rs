@@ -17,6 +17,7 @@ pub(crate) mod model;
 mod pace;
 mod publish;
 pub(crate) mod recent;
+mod second;
 pub(crate) mod stages;
 
 use crate::classic::frame::{Frame, Point};
@@ -30,6 +31,7 @@ use group::Begin;
 use learning::Learning;
 use pace::Pace;
 use recent::{Recent, Revision};
+use second::SecondLook;
 
 /// With fewer exchanges than this behind it the filter is still warming up.
 const YOUNG: u64 = 8;
@@ -53,6 +55,7 @@ pub struct Learned {
     /// What hypotheses are tried in.
     scratch: Bank,
     recent: Recent,
+    second: SecondLook,
     known: Known,
     displacement: Displacement,
     edges: EdgeDoubt,
@@ -113,8 +116,10 @@ impl Learned {
         let roster = Roster { models: model::models(&config), families };
         let nothing = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
         let bank = Bank::begin(&nothing, &roster);
+        let learning = Learning::new(&config);
         Learned {
-            learning: Learning::new(&config),
+            second: SecondLook::new(&learning, &config),
+            learning,
             recent: Recent::new(&bank),
             known: Known::default(),
             displacement: Displacement::default(),
@@ -138,7 +143,7 @@ impl Learned {
     /// The memory that this estimator occupies, in bytes; constant from its making on.
     pub fn bytes(&self) -> usize {
         let inline = size_of::<Self>().saturating_sub(size_of::<Classic>());
-        inline + self.classic.bytes() + self.learning.bytes() + self.recent.bytes()
+        inline + self.classic.bytes() + self.learning.bytes() + self.recent.bytes() + self.second.bytes()
     }
 
     /// What the last exchange made the filter believe of the time before it.

@@ -14,7 +14,7 @@ pub const GROUPS: usize = MEMBERS / LANES;
 const WALKS: [f64; 6] = [3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2];
 
 /// The walk of a member with a cycle, and of the only one when there are no others.
-const USUAL_WALK: f64 = 3e-4;
+pub const USUAL_WALK: f64 = 3e-4;
 
 /// The shortest cycle, s, and the ratio of each to the next.
 const SHORTEST_CYCLE: f64 = 128.0;

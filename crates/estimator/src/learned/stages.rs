@@ -8,6 +8,7 @@ use super::group::{Begin, FLOORS, Sight, THETA, Way};
 use super::lanes::Lanes;
 use super::pace::Pace;
 use super::recent::{Change, Revision, Taken};
+use super::second::Look;
 use super::{Footing, Learned, MICRO, Now};
 use crate::classic::frame::{Frame, Point};
 use crate::{Event, Events};
@@ -46,6 +47,7 @@ impl Learned {
             return self.begin_time(exchange, &mut now, events);
         }
         let explained = self.filter(&point);
+        now.pace.exclude(self.look_again());
         self.look_for_changes(events);
         now.pace.exclude(self.judge_displacement(point.x, events));
         if events.contains(Event::RateJumped) {
@@ -107,6 +109,7 @@ impl Learned {
     }
 
     fn forget_paths(&mut self) {
+        self.second.clear();
         self.upset.began = true;
         self.recent.clear();
         self.known.clear();
@@ -120,12 +123,32 @@ impl Learned {
         let before = self.bank.groups;
         self.bank.predict(point.x, self.learning.densities(), &self.roster);
         let told = self.bank.observe(&sights, self.learning.densities(), &self.roster);
-        self.recent.push(&before, Taken { interval: point.x, sights, told, step: 0.0 });
+        let taken = Taken { interval: point.x, sights, told, step: 0.0 };
+        self.recent.push(&before, taken);
+        self.second.push(taken);
         self.learning.take(&told);
         self.edges.pass(self.learning.densities());
         let best = told[self.bank.best(&self.roster).family.index()];
         let unexplained = libm::log(3.0 * GARBAGE);
         best.logs.iter().any(|log| *log > unexplained)
+    }
+
+    /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us.
+    fn look_again(&mut self) -> f64 {
+        if !self.second.is_due() {
+            return 0.0;
+        }
+        let before = self.bank.blend(&self.roster, 1.0, 1.0);
+        let [forward, backward] = before.floors;
+        let (scratch, learning, roster) = (&mut self.scratch, &mut self.learning, &self.roster);
+        let look = Look { rate: before.rate, asymmetry: forward - backward, scratch, learning, roster };
+        if !self.second.convinces(look) {
+            return 0.0;
+        }
+        core::mem::swap(&mut self.bank, &mut self.scratch);
+        // What the last exchanges were seen with is no longer believed.
+        self.recent.clear();
+        self.bank.blend(&self.roster, 1.0, 1.0).theta - before.theta
     }
 
     fn look_for_changes(&mut self, events: &mut Events) {
@@ -244,6 +267,7 @@ impl Learned {
         let moved = moved.y_step / MICRO;
         self.bank.for_groups(|group| group.follow(moved));
         self.recent.note_step(moved);
+        self.second.note_step(moved);
         now.blend.theta -= moved;
         self.compare(&mut now, events);
         self.now = Some(now);
