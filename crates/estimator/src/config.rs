@@ -79,6 +79,8 @@ ffclock_units::options! {
         floor_changes: bool = true;
         /// Whether the floor of an earlier path is recognised when it returns.
         floor_memory: bool = true;
+        /// Whether the last exchanges are looked at again from where their fastest packets place the time, now and then.
+        second_look: bool = true;
     }
 }
 
@@ -117,7 +119,7 @@ mod tests {
             assert_ne!(config, whole, "{part}");
             count += 1;
         });
-        assert_eq!((count, config.cycles, config.directions), (7, false, false));
+        assert_eq!((count, config.cycles, config.directions), (8, false, false));
         assert_eq!(config.leave_out("tides"), Err(OptionError::Unknown));
     }
 }

@@ -66,7 +66,7 @@ const CLASSIC: [Mutation<ClassicConfig>; 13] = [
     ("asymmetry_error", |config| config.asymmetry_error = Bound::of(Span::from_micros(20))),
 ];
 
-const LEARNED: [Mutation<LearnedConfig>; 7] = [
+const LEARNED: [Mutation<LearnedConfig>; 8] = [
     ("cycles", |config| config.cycles = false),
     ("several_walks", |config| config.several_walks = false),
     ("edges", |config| config.edges = false),
@@ -74,6 +74,7 @@ const LEARNED: [Mutation<LearnedConfig>; 7] = [
     ("directions", |config| config.directions = false),
     ("floor_changes", |config| config.floor_changes = false),
     ("floor_memory", |config| config.floor_memory = false),
+    ("second_look", |config| config.second_look = false),
 ];
 
 /// The names of the mutations that change nothing in any world.

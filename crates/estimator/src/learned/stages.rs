@@ -135,7 +135,7 @@ impl Learned {
 
     /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us.
     fn look_again(&mut self) -> f64 {
-        if !self.second.is_due() {
+        if !(self.config.second_look && self.second.is_due()) {
             return 0.0;
         }
         let before = self.bank.blend(&self.roster, 1.0, 1.0);
