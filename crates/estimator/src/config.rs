@@ -1,4 +1,4 @@
-//! The options of both algorithms, and the presets of the classic one.
+//! The options of both algorithms.
 
 use ffclock_units::{Bound, OptionError, OptionValue, Rate, Span};
 
@@ -41,24 +41,6 @@ impl ClassicConfig {
     /// The original's constants for a host in a steady room: what the papers measured.
     pub fn good() -> Self {
         ClassicConfig { follow_noise: false, ..Self::default() }
-    }
-
-    /// The original's constants for a temperature-controlled host.
-    pub fn excellent() -> Self {
-        let (bound, best) = (Rate::from_ppm(0.1), Rate::from_ppm(0.05));
-        ClassicConfig { rate_error_bound: bound, best_rate_accuracy: best, wander: bound, ..Self::good() }
-    }
-
-    /// The original's constants for a host whose temperature varies.
-    pub fn poor() -> Self {
-        ClassicConfig {
-            rate_error_bound: Rate::from_ppm(1.0),
-            best_rate_accuracy: Rate::from_ppm(1.0),
-            local_rate_quality: Rate::from_ppm(2.0),
-            wander: Rate::from_ppm(1.0),
-            offset_window: Span::from_secs(512),
-            ..Self::good()
-        }
     }
 }
 

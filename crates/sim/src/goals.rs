@@ -5,6 +5,7 @@
 //! every clock and which none can see: with it all ratios would tend to one.
 
 use crate::RunResult;
+use crate::ledger::percentile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -397,13 +398,8 @@ fn least<'a>(each: impl Iterator<Item = &'a Medians>, of: impl Fn(&Medians) -> O
     figures.min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// The middle value; of an even number the mean of the two in the middle.
-pub fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    let is_even = values.len().is_multiple_of(2);
-    Some(if is_even { (upper + values[middle - 1]) / 2.0 } else { upper })
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    percentile(&mut values, 0.5)
 }
 
 #[cfg(test)]

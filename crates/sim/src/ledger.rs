@@ -183,7 +183,7 @@ impl Account {
 }
 
 /// Between the two values next to `share` of the way, linearly.
-fn percentile(values: &mut [f64], share: f64) -> Option<f64> {
+pub(crate) fn percentile(values: &mut [f64], share: f64) -> Option<f64> {
     let place = share * values.len().checked_sub(1)? as f64;
     let below = place as usize;
     let (_, low, rest) = values.select_nth_unstable_by(below, f64::total_cmp);

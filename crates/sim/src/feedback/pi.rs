@@ -6,6 +6,7 @@
 //! first-order filter, offset averaged over two; when the master is lost the accumulated drift is cleared).
 
 use super::{Sample, Servo, SystemClock};
+use crate::ledger::percentile;
 use ffclock_units::Counter;
 use std::collections::VecDeque;
 
@@ -65,7 +66,7 @@ impl DelayFilter {
                     recent.pop_front();
                 }
                 recent.push_back(one_way);
-                median(recent.iter().copied().collect())
+                percentile(&mut recent.iter().copied().collect::<Vec<_>>(), 0.5).unwrap_or(one_way)
             }
             DelayFilter::FirstOrder { delay, updates } => {
                 // The weight of the past grows from nothing to the stiffness.
@@ -75,13 +76,6 @@ impl DelayFilter {
             }
         }
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = values.get(middle).copied().unwrap_or(0.0);
-    if values.len() % 2 == 1 { upper } else { (upper + values.get(middle - 1).copied().unwrap_or(upper)) / 2.0 }
 }
 
 /// A PI servo. Offsets inside are clock minus server, as in its sources.
