@@ -235,6 +235,8 @@ static void advance(struct ffc *c)
 	u64 now = read_hardware(c, &snap);
 	s64 passed = distance(c, now);
 
+	if (c->error == -EAGAIN)	/* asleep */
+		return;
 	if (!is_fresh(c, &snap)) {
 		begin_epoch(c);
 		return;
@@ -274,12 +276,6 @@ static void change_all(void (*how)(struct ffc *c))
 			change(&counters[id], how);
 }
 
-static void advance_unless_asleep(struct ffc *c)
-{
-	if (c->error != -EAGAIN)
-		advance(c);
-}
-
 static int get(struct ffc *c, struct ffcounter_sample *out,
 	       struct system_time_snapshot *snap)
 {
@@ -301,7 +297,7 @@ static int get(struct ffc *c, struct ffcounter_sample *out,
 			return error;
 		if (fresh)
 			return 0;
-		change(c, advance_unless_asleep);
+		change(c, advance);
 	}
 }
 
@@ -493,7 +489,7 @@ static DECLARE_DELAYED_WORK(ticking, tick);
 
 static void tick(struct work_struct *work)
 {
-	change_all(advance_unless_asleep);
+	change_all(advance);
 	queue_delayed_work(system_highpri_wq, &ticking, QUARTER);
 }
 
