@@ -51,6 +51,16 @@ impl Told {
     }
 }
 
+/// An answer that was longer on its way, in both directions together, than twice this [ns] says nothing about a clock.
+const LONGEST_HALF: f64 = 50e6;
+
+/// What the guest's clock says: its bound [ns] and its status with it.
+struct Answer {
+    told: Told,
+    bound: f64,
+    status: String,
+}
+
 /// What was seen of the guest's clock.
 #[derive(Default)]
 struct Seen {
@@ -58,6 +68,7 @@ struct Seen {
     halves: Vec<f64>,
     bounds: Vec<f64>,
     outside: Vec<String>,
+    slow: usize,
     refused: usize,
     last_refusal: String,
 }
@@ -73,7 +84,7 @@ pub(crate) fn ask(server: &str, guest: &str, seconds: f64) -> Outcome {
         thread::sleep(Duration::from_millis(100));
         let Ok(truth) = ask_server(&server) else { continue };
         match ask_guest(&guest) {
-            Ok((told, bound)) => seen.compare(&truth, &told, bound, hertz),
+            Ok(told) => seen.compare(&truth, &told, hertz),
             Err(why) => {
                 seen.refused += 1;
                 seen.last_refusal = why;
@@ -84,17 +95,22 @@ pub(crate) fn ask(server: &str, guest: &str, seconds: f64) -> Outcome {
 }
 
 impl Seen {
-    fn compare(&mut self, truth: &Told, told: &Told, bound: f64, hertz: f64) {
+    fn compare(&mut self, truth: &Told, answer: &Answer, hertz: f64) {
+        let Answer { told, bound, status } = answer;
         let true_nanos = (told.middle() - truth.middle()) / hertz * 1e9;
         let error = (told.nanos - truth.nanos) as f64 - true_nanos;
         let half = ((told.after - told.before) + (truth.after - truth.before)) as f64 / hertz * 5e8;
-        if error.abs() > bound + half {
+        if half > LONGEST_HALF {
+            self.slow += 1;
+            return;
+        }
+        if error.abs() > *bound + half {
             let (at, error) = (self.errors.len(), error * 1e-6);
-            self.outside.push(format!("number {at}: {error:.3} ms, bound {:.3} ms", bound * 1e-6));
+            self.outside.push(format!("number {at}: {error:.3} ms, bound {:.3} ms, {status}", bound * 1e-6));
         }
         self.errors.push(error.abs());
         self.halves.push(half);
-        self.bounds.push(bound);
+        self.bounds.push(*bound);
     }
 
     fn judge(mut self) -> Outcome {
@@ -105,6 +121,7 @@ impl Seen {
         figure("clock.error_largest_us", self.errors.last().copied().unwrap_or(f64::NAN) * 1e-3);
         figure("clock.seen_to_within_median_us", median(&mut self.halves) * 1e-3);
         figure("clock.bound_median_us", median(&mut self.bounds) * 1e-3);
+        println!("FIGURE clock.answers_too_slow {}", self.slow);
         println!("FIGURE clock.refused {}: {}", self.refused, self.last_refusal);
         println!("FIGURE clock.outside_bound {} of {count}", self.outside.len());
         let shown = self.outside.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
@@ -161,7 +178,7 @@ fn ask_server(server: &UdpSocket) -> Result<Told, String> {
     Ok(Told { before, nanos: (units * 1_000_000_000) >> 32, after })
 }
 
-fn ask_guest(guest: &UdpSocket) -> Result<(Told, f64), String> {
+fn ask_guest(guest: &UdpSocket) -> Result<Answer, String> {
     let question = format!("{} ", tsc());
     let (before, reply, after) =
         exchange(guest, question.trim_end().as_bytes(), |reply| reply.starts_with(question.as_bytes()))?;
@@ -170,7 +187,6 @@ fn ask_guest(guest: &UdpSocket) -> Result<(Told, f64), String> {
     let nanos = words.next().and_then(|word| word.parse().ok()).ok_or(said)?;
     let bound = words.next().and_then(|word| word.parse().ok()).ok_or(said)?;
     // While it warms up the time is right within its bound, too.
-    let is_told = words.next().is_some_and(|status| status != Status::Unsynchronised.name());
-    Found(is_told).or_fail(|| said.to_owned())?;
-    Ok((Told { before, nanos, after }, bound))
+    let status = words.next().filter(|status| *status != Status::Unsynchronised.name()).ok_or(said)?.to_owned();
+    Ok(Answer { told: Told { before, nanos, after }, bound, status })
 }
