@@ -2,7 +2,9 @@
 /*
  * For the virtual machine of the tests alone, which has neither: a PTP hardware
  * clock that runs 100 ppm fast against CLOCK_MONOTONIC_RAW, and a PPS source
- * that pulses at each whole second of CLOCK_REALTIME.
+ * that pulses at each whole second of CLOCK_REALTIME. Its stamps are exact, as if
+ * hardware had taken them: how late a timer of an emulated machine comes is not
+ * what is tested.
  */
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
@@ -40,6 +42,7 @@ static enum hrtimer_restart on_pulse(struct hrtimer *timer)
 	struct pps_event_time ts;
 
 	pps_get_ts(&ts);
+	ts.ts_real.tv_nsec = 0;
 	pps_event(pps, &ts, PPS_CAPTUREASSERT, NULL);
 	hrtimer_set_expires(timer, ktime_set(ktime_get_real_seconds() + 1, 0));
 	return HRTIMER_RESTART;
