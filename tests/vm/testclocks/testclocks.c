@@ -44,7 +44,7 @@ static enum hrtimer_restart on_pulse(struct hrtimer *timer)
 	pps_get_ts(&ts);
 	ts.ts_real.tv_nsec = 0;
 	pps_event(pps, &ts, PPS_CAPTUREASSERT, NULL);
-	hrtimer_set_expires(timer, ktime_set(ktime_get_real_seconds() + 1, 0));
+	hrtimer_set_expires(timer, ktime_set(ts.ts_real.tv_sec + 1, 0));
 	return HRTIMER_RESTART;
 }
 
