@@ -11,12 +11,19 @@
  * some are reset, and none can be followed). From the moment a suspend is
  * prepared until it is over, readings fail with -EAGAIN.
  *
+ * How long half a turn takes by the TSC is measured, not computed: what the
+ * kernel takes for the frequency of the TSC may be far off in a virtual machine
+ * that was held up while it booted.
+ *
  * Nothing here sets or steers a clock.
  */
 #include <linux/acpi.h>
 #include <linux/acpi_pmtmr.h>
+#include <linux/bits.h>
 #include <linux/clocksource.h>
+#include <linux/delay.h>
 #include <linux/io.h>
+#include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
@@ -34,21 +41,23 @@
 #include "ffcounter.h"
 
 #define QUARTER (HZ / 4)
+#define NO_LIMIT S64_MAX
+/*
+ * A new epoch of a narrow counter begins so far beyond the one before that its
+ * values cannot be taken for later ones of that: whoever has not heard of it
+ * yet sees that his knowledge is years old, and not a time a little off.
+ */
+#define EPOCHS_APART BIT_ULL(48)
 
 struct ffc {
 	raw_spinlock_t lock;		/* whoever changes what follows */
 	seqcount_raw_spinlock_t seq;
 	u64 (*read)(void);		/* the hardware; NULL for ACTIVE */
-	u64 mask;
-	u64 millihertz;
-	u64 limit;			/* half a turn, TSC cycles; 0: none */
-	u64 base;			/* cumulative value at last */
+	struct ffcounter_sample base;	/* at last; width 0: there is none */
 	u64 last;
-	u64 tsc;			/* when last was read */
-	u32 epoch;
+	u64 tsc;			/* before last was read */
+	s64 limit;			/* half a turn, TSC cycles */
 	int error;			/* why it cannot be read now */
-	u16 id;
-	u16 under;			/* the hardware that it is */
 	u8 cs_seq;			/* ACTIVE: switches of clocksource */
 	struct ffcounter_page *page;	/* NULL: has none */
 };
@@ -111,7 +120,7 @@ static u64 read_hardware(const struct ffc *c, struct system_time_snapshot *snap)
 /* Signed for narrow counters: a reading a little older than last is no turn. */
 static s64 distance(const struct ffc *c, u64 now)
 {
-	int shift = 64 - fls64(c->mask);
+	int shift = 64 - c->base.width;
 
 	return (s64)((now - c->last) << shift) >> shift;
 }
@@ -120,7 +129,23 @@ static bool is_fresh(const struct ffc *c, const struct system_time_snapshot *sna
 {
 	if (!c->read && snap->cs_was_changed_seq != c->cs_seq)
 		return false;
-	return !c->limit || (s64)(rdtsc() - c->tsc) < (s64)c->limit;
+	return c->limit == NO_LIMIT || (s64)(rdtsc() - c->tsc) < c->limit;
+}
+
+/*
+ * The cycles were counted from before the first reading until after the second,
+ * and a turn that was lost makes the distance smaller: each measurement is too
+ * long or right, and the shortest is the best.
+ */
+static void learn_limit(struct ffc *c, u64 passed, s64 cycles)
+{
+	u64 half = BIT_ULL(c->base.width - 1);
+
+	if (c->base.width == 64 || passed < half >> 11 || cycles <= 0)
+		return;
+	c->limit = check_tsc_unstable() ? NO_LIMIT :
+		min_t(u64, c->limit,
+		      div64_u64((u64)cycles << 10, passed) * (half >> 10));
 }
 
 /* Which hardware the kernel reads: the one whose readings surround its own. */
@@ -133,11 +158,13 @@ static int identify(struct system_time_snapshot *snap)
 		struct ffc *c = &counters[id];
 
 		for (tries = 0; c->read && tries < 4; tries++) {
+			u64 mask = GENMASK_ULL(c->base.width - 1, 0);
+
 			before = c->read();
 			ktime_get_snapshot(snap);
 			after = c->read();
-			if (((snap->cycles - before) & c->mask) >
-			    ((after - before) & c->mask))
+			if (((snap->cycles - before) & mask) >
+			    ((after - before) & mask))
 				break;
 		}
 		if (tries == 4)
@@ -154,55 +181,72 @@ static void write_page(struct ffc *c)
 		return;
 	WRITE_ONCE(page->sequence, page->sequence + 1);
 	smp_wmb();	/* odd before anything changes */
-	WRITE_ONCE(page->state, !c->error && c->under == FFCOUNTER_TSC ?
+	WRITE_ONCE(page->state, !c->error && c->base.underlying == FFCOUNTER_TSC ?
 		   FFCOUNTER_PAGE_TSC : FFCOUNTER_PAGE_CLOSED);
-	WRITE_ONCE(page->epoch, c->epoch);
-	WRITE_ONCE(page->frequency_millihertz, c->millihertz);
+	WRITE_ONCE(page->epoch, c->base.epoch);
+	WRITE_ONCE(page->frequency_millihertz, c->base.frequency_millihertz);
 	smp_wmb();	/* even after everything has changed */
 	WRITE_ONCE(page->sequence, page->sequence + 1);
 }
 
-/* Under the lock, within a write section. */
+static u32 flags_of(const struct ffc *c)
+{
+	u32 under = c->base.underlying, flags = 0;
+
+	if (!c->read || counters[FFCOUNTER_ACTIVE].base.underlying == under)
+		flags |= FFCOUNTER_F_ACTIVE;
+	if (under == FFCOUNTER_TSC)
+		flags |= check_tsc_unstable() ?
+			FFCOUNTER_F_UNTRUSTED : FFCOUNTER_F_PAGE;
+	return flags;
+}
+
+/* Under the lock, within a write section, as all that change() is given. */
 static void begin_epoch(struct ffc *c)
 {
 	struct system_time_snapshot snap = {};
-	int id = c->id;
 
-	c->epoch++;
+	c->base.epoch++;
 	c->error = 0;
 	if (!c->read) {
-		id = identify(&snap);
+		int id = identify(&snap);
+		const struct ffc *under = &counters[max(id, 0)];
+
 		c->cs_seq = snap.cs_was_changed_seq;
 		c->error = min(id, 0);
-		c->under = max(id, 0);
-		c->mask = counters[c->under].mask ?: U64_MAX;
-		c->millihertz = counters[c->under].millihertz;
-		c->limit = counters[c->under].limit;
+		c->base.underlying = max(id, 0);
+		c->base.width = id < 0 ? 64 : under->base.width;
+		c->base.frequency_millihertz = under->base.frequency_millihertz;
+		c->limit = id < 0 ? NO_LIMIT : under->limit;
 	}
+	c->tsc = rdtsc_ordered();
 	c->last = read_hardware(c, &snap);
-	c->tsc = rdtsc();
 	/* What never turns is its own cumulative value. */
-	if (c->mask == U64_MAX)
-		c->base = c->last;
+	c->base.value = c->base.width == 64 ? c->last :
+		(round_up(c->base.value, EPOCHS_APART) + EPOCHS_APART) & S64_MAX;
+	c->base.flags = flags_of(c);
 	write_page(c);
 }
 
 static void advance(struct ffc *c)
 {
 	struct system_time_snapshot snap = {};
-	s64 passed;
-	u64 now;
+	u64 before = rdtsc_ordered();
+	u64 now = read_hardware(c, &snap);
+	s64 passed = distance(c, now);
 
-	now = read_hardware(c, &snap);
+	if (c->error == -EAGAIN)	/* asleep */
+		return;
 	if (!is_fresh(c, &snap)) {
 		begin_epoch(c);
 		return;
 	}
-	passed = distance(c, now);
+	c->base.flags = flags_of(c);
 	if (passed > 0) {
-		c->base += passed;
+		learn_limit(c, passed, rdtsc_ordered() - c->tsc);
+		c->base.value += passed;
 		c->last = now;
-		c->tsc = rdtsc();
+		c->tsc = before;
 	}
 }
 
@@ -228,26 +272,8 @@ static void change_all(void (*how)(struct ffc *c))
 	int id;
 
 	for (id = 0; id < FFCOUNTER_COUNT; id++)
-		if (counters[id].mask)
+		if (counters[id].base.width)
 			change(&counters[id], how);
-}
-
-static void advance_unless_asleep(struct ffc *c)
-{
-	if (c->error != -EAGAIN)
-		advance(c);
-}
-
-static u32 flags_of(const struct ffc *c, u16 under)
-{
-	u32 flags = 0;
-
-	if (!c->read || READ_ONCE(counters[FFCOUNTER_ACTIVE].under) == under)
-		flags |= FFCOUNTER_F_ACTIVE;
-	if (under == FFCOUNTER_TSC)
-		flags |= check_tsc_unstable() ?
-			FFCOUNTER_F_UNTRUSTED : FFCOUNTER_F_PAGE;
-	return flags;
 }
 
 static int get(struct ffc *c, struct ffcounter_sample *out,
@@ -256,32 +282,23 @@ static int get(struct ffc *c, struct ffcounter_sample *out,
 	unsigned int seq;
 	bool fresh;
 	int error;
-	u64 mask;
 
-	if (!c->mask)
+	if (!c->base.width)
 		return -ENODEV;
 	for (;;) {
 		do {
 			seq = read_seqcount_begin(&c->seq);
 			error = c->error;
-			mask = c->mask;
-			out->value = c->base +
-				distance(c, read_hardware(c, snap));
-			out->frequency_millihertz = c->millihertz;
-			out->epoch = c->epoch;
-			out->underlying = c->under;
+			*out = c->base;
+			out->value += distance(c, read_hardware(c, snap));
 			fresh = is_fresh(c, snap);
 		} while (read_seqcount_retry(&c->seq, seq));
 		if (error == -EAGAIN || (error && fresh))
 			return error;
 		if (fresh)
-			break;
-		change(c, advance_unless_asleep);
+			return 0;
+		change(c, advance);
 	}
-	out->id = c->id;
-	out->width = fls64(mask);
-	out->flags = flags_of(c, out->underlying);
-	return 0;
 }
 
 int ffcounter_read(u32 id, struct ffcounter_sample *sample)
@@ -323,7 +340,7 @@ static int get_latency(struct ffc *c, struct ffcounter_latency *out)
 {
 	struct ffcounter_sample sample;
 	struct system_time_snapshot snap;
-	int error = c->mask ? 0 : -ENODEV;
+	int error = c->base.width ? 0 : -ENODEV;
 
 	if (error)
 		return error;
@@ -335,7 +352,7 @@ static int get_latency(struct ffc *c, struct ffcounter_latency *out)
 	error = get(c, &sample, &snap);
 	out->tsc[3] = rdtsc_ordered();
 	preempt_enable();
-	out->id = c->id;
+	out->id = c->base.id;
 	out->epoch = sample.epoch;
 	return error;
 }
@@ -362,7 +379,7 @@ static int set_stamping(struct file *file, const void __user *from)
 		return -EFAULT;
 	if (want.count > FFCOUNTER_MAX_PORTS)
 		return -EINVAL;
-	if (want.id >= FFCOUNTER_COUNT || !counters[want.id].mask)
+	if (want.id >= FFCOUNTER_COUNT || !counters[want.id].base.width)
 		return -ENODEV;
 	return ffc_ring_set(file->private_data, &want);
 }
@@ -472,7 +489,7 @@ static DECLARE_DELAYED_WORK(ticking, tick);
 
 static void tick(struct work_struct *work)
 {
-	change_all(advance_unless_asleep);
+	change_all(advance);
 	queue_delayed_work(system_highpri_wq, &ticking, QUARTER);
 }
 
@@ -496,16 +513,11 @@ static int power_event(struct notifier_block *block, unsigned long event,
 
 static struct notifier_block power_notifier = { .notifier_call = power_event };
 
-static void add(u16 id, u64 (*read)(void), u64 mask, u64 millihertz)
+static void add(u16 id, u64 (*read)(void), u16 width, u64 millihertz)
 {
-	struct ffc *c = &counters[id];
-	u64 half_turn_ms = div64_u64((mask >> 1) * 1000000ULL, millihertz ?: 1);
-
-	c->read = read;
-	c->mask = mask;
-	c->millihertz = millihertz;
-	if (mask != U64_MAX && tsc_khz && !check_tsc_unstable())
-		c->limit = half_turn_ms * tsc_khz;
+	counters[id].read = read;
+	counters[id].base.width = width;
+	counters[id].base.frequency_millihertz = millihertz;
 }
 
 static void find_hpet(void)
@@ -521,7 +533,7 @@ static void find_hpet(void)
 	hpet = ioremap(address, HPET_MMAP_SIZE);
 	/* The upper half of the capabilities is the period [fs]. */
 	if (hpet && readl(hpet + HPET_PERIOD))
-		add(FFCOUNTER_HPET, read_hpet, U32_MAX,
+		add(FFCOUNTER_HPET, read_hpet, 32,
 		    div64_u64(1000000000000000000ULL,
 			      readl(hpet + HPET_PERIOD)));
 }
@@ -536,8 +548,8 @@ static void find_pm(void)
 	/* Whether it has 24 bits or 32: of 24 one can be sure. */
 	if (!pm_port)
 		return;
-	add(FFCOUNTER_ACPI_PM, read_pm, ACPI_PM_MASK, PMTMR_TICKS_PER_SEC * 1000ULL);
-	add(FFCOUNTER_ACPI_PM_SAFE, read_pm_safe, ACPI_PM_MASK,
+	add(FFCOUNTER_ACPI_PM, read_pm, 24, PMTMR_TICKS_PER_SEC * 1000ULL);
+	add(FFCOUNTER_ACPI_PM_SAFE, read_pm_safe, 24,
 	    PMTMR_TICKS_PER_SEC * 1000ULL);
 }
 
@@ -546,7 +558,7 @@ static void find_kvm(void)
 	struct pvclock_vsyscall_time_info *info = pvclock_get_pvti_cpu0_va();
 
 	if (info && info->pvti.flags & PVCLOCK_TSC_STABLE_BIT)
-		add(FFCOUNTER_KVM_CLOCK, read_kvm, U64_MAX, 1000000000000ULL);
+		add(FFCOUNTER_KVM_CLOCK, read_kvm, 64, 1000000000000ULL);
 }
 
 static int make_page(u16 id)
@@ -578,20 +590,24 @@ static int __init ffc_init(void)
 		raw_spin_lock_init(&c->lock);
 		seqcount_raw_spinlock_init(&c->seq, &c->lock);
 		/* No epoch of an earlier time that the module was loaded. */
-		c->epoch = ktime_get_boottime_seconds();
-		c->id = id;
-		c->under = id;
+		c->base.epoch = ktime_get_boottime_seconds();
+		c->base.id = id;
+		c->base.underlying = id;
+		c->limit = NO_LIMIT;
 	}
 	error = make_page(FFCOUNTER_ACTIVE) ?: make_page(FFCOUNTER_TSC);
 	if (error)
 		goto fail;
 	if (boot_cpu_has(X86_FEATURE_TSC) && tsc_khz)
-		add(FFCOUNTER_TSC, read_tsc, U64_MAX, tsc_khz * 1000000ULL);
+		add(FFCOUNTER_TSC, read_tsc, 64, tsc_khz * 1000000ULL);
 	find_hpet();
 	find_pm();
 	find_kvm();
-	add(FFCOUNTER_ACTIVE, NULL, U64_MAX, 0);
+	add(FFCOUNTER_ACTIVE, NULL, 64, 0);
 	change_all(begin_epoch);
+	/* Before anybody reads: long enough to learn the limits. */
+	msleep(20);
+	change_all(advance);
 	error = register_pm_notifier(&power_notifier);
 	if (error)
 		goto fail;

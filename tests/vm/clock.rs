@@ -4,25 +4,27 @@ use super::{Found, Outcome, figure, median, tsc};
 use ffclock_client::{Clock, Status};
 use std::net::UdpSocket;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// Answers each packet with the time that ffclockd publishes, as `nanoseconds-since-1970 bound-in-ns status`, until it is killed.
+/// Answers each packet with what it says and the time that ffclockd publishes, as `question nanoseconds-since-1970 bound-in-ns status`, until
+/// it is killed.
 pub(crate) fn tell_time(port: &str) -> Outcome {
     let socket = UdpSocket::bind(("0.0.0.0", port.parse().map_err(text)?)).map_err(text)?;
     let mut buffer = [0; 64];
     let mut clock = Clock::open();
     loop {
-        let (_, from) = socket.recv_from(&mut buffer).map_err(text)?;
+        let (length, from) = socket.recv_from(&mut buffer).map_err(text)?;
         clock = clock.or_else(|_| Clock::open());
         let said = match &clock {
             Ok(clock) => say(clock),
             Err(error) => error.to_string(),
         };
-        socket.send_to(said.as_bytes(), from).map_err(text)?;
+        let question = buffer.get(..length).unwrap_or_default();
+        socket.send_to(&[question, b" ", said.as_bytes()].concat(), from).map_err(text)?;
     }
 }
 
@@ -49,40 +51,84 @@ impl Told {
     }
 }
 
+/// An answer that was longer on its way, in both directions together, than twice this [ns] says nothing about a clock.
+const LONGEST_HALF: f64 = 50e6;
+
+/// What the guest's clock says: its bound [ns] and its status with it.
+struct Answer {
+    told: Told,
+    bound: f64,
+    status: String,
+}
+
+/// What was seen of the guest's clock.
+#[derive(Default)]
+struct Seen {
+    errors: Vec<f64>,
+    halves: Vec<f64>,
+    bounds: Vec<f64>,
+    outside: Vec<String>,
+    slow: usize,
+    refused: usize,
+    last_refusal: String,
+}
+
 /// The error of the guest's clock as seen from outside: its time against the server's, each asked for between two readings of this
 /// machine's TSC, so known to within half the time the answer took.
 pub(crate) fn ask(server: &str, guest: &str, seconds: f64) -> Outcome {
     let [server, guest] = [connect(server)?, connect(guest)?];
     let hertz = rate_of_tsc(&server)?;
-    let mut last_refusal = String::new();
-    let (mut errors, mut halves, mut bounds, mut outside) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    for _ in 0..(seconds * 2.0) as usize {
-        thread::sleep(Duration::from_millis(500));
+    let mut seen = Seen::default();
+    let begin = Instant::now();
+    while begin.elapsed().as_secs_f64() < seconds {
+        thread::sleep(Duration::from_millis(100));
         let Ok(truth) = ask_server(&server) else { continue };
-        let (told, bound) = match ask_guest(&guest) {
-            Ok(told) => told,
+        match ask_guest(&guest) {
+            Ok(told) => seen.compare(&truth, &told, hertz),
             Err(why) => {
-                last_refusal = why;
-                continue;
+                seen.refused += 1;
+                seen.last_refusal = why;
             }
-        };
+        }
+    }
+    seen.judge()
+}
+
+impl Seen {
+    fn compare(&mut self, truth: &Told, answer: &Answer, hertz: f64) {
+        let Answer { told, bound, status } = answer;
         let true_nanos = (told.middle() - truth.middle()) / hertz * 1e9;
         let error = (told.nanos - truth.nanos) as f64 - true_nanos;
         let half = ((told.after - told.before) + (truth.after - truth.before)) as f64 / hertz * 5e8;
-        outside += usize::from(error.abs() > bound + half);
-        errors.push(error.abs());
-        halves.push(half);
-        bounds.push(bound);
+        if half > LONGEST_HALF {
+            self.slow += 1;
+            return;
+        }
+        if error.abs() > *bound + half {
+            let (at, error) = (self.errors.len(), error * 1e-6);
+            self.outside.push(format!("number {at}: {error:.3} ms, bound {:.3} ms, {status}", bound * 1e-6));
+        }
+        self.errors.push(error.abs());
+        self.halves.push(half);
+        self.bounds.push(*bound);
     }
-    Found(errors.len() >= 5)
-        .or_fail(|| format!("only {} answers with a time; the last without: {last_refusal}", errors.len()))?;
-    let count = errors.len();
-    figure("clock.error_median_us", median(&mut errors) * 1e-3);
-    figure("clock.error_largest_us", errors.last().copied().unwrap_or(f64::NAN) * 1e-3);
-    figure("clock.seen_to_within_median_us", median(&mut halves) * 1e-3);
-    figure("clock.bound_median_us", median(&mut bounds) * 1e-3);
-    println!("FIGURE clock.outside_bound {outside} of {count}");
-    Found(outside == 0).or_fail(|| format!("{outside} of {count} errors lie outside the bound that the clock claims"))
+
+    fn judge(mut self) -> Outcome {
+        let count = self.errors.len();
+        Found(count >= 5)
+            .or_fail(|| format!("only {count} answers with a time; the last without: {}", self.last_refusal))?;
+        figure("clock.error_median_us", median(&mut self.errors) * 1e-3);
+        figure("clock.error_largest_us", self.errors.last().copied().unwrap_or(f64::NAN) * 1e-3);
+        figure("clock.seen_to_within_median_us", median(&mut self.halves) * 1e-3);
+        figure("clock.bound_median_us", median(&mut self.bounds) * 1e-3);
+        println!("FIGURE clock.answers_too_slow {}", self.slow);
+        println!("FIGURE clock.refused {}: {}", self.refused, self.last_refusal);
+        println!("FIGURE clock.outside_bound {} of {count}", self.outside.len());
+        let shown = self.outside.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
+        Found(self.outside.is_empty()).or_fail(|| {
+            format!("{} of {count} errors lie outside the bound that the clock claims: {shown}", self.outside.len())
+        })
+    }
 }
 
 fn connect(address: &str) -> Result<UdpSocket, String> {
@@ -100,35 +146,47 @@ fn rate_of_tsc(server: &UdpSocket) -> Result<f64, String> {
     Ok((last.middle() - first.middle()) / ((last.nanos - first.nanos) as f64 * 1e-9))
 }
 
-fn exchange<'a>(socket: &UdpSocket, request: &[u8], room: &'a mut [u8]) -> Result<(u64, &'a [u8], u64), String> {
+/// Sends a question and waits for its own answer. A late answer to an earlier question, which a guest that was held up gives, must not be
+/// taken for this one: each of the following would then be late by one question, and a right clock would look wrong.
+fn exchange(
+    socket: &UdpSocket,
+    question: &[u8],
+    is_answer: impl Fn(&[u8]) -> bool,
+) -> Result<(u64, Vec<u8>, u64), String> {
+    let mut room = [0; 256];
     let before = tsc();
-    socket.send(request).map_err(text)?;
-    let length = socket.recv(room).map_err(text)?;
-    let after = tsc();
-    Ok((before, room.get(..length).unwrap_or_default(), after))
+    socket.send(question).map_err(text)?;
+    loop {
+        let length = socket.recv(&mut room).map_err(text)?;
+        let after = tsc();
+        let answer = room.get(..length).unwrap_or_default();
+        if is_answer(answer) {
+            return Ok((before, answer.to_vec(), after));
+        }
+    }
 }
 
-/// NTP: the transmit timestamp of the reply (RFC 5905, section 7.3), seconds since 1900 and their 2^-32 parts.
+/// NTP: the transmit timestamp of the reply that repeats ours (RFC 5905, section 7.3), seconds since 1900 and their 2^-32 parts.
 fn ask_server(server: &UdpSocket) -> Result<Told, String> {
     let mut request = [0_u8; 48];
     request[0] = 0b00_100_011;
-    request[40..].copy_from_slice(&tsc().to_be_bytes());
-    let mut room = [0; 128];
-    let (before, reply, after) = exchange(server, &request, &mut room)?;
+    let origin = tsc().to_be_bytes();
+    request[40..].copy_from_slice(&origin);
+    let (before, reply, after) = exchange(server, &request, |reply| reply.get(24..32) == Some(&origin))?;
     let stamp: [u8; 8] = reply.get(40..48).and_then(|bytes| bytes.try_into().ok()).ok_or("a short reply")?;
     let units = i128::from(u64::from_be_bytes(stamp)) - (2_208_988_800_i128 << 32);
     Ok(Told { before, nanos: (units * 1_000_000_000) >> 32, after })
 }
 
-fn ask_guest(guest: &UdpSocket) -> Result<(Told, f64), String> {
-    let mut room = [0; 256];
-    let (before, reply, after) = exchange(guest, b"?", &mut room)?;
-    let said = core::str::from_utf8(reply).map_err(text)?;
+fn ask_guest(guest: &UdpSocket) -> Result<Answer, String> {
+    let question = format!("{} ", tsc());
+    let (before, reply, after) =
+        exchange(guest, question.trim_end().as_bytes(), |reply| reply.starts_with(question.as_bytes()))?;
+    let said = core::str::from_utf8(&reply).map_err(text)?.trim_start_matches(&question);
     let mut words = said.split(' ');
     let nanos = words.next().and_then(|word| word.parse().ok()).ok_or(said)?;
     let bound = words.next().and_then(|word| word.parse().ok()).ok_or(said)?;
     // While it warms up the time is right within its bound, too.
-    let is_told = words.next().is_some_and(|status| status != Status::Unsynchronised.name());
-    Found(is_told).or_fail(|| said.to_owned())?;
-    Ok((Told { before, nanos, after }, bound))
+    let status = words.next().filter(|status| *status != Status::Unsynchronised.name()).ok_or(said)?.to_owned();
+    Ok(Answer { told: Told { before, nanos, after }, bound, status })
 }

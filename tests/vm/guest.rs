@@ -2,11 +2,10 @@
 //! `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | unload MODULE | access | pairs | stamps | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
 use ffclock_counter::{CounterKind, read_ordered};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -17,6 +16,8 @@ use std::time::{Duration, Instant};
 
 #[path = "clock.rs"]
 mod clock;
+#[path = "epochs.rs"]
+mod epochs;
 #[path = "network.rs"]
 mod network;
 
@@ -30,7 +31,8 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["counters", clocksource, seconds, hertz] => counters(clocksource, number(seconds), number(hertz)),
         ["concurrent"] => concurrent(),
-        ["switch"] => switch(),
+        ["switch"] => epochs::switch(),
+        ["paused", seconds] => epochs::paused(number(seconds)),
         ["unload", module] => unload(module),
         ["access"] => access(),
         ["probe"] => return if Ffcounter::open().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) },
@@ -79,7 +81,7 @@ pub(crate) fn read(device: &Ffcounter, counter: ModuleCounter) -> Result<Sample,
     device.read(counter).map_err(|error| error.to_string())
 }
 
-fn choose_clocksource(name: &str) -> Outcome {
+pub(crate) fn choose_clocksource(name: &str) -> Outcome {
     fs::write(CLOCKSOURCE, name).map_err(|error| format!("{name}: {error}"))?;
     let now = fs::read_to_string(CLOCKSOURCE).map_err(|error| error.to_string())?;
     Found(now.trim() == name).or_fail(|| format!("the kernel keeps {} and not {name}", now.trim()))
@@ -209,87 +211,6 @@ fn hand_over(counter: ModuleCounter, seen: &AtomicU64, epochs: &AtomicU64) -> Ou
         seen.fetch_max(value, Ordering::AcqRel);
     }
     Ok(())
-}
-
-/// The clocksource is switched while two threads read the active counter: each change is a new epoch, and within one epoch the values
-/// lie on the line of its counter.
-fn switch() -> Outcome {
-    let is_over = AtomicBool::new(false);
-    let outcomes: Vec<Outcome> = thread::scope(|scope| {
-        let readers: Vec<_> = (0..2).map(|_| scope.spawn(|| follow_switches(&is_over))).collect();
-        let mut switched = Ok(());
-        for round in 0..45 {
-            switched = switched.and_then(|()| choose_clocksource(["hpet", "acpi_pm", "tsc"][round % 3]));
-            thread::sleep(Duration::from_millis(70));
-        }
-        is_over.store(true, Ordering::Release);
-        let readers =
-            readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".to_owned())));
-        readers.chain([switched]).collect()
-    });
-    outcomes.into_iter().collect()
-}
-
-/// Where an epoch was seen first.
-struct Beginning {
-    sample: Sample,
-    before: u64,
-    after: u64,
-}
-
-/// The rate of the TSC against the HPET, whose frequency is certain: what the guest's kernel measured at boot may be off by much, on a
-/// busy host by a multiple.
-fn measured_hertz(device: &Ffcounter) -> Result<f64, String> {
-    let (begin, first) = read_together(device)?;
-    thread::sleep(Duration::from_millis(300));
-    let (end, last) = read_together(device)?;
-    Ok((end - begin) / ((last.value - first.value) as f64 / last.hertz()))
-}
-
-/// The HPET and the TSC at the middle of its reading, from the quickest of a few: a guest that its host holds up between the two would
-/// measure a rate that is wrong by as much.
-fn read_together(device: &Ffcounter) -> Result<(f64, Sample), String> {
-    let mut quickest: Option<(u64, u64, Sample)> = None;
-    for _ in 0..50 {
-        let before = tsc();
-        let sample = read(device, ModuleCounter::Hpet)?;
-        let took = tsc() - before;
-        if quickest.as_ref().is_none_or(|(least, ..)| took < *least) {
-            quickest = Some((took, before, sample));
-        }
-    }
-    let (took, before, sample) = quickest.ok_or("no reading")?;
-    Ok((before as f64 + 0.5 * took as f64, sample))
-}
-
-fn follow_switches(is_over: &AtomicBool) -> Outcome {
-    let device = open()?;
-    let tsc_hertz = measured_hertz(&device)?;
-    let mut epochs: BTreeMap<u32, Beginning> = BTreeMap::new();
-    let (mut last_epoch, mut readings) = (0, 0_u64);
-    while !is_over.load(Ordering::Acquire) {
-        let before = tsc();
-        let sample = read(&device, ModuleCounter::Active)?;
-        let after = tsc();
-        Found(sample.epoch >= last_epoch).or_fail(|| format!("from epoch {last_epoch} back to {}", sample.epoch))?;
-        last_epoch = sample.epoch;
-        readings += 1;
-        let first = epochs.entry(sample.epoch).or_insert(Beginning { sample, before, after });
-        Found(first.sample.underlying == sample.underlying)
-            .or_fail(|| "another counter in the same epoch".to_owned())?;
-        let is_tsc = sample.underlying == u32::from(ModuleCounter::Tsc.code());
-        let hertz = if is_tsc { tsc_hertz } else { sample.hertz() };
-        let counted = sample.value.wrapping_sub(first.sample.value) as i64 as f64 / hertz;
-        let seconds = |from: u64, to: u64| to.wrapping_sub(from) as i64 as f64 / tsc_hertz;
-        let (least, most) = (seconds(first.after, before), seconds(first.before, after));
-        // The emulator makes the TSC and the other counters of different clocks of the host, which a busy host reads up to 0.12 ms apart;
-        // what is looked for, a mixed counter or a lost turn, is seconds.
-        let slack = 1e-3 + most * 1e-3;
-        Found(counted >= least - slack && counted <= most + slack)
-            .or_fail(|| format!("epoch {}: {counted} s counted, {least} to {most} s passed", sample.epoch))?;
-    }
-    println!("FIGURE switch.epochs_seen {} in {readings} readings", epochs.len());
-    Found(epochs.len() > 20).or_fail(|| format!("only {} epochs for 45 switches", epochs.len()))
 }
 
 /// Whoever has the device open keeps the module in place, also through its page alone.
@@ -436,9 +357,9 @@ fn latency() -> Outcome {
     let device = open()?;
     let null = fs::File::open("/dev/null").map_err(|error| error.to_string())?;
     // Whether it is a terminal is asked by an ioctl, which the driver of /dev/null refuses at once.
-    let mut refused = || _ = std::hint::black_box(null.is_terminal());
+    let mut refuse = || _ = std::hint::black_box(null.is_terminal());
     let mut empty = || _ = std::os::unix::process::parent_id();
-    let [empty_only, refused] = costs([&mut empty, &mut refused]);
+    let [empty_only, refused] = costs([&mut empty, &mut refuse]);
     println!(
         "FIGURE ioctl_that_does_nothing_ns {refused:.1}: empty system call {empty_only:.1}, ratio {:.3}",
         refused / empty_only
@@ -446,12 +367,13 @@ fn latency() -> Outcome {
     for (counter, sample) in device.counters() {
         let mut empty = || _ = std::os::unix::process::parent_id();
         let mut ioctl = || _ = std::hint::black_box(device.read(counter));
-        let [empty, ioctl] = costs([&mut empty, &mut ioctl]);
+        let [empty, ioctl, refused] = costs([&mut empty, &mut ioctl, &mut refuse]);
         let (hardware, interface) = within_kernel(&device, counter)?;
         println!(
             "FIGURE {counter}.ioctl_ns {ioctl:.1}: empty system call {empty:.1}, register {hardware:.1}, interface {interface:.1}, \
-             ratio {:.3}",
-            ioctl / (1.2 * empty + hardware)
+             ratio {:.3}, to an ioctl that does nothing and the register {:.3}",
+            ioctl / (1.2 * empty + hardware),
+            ioctl / (refused + hardware)
         );
         if sample.has(layout::PAGE)
             && let Ok(page) = device.page(counter)

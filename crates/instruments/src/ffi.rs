@@ -78,12 +78,6 @@ pub(crate) fn leave_network() -> io::Result<()> {
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// The number by which the kernel's events know the calling thread.
-pub(crate) fn thread() -> u64 {
-    // SAFETY: the call takes nothing, touches nothing and cannot fail.
-    u64::try_from(unsafe { libc::gettid() }).unwrap_or(0)
-}
-
 /// `struct ethtool_ts_info` of <linux/ethtool.h>.
 #[repr(C)]
 #[derive(Default)]

@@ -349,6 +349,8 @@ impl<'a> Keeper<'a> {
         let valid_for = self.config.valid_for;
         self.next_heartbeat = self.context.now + HEARTBEAT.min(Span::from_units(valid_for.units() / 3));
         let counter = self.timepiece.read();
+        // A reading of an epoch that nobody has noticed yet must not say until when the estimates of this one hold.
+        self.watch_counter();
         let candidates: Vec<Candidate> = self.candidates(counter);
         let selected = select(&candidates, self.selected);
         if selected != self.selected {

@@ -250,6 +250,17 @@ fn a_counter_that_jumps_has_no_past() {
     }
 }
 
+/// The host may hold the daemon up anywhere, so also between its look at the counter and what it publishes.
+#[test]
+fn a_break_right_before_a_publication_is_not_published() {
+    let (mut case, _) = one_server("publication", "counter = \"tsc\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(1 << 48));
+    case.keeper.publish();
+    assert_eq!(case.reading(), Err(ReadError::NoEstimate));
+    case.run_until("an estimate again", |status| status.clock.is_some());
+}
+
 #[test]
 fn a_counter_that_stands_still_has_no_past() {
     let (mut case, _) = one_server("stall", "counter = \"tsc\"");

@@ -294,7 +294,7 @@ impl<'a> Talk<'a> {
         Ok(Label {
             run: self.run,
             own_port: self.socket.local_address().map_err(failed)?.port(),
-            thread: ffi::thread(),
+            thread: ffclock_sys::thread_in_events(),
         })
     }
 

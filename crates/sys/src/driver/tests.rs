@@ -70,6 +70,26 @@ fn passages_lie_within_the_brackets_of_user_space() {
     println!("{both_found} of 100 packets found on both sides, {tally:?}");
 }
 
+/// A container has process numbers of its own, and the kernel's events do not use them.
+#[test]
+fn packets_are_found_in_a_process_namespace_too() {
+    let own = std::env::current_exe().unwrap();
+    let test = "driver::tests::passages_lie_within_the_brackets_of_user_space";
+    let mut unshare = std::process::Command::new("unshare");
+    let output =
+        unshare.args(["--pid", "--fork", "--mount-proc"]).arg(own).args([test, "--exact", "--nocapture"]).output();
+    let Ok(output) = output else {
+        println!("SKIP: unshare(1) is missing");
+        return;
+    };
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    if said.contains("Operation not permitted") || said.contains("SKIP") {
+        println!("SKIP: no namespace of its own, or no tracing in it: {said}");
+        return;
+    }
+    assert!(output.status.success() && said.contains("packets found on both sides"), "{said}");
+}
+
 /// The next stamp of the kernel on this socket.
 fn wait(socket: &mut StampedSocket, mapper: &mut Mapper) -> Option<Stamp> {
     let begin = Instant::now();

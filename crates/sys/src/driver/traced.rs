@@ -37,7 +37,8 @@ impl Traced {
     pub(super) fn start(counter: CounterKind) -> Result<Self, TraceUnavailable> {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
         let (shortest, longest) = LENGTHS;
-        let ours = format!("common_pid == {}", ffi::own_thread());
+        let thread = instance.own_thread().unwrap_or_else(|| ffi::own_thread().unsigned_abs().into());
+        let ours = format!("common_pid == {thread}");
         let sending = Fields::of(&instance.enable(SENDING, &ours)?, SENDING)?;
         let came = format!("len >= {shortest} && len <= {longest}");
         let receiving = Fields::of(&instance.enable(RECEIVING, &came)?, RECEIVING)?;

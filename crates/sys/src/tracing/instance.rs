@@ -17,6 +17,8 @@ use thiserror::Error;
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Instances of ours are called by this and the number of their process.
 const PREFIX: &str = "ffclock-";
+/// A buffer for one event.
+const SMALL_KILOBYTES: u32 = 8;
 /// A page of the buffer is a page of memory, unless somebody changed `buffer_subbuf_size_kb`, which we do not.
 const PAGE_BYTES: usize = 65_536;
 
@@ -168,6 +170,20 @@ impl TraceInstance {
         Ok(lost)
     }
 
+    /// The number by which events know the calling thread; `None` where the kernel does not say. It is that of the first process namespace,
+    /// which a thread in another one (a container) is not told otherwise: an event of its own shows it. Events that wait are discarded, so
+    /// this comes before anything is enabled.
+    pub fn own_thread(&mut self) -> Option<u64> {
+        let text = fs::read_to_string(self.root.join("events/ftrace/print/format")).ok()?;
+        let format = EventFormat::parse(&text).ok()?;
+        let field = format.field("common_pid")?;
+        self.set("trace_marker", "who writes this?").ok()?;
+        let mut found = None;
+        let is_ours = |event: &TraceEvent<'_>| event.id() == Some(format.id());
+        self.drain(|event| found = if is_ours(&event) { field.number(event.bytes) } else { found }).ok()?;
+        found
+    }
+
     /// Its directory in tracefs.
     pub fn path(&self) -> &Path {
         &self.root
@@ -220,6 +236,14 @@ fn clock_name(counter: CounterKind) -> Option<&'static str> {
         CounterKind::MonotonicRaw => Some("mono_raw"),
         CounterKind::Module(_) => None,
     }
+}
+
+/// The number by which tracing events know the calling thread, as [`TraceInstance::own_thread`] finds it; where the kernel does not trace for us, the
+/// thread's own, which is the same outside process namespaces.
+pub fn thread_in_events() -> u64 {
+    let instance = TraceInstance::create(CounterKind::MonotonicRaw, SMALL_KILOBYTES).ok();
+    let told = instance.and_then(|mut instance| instance.own_thread());
+    told.unwrap_or_else(|| u64::from(ffi::own_thread().unsigned_abs()))
 }
 
 fn find_tracefs() -> io::Result<(PathBuf, Option<OwnedFd>)> {

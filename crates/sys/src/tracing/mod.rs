@@ -10,4 +10,4 @@ mod instance;
 
 pub use buffer::{BufferPage, Lost};
 pub use format::{EventFormat, Field, FormatError};
-pub use instance::{TraceEvent, TraceInstance, TraceUnavailable};
+pub use instance::{TraceEvent, TraceInstance, TraceUnavailable, thread_in_events};
