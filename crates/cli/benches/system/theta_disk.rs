@@ -57,7 +57,11 @@ pub(crate) fn run() -> Outcome {
         .beside(format!("{:.1} bytes a message, {:.0} s", bytes / messages, written.wall_s))
         .report()?;
     report("log on disk, n = 4, everything", messages, &analysed)
-        .beside(format!("{messages:.3e} messages, {:.1} GB not in memory before, {:.1} s", bytes / 1e9, analysed.wall_s))
+        .beside(format!(
+            "{messages:.3e} messages, {:.1} GB not in memory before, {:.1} s",
+            bytes / 1e9,
+            analysed.wall_s
+        ))
         .at_least(GOAL)
         .report()?;
     Figure::new("theta: log on disk, by CPU time", messages / analysed.cpu_s / 1e6, "million/s")

@@ -73,7 +73,7 @@ impl Pages {
 }
 
 /// Omega over first switches as it was: the counter is every host's clock.
-fn truth(log: &str) -> f64 {
+pub fn truth(log: &str) -> f64 {
     let log = LogReader::open(Path::new(log)).expect("works in a test");
     let sample = |host: usize| ClockSample {
         host: HostId(host as u32),
