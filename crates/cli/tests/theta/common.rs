@@ -89,7 +89,8 @@ pub fn analyse(log: &str, more: &[&str]) -> (bool, serde_json::Value, String) {
 pub fn events(log: &LogReader, with_way_in: WithWayIn) -> Vec<Event> {
     let mut events = Vec::new();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let (mut reader, mut batch) = (EventReader::open(part, with_way_in).expect("a whole log"), EventColumns::default());
+        let (mut reader, mut batch) =
+            (EventReader::open(part, with_way_in).expect("a whole log"), EventColumns::default());
         while reader.next_batch(&mut batch).expect("a whole log") {
             events.extend(reader.events(&batch).map(|event| event.expect("a whole log")));
         }
