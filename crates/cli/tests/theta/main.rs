@@ -9,6 +9,7 @@ mod files;
 mod hosts;
 mod measuring;
 #[path = "../system/programs.rs"]
+#[expect(clippy::unwrap_used, reason = "a test that cannot build its programs has failed")]
 mod programs;
 
 use common::{FFCLOCK, Place, Ranks, free_port, has, has_namespaces, json, judge};
