@@ -2570,7 +2570,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__rank)
-            opts="-h --rank --size --rendezvous --listen --host --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --log --page --control --json --help"
+            opts="-h --rank --size --rendezvous --listen --host --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2624,6 +2624,10 @@ _ffclock() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --counter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2674,7 +2678,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__run)
-            opts="-h --netns --hosts --port --load --pages --load-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --log --page --control --json --help"
+            opts="-h --netns --hosts --port --load --pages --load-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2729,6 +2733,10 @@ _ffclock() {
                     return 0
                     ;;
                 --fault)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --counter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

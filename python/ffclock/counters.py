@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from .errors import missing
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
     from .counters_recording import Recording
 
-_MISSING: Final = """the figures need numpy, matplotlib and allantools ({name} is missing)
-install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+_NEEDS: Final = "the figures need numpy, matplotlib and allantools"
 
 
 def pictures(recording: Recording) -> dict[str, Canvas]:
@@ -160,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from . import counters_figures  # noqa: F401, PLC0415
         from .counters_recording import RecordingError, read_recording  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        print(f"ffclock.counters: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        print(f"ffclock.counters: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     try:
         recordings = [read_recording(path) for path in options.recordings]

@@ -21,3 +21,9 @@ class EpochError(FfclockError):
 
 class WaitTimeoutError(FfclockError, TimeoutError):
     """The clock did not become good enough in the time given."""
+
+
+def missing(what: str, error: ModuleNotFoundError) -> str:
+    """What to do about a library that is not installed; ``what`` says who needs which."""
+    return f"""{what} ({error.name} is missing)
+install what is missing with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""

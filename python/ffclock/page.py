@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Final
 
 _STYLE: Final = """body { font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; color: #1a1a1a; background: #fff; }
@@ -48,6 +49,22 @@ def document(title: str, body: Sequence[str], footer: str) -> str:
 def picture(png: bytes, alternative: str) -> str:
     """A PNG inside the page; ``alternative`` says in words what it shows."""
     return f'<img alt="{escape(alternative)}" src="data:image/png;base64,{base64.b64encode(png).decode("ascii")}">'
+
+
+def write(text: str, images: Mapping[str, bytes], output: Path, name: str) -> list[Path]:
+    """Writes a page to the file ``output``, which ends in .html; or into a directory, as ``name`` with the PNG ``images`` beside it.
+
+    Returns what was written. OSError if that fails.
+    """
+    if output.suffix == ".html" and not output.is_dir():
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+        return [output]
+    output.mkdir(parents=True, exist_ok=True)
+    for image, png in images.items():
+        (output / image).write_bytes(png)
+    (output / name).write_text(text, encoding="utf-8")
+    return [*(output / image for image in images), output / name]
 
 
 def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

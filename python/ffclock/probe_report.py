@@ -16,6 +16,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from . import page
+from .errors import missing
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
 
     from .probe_recording import Phase, Record
 
-_MISSING: Final = """the report needs numpy, matplotlib and polars ({name} is missing)
-install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+_NEEDS: Final = "the report needs numpy, matplotlib and polars"
 
 _FOOTER: Final = """Delays are against the boundary to the driver ({reference}), positive in the order of causes. Boxes lie between the
 quartiles with a line at the median, whiskers reach from the minimum to the 90th percentile, as in the paper. The asymmetry is the smallest
@@ -163,16 +164,7 @@ def write_report(record: Record, output: Path, effect: Sequence[tuple[str, Recor
         png = io.BytesIO()
         made.savefig(png, format="png")
         images[name] = png.getvalue()
-    text = page_text(record, images, title)
-    if output.suffix == ".html" and not output.is_dir():
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-        return [output]
-    output.mkdir(parents=True, exist_ok=True)
-    for name, png_bytes in images.items():
-        (output / name).write_bytes(png_bytes)
-    (output / "probe.html").write_text(text, encoding="utf-8")
-    return [*(output / name for name in images), output / "probe.html"]
+    return page.write(page_text(record, images, title), images, output, "probe.html")
 
 
 def _labelled(text: str) -> tuple[str, Path]:
@@ -212,7 +204,7 @@ def run(options: Any) -> int:
         from .probe_recording import ProbeError, read_record  # noqa: PLC0415
         from .program import Program, ProgramError  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        print(f"ffclock.probe_report: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        print(f"ffclock.probe_report: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     try:
         program = Program.find(options.ffclock)

@@ -18,13 +18,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from . import page
+from .errors import missing
 from .progress import Progress
 
 if TYPE_CHECKING:
     from .runs import Event, Figure, Run
 
-_MISSING: Final = """the report needs allantools, numpy, matplotlib and polars ({name} is missing)
-install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+_NEEDS: Final = "the report needs allantools, numpy, matplotlib and polars"
 
 _FOOTER: Final = """Error is clock minus truth, positive when the clock is ahead. The bound is the largest error that the clock admits; the
 uncertainty is its likely error without the constant asymmetry of the path, and is therefore drawn around the median. Connected means
@@ -63,18 +64,8 @@ def pictures(run: Run) -> list[bytes]:
 def write_report(run: Run, output: Path) -> list[Path]:
     """Writes the page, and its pictures beside it if ``output`` is a directory; returns what was written. OSError if that fails."""
     drawn = pictures(run)
-    text = page_text(run, drawn)
-    if output.suffix == ".html" and not output.is_dir():
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-        return [output]
-    output.mkdir(parents=True, exist_ok=True)
-    written = []
-    for (name, _), png in zip(_PICTURES, drawn, strict=True):
-        (output / name).write_bytes(png)
-        written.append(output / name)
-    (output / "report.html").write_text(text, encoding="utf-8")
-    return [*written, output / "report.html"]
+    images = {name: png for (name, _), png in zip(_PICTURES, drawn, strict=True)}
+    return page.write(page_text(run, drawn), images, output, "report.html")
 
 
 def page_text(run: Run, drawn: Sequence[bytes]) -> str:
@@ -196,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .program import ProgramError  # noqa: PLC0415
         from .tables import RunError  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        print(f"ffclock.report: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        print(f"ffclock.report: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     if is_probe_record(options.run):
         return probe_report(options)

@@ -130,9 +130,10 @@ def _read_directory(directory: Path) -> Run:
     samples, exchanges, summary = (directory / name for name in ("samples.csv", "exchanges.csv", "summary.json"))
     if not samples.is_file():
         raise RunError(f"{directory}: has no samples.csv")
+    table = Table.read(exchanges, may_be_empty=True) if exchanges.is_file() else None
     return Run(
         samples=_samples(Table.read(samples)),
-        exchanges=_exchanges(Table.read(exchanges, may_be_empty=True)) if exchanges.is_file() else None,
+        exchanges=_exchanges(table, table.times("t_s")) if table is not None else None,
         summary=read_summary(summary) if summary.is_file() else Summary(title=directory.resolve().name),
         source=directory,
     )
@@ -164,14 +165,15 @@ def _samples(table: Table) -> Samples:
     )
 
 
-def _exchanges(table: Table) -> Exchanges:
+def _exchanges(table: Table, t_s: Floats) -> Exchanges:
     return Exchanges(
-        t_s=table.times("t_s"),
+        t_s=t_s,
         round_trip_s=table.floats("round_trip_s"),
         floor_s=table.floats("floor_s"),
         forward_s=table.floats("forward_s"),
         backward_s=table.floats("backward_s"),
         used=table.flags("used"),
+        offset_s=table.floats("offset_s"),
     )
 
 
@@ -197,15 +199,7 @@ def _replay(table: Table) -> Run:
 def read_exchanges(path: Path) -> Exchanges:
     """Reads what ``ffclock replay --exchanges`` wrote; times are seconds since the first of its rows."""
     table = Table.read(path, may_be_empty=True)
-    return Exchanges(
-        t_s=table.seconds_since_first("utc_ns"),
-        round_trip_s=table.floats("round_trip_s"),
-        floor_s=table.floats("floor_s"),
-        forward_s=table.floats("forward_s"),
-        backward_s=table.floats("backward_s"),
-        used=table.flags("used"),
-        offset_s=table.floats("offset_s"),
-    )
+    return _exchanges(table, table.seconds_since_first("utc_ns"))
 
 
 def counter_against(t_s: Floats, counts: Counts | None) -> Floats | None:

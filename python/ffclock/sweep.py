@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .engines import Engine, EngineError, Outcome, Processes, cluster
+from .errors import missing
 from .jobs import Job
 from .program import Program, ProgramError
 from .progress import Progress
@@ -26,8 +27,7 @@ from .progress import Progress
 if TYPE_CHECKING:
     import polars as pl
 
-_MISSING: Final = """sweeps need polars ({name} is missing)
-install it with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+_NEEDS: Final = "sweeps need polars"
 
 _SAVE_EVERY_S: Final = 10.0
 _FAILURES_TOLD: Final = 5
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         import polars as pl  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
-        print(f"ffclock.sweep: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        print(f"ffclock.sweep: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     try:
         return _swept(options)

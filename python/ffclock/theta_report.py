@@ -7,7 +7,6 @@ ANALYSIS.json is what ``ffclock theta analyse --histograms --json`` prints, or `
 from __future__ import annotations
 
 import argparse
-import base64
 import io
 import json
 import sys
@@ -16,35 +15,12 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-_MISSING: Final = """needs numpy and matplotlib ({name} is missing)
-install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+from . import page
+from .errors import missing
 
-_PAGE: Final = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; color: #1a1a1a; margin: 2rem auto; max-width: 80rem; padding: 0 1.5rem; }}
-p.verdict {{ padding: .6rem .9rem; border-left: .4rem solid; background: #f6f6f6; }}
-.kept {{ border-color: #009e73; }} .broken {{ border-color: #d55e00; }}
-img {{ width: 100%; height: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .28rem .9rem .28rem 0; border-bottom: 1px solid #e3e3e3; text-align: left; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{verdict}
-<table>
-<tr><th>what</th><th>first switches</th><th>all switches</th></tr>
-{rows}
-</table>
-<img alt="Histograms of delays by rank, of tau+ and of the ratios" src="data:image/png;base64,{picture}">
-<footer>docs/theta.md defines every quantity. Omega is a maximum and grows with the length of the run.</footer>
-</body>
-</html>
-"""
+_NEEDS: Final = "the report needs numpy and matplotlib"
+
+_FOOTER: Final = "docs/theta.md defines every quantity. Omega is a maximum and grows with the length of the run."
 
 
 class AnalysisError(ValueError):
@@ -113,9 +89,12 @@ def page_text(analysis: dict[str, Any], title: str, picture: bytes) -> str:
         ("Theta_po", _ratio(analysis["theta_po"]), ""),
         ("Theta", _ratio(analysis["theta"]), ""),
     ]
-    cells = "\n".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
-    encoded = base64.b64encode(picture).decode("ascii")
-    return _PAGE.format(title=escape(title), verdict=_verdict(analysis), rows=cells, picture=encoded)
+    body = [
+        _verdict(analysis),
+        page.table("", ["what", "first switches", "all switches"], rows),
+        page.picture(picture, "Histograms of delays by rank, of tau+ and of the ratios"),
+    ]
+    return page.document(title, body, _FOOTER)
 
 
 def _verdict(analysis: dict[str, Any]) -> str:
@@ -154,18 +133,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = sys.stdin.read() if options.analysis == "-" else Path(options.analysis).read_text(encoding="utf-8")
         analysis = read_analysis(text)
         picture = draw(analysis)
-        options.output.mkdir(parents=True, exist_ok=True)
-        image, page = options.output / "theta.png", options.output / "theta.html"
-        image.write_bytes(picture)
-        page.write_text(page_text(analysis, options.title, picture), encoding="utf-8")
+        written = page.write(page_text(analysis, options.title, picture), {"theta.png": picture}, options.output, "theta.html")
     except ModuleNotFoundError as error:
-        print(f"ffclock.theta_report: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        print(f"ffclock.theta_report: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     except (AnalysisError, OSError, UnicodeDecodeError) as error:
         print(f"ffclock.theta_report: {error}", file=sys.stderr)
         return 2
-    print(image)
-    print(page)
+    print("\n".join(map(str, written)))
     return 0
 
 

@@ -59,14 +59,9 @@ impl Spread {
 
     /// The figures of a few values; `None` of none.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let last = sorted.len().checked_sub(1)?;
-        Some(Spread::by(|share| {
-            let place = share * last as f64;
-            let (low, high) = (sorted[place as usize], sorted[(place as usize + 1).min(last)]);
-            low + (high - low) * place.fract()
-        }))
+        let sorted = Sorted::of(values.iter().copied());
+        sorted.quantile(0.0)?;
+        Some(Spread::by(|share| sorted.quantile(share).unwrap_or(f64::NAN)))
     }
 
     /// The figures, each the value at its share of all.
@@ -147,11 +142,40 @@ fn middle_of(index: usize) -> f64 {
     (STEPS + step) as f64 * width + width / 2.0
 }
 
+/// Values in order, of which any share can be asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Sorted(Vec<f64>);
+
+impl Sorted {
+    /// The values, put in order.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        Sorted(values)
+    }
+
+    /// The value at `share` (0 to 1) of the way: linear interpolation between order statistics (Hyndman and Fan's type 7); `None` of nothing.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let last = self.0.len().checked_sub(1)?;
+        let place = share * last as f64;
+        let (low, high) = (self.0[place as usize], self.0[(place as usize + 1).min(last)]);
+        Some(low + (high - low) * place.fract())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Expected values: numpy.percentile of the same numbers.
+    #[test]
+    fn quantiles_interpolate() {
+        let values = Sorted::of([4.0, 1.0, 2.0]);
+        assert_eq!(values.quantile(0.5), Some(2.0));
+        assert_eq!(values.quantile(0.75), Some(3.0));
+        assert_eq!(Sorted::of([]).quantile(0.5), None);
+    }
+
     #[test]
     fn the_figures_of_known_numbers() {
         let mut histogram = Histogram::default();

@@ -6,7 +6,7 @@ use common::Scratch;
 use common::brute::{self, AtSwitches, Truth};
 use common::generator::{Generated, Random, Shape, generate};
 use ffclock_theta::analysis::{
-    Clocks, LogIndex, Options, Pass, Range, Shard, Stamping, SwitchTally, Tally, Wanted, analyse, analyse_shard,
+    Clocks, LogIndex, Options, Pass, Range, Ratio, Shard, Stamping, SwitchTally, Tally, Wanted, analyse, analyse_shard,
 };
 use ffclock_theta::log::{EventColumns, LogReader, LogWriter};
 
@@ -178,4 +178,31 @@ fn shards_of_time_add_up_to_the_single_pass() {
             assert_eq!(merged, whole, "seed {seed}, {stamping:?}, cuts {cuts:?}");
         }
     }
+}
+
+/// Of trimmed logs too, tau+ is no smaller than any tau+(e), so that g and g_r are at least 1; and what is asked for besides changes nothing.
+#[test]
+fn a_trimmed_log_has_no_longer_delay_than_its_largest() {
+    let mut reaching = 0;
+    for seed in 0..500 {
+        let mut random = Random(seed);
+        let generated = generate(Shape::random(&mut random), &mut random);
+        let after_ps = random.below(600) as i64;
+        let range = Range { after_ps, until_ps: after_ps + random.below(600) as i64 };
+        for stamping in STAMPINGS {
+            let tally = passed(&generated, Options { range, ..full(stamping) }, 64);
+            for seen in [&tally.first, &tally.all] {
+                let least =
+                    seen.relevant_min_ps.zip(tally.delay_max_ps).and_then(|(under, over)| Ratio::of(over, under));
+                let omega = seen.omega.map(|peak| peak.ratio).filter(|&omega| omega > Ratio::ONE);
+                assert!(omega.is_none_or(|omega| Some(omega) <= least), "seed {seed}: {omega:?}, {least:?}");
+            }
+            let counted = tally.delays.as_ref().map_or(0, |delays| delays.all.bins.len() as i64 - 1);
+            reaching += u64::from(tally.delay_max_ps.is_some_and(|longest| longest > counted));
+            let plain =
+                passed(&generated, Options { range, theta: Wanted::No, delays: Wanted::No, ..full(stamping) }, 64);
+            assert_eq!(Tally { theta: plain.theta, delays: None, ..tally }, plain, "seed {seed}");
+        }
+    }
+    assert!(reaching > 50, "messages reach into the range from before: {reaching}");
 }

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ..errors import missing
+
 if TYPE_CHECKING:
     from .comparison import Comparison
     from .findings import Figure
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
 _CHECKOUT: Final = Path(__file__).resolve().parents[3]
 _FIRST, _LAST = 2, 11
 
-_MISSING: Final = """the figures need allantools, numpy, matplotlib and polars ({name} is missing)
-install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+_NEEDS: Final = "the figures need allantools, numpy, matplotlib and polars"
 
 _INTRODUCTION: Final = """<p>Simulated counterparts of figures 2 to 11 of J. Ridoux, D. Veitch, T. Broomhead, <em>The Case for
 Feed-Forward Clock Synchronization</em>. The worlds are those of the laboratory (docs/sim.md): all clocks see the same packets, and errors
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures, comparison = make(_plan(options))
         path = write(options.output, figures, comparison)
     except ModuleNotFoundError as error:
-        print(f"ffclock.paper: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        print(f"ffclock.paper: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     except (ProgramError, RunError, OSError) as error:
         print(f"ffclock.paper: {error}", file=sys.stderr)

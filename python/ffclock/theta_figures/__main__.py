@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..errors import missing
+
 if TYPE_CHECKING:
     from .cells import Measured
     from .verdicts import Verdict
 
-_MISSING: Final = """the figures need numpy and matplotlib ({name} is missing)
-install them with: pip install 'ffclock[analysis]', or pip install -r python/requirements.txt in a checkout"""
+_NEEDS: Final = "the figures need numpy and matplotlib"
 _FORMAT: Final = "ffclock-theta-figures-1"
 
 
@@ -108,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         measured, about = read_results(options.results) if options.results else _measure(options)
         path, verdicts = write(options.output, measured, about)
     except ModuleNotFoundError as error:
-        print(f"ffclock.theta_figures: {_MISSING.format(name=error.name)}", file=sys.stderr)
+        print(f"ffclock.theta_figures: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     except (ProgramError, ResultsError, OSError) as error:
         print(f"ffclock.theta_figures: {error}", file=sys.stderr)

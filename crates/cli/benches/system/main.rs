@@ -1,6 +1,6 @@
 //! What the programs do as a whole, measured beside others that do the same: rates, replay, the daemon as a process, the demonstration.
 //!
-//! `cargo bench -p ffclock-cli --bench system -- [rates] [replay] [simulation] [daemon] [demo]`; `tools/bench` builds what it needs and makes the
+//! `cargo bench -p ffclock-cli --bench system -- [rates] [replay] [simulation] [daemon] [demo] [theta-disk]`; `tools/bench` builds what it needs and makes the
 //! table. Standard output has one JSON line per figure, standard error tells the progress. How each figure is measured, and what it does not
 //! show, is in docs/benchmarks.md.
 //!
@@ -14,6 +14,7 @@ mod rates;
 mod replay;
 mod simulation;
 mod start_up;
+mod theta_disk;
 mod traffic;
 
 use std::error::Error;
@@ -32,6 +33,9 @@ const PARTS: [Part; 5] = [
     ("rates", rates::run),
 ];
 
+/// Parts that want more of the machine than may be taken unasked.
+const PARTS_BY_NAME: [Part; 1] = [("theta-disk", theta_disk::run)];
+
 fn main() -> ExitCode {
     // Cargo adds an option of its own.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
@@ -48,12 +52,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the parts that are named, all where none is.
+/// Runs the parts that are named; where none is, all that may run unasked.
 fn measure(names: &[String]) -> Outcome {
-    if let Some(name) = names.iter().find(|name| PARTS.iter().all(|part| part.0 != name.as_str())) {
+    let known = || PARTS.iter().chain(&PARTS_BY_NAME);
+    if let Some(name) = names.iter().find(|name| known().all(|part| part.0 != name.as_str())) {
         return Err(format!("there is no part {name:?}").into());
     }
-    for (name, run) in PARTS.iter().filter(|part| names.is_empty() || names.iter().any(|name| name == part.0)) {
+    let is_named = |part: &&Part| names.iter().any(|name| name == part.0);
+    let unnamed = PARTS.iter().filter(|_| names.is_empty());
+    for (name, run) in unnamed.chain(known().filter(is_named)) {
         run().map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())

@@ -107,7 +107,7 @@ fn replay(trace: &Path) -> Result<Replayed, Box<dyn Error>> {
 }
 
 /// The largest memory and the CPU time of a child that runs to its end and says little.
-fn watch(child: &Child) -> Result<(f64, f64), Box<dyn Error>> {
+pub(crate) fn watch(child: &Child) -> Result<(f64, f64), Box<dyn Error>> {
     let of = |name: &str| PathBuf::from(format!("/proc/{}/{name}", child.id()));
     let mut peak_kib = 0.0;
     loop {

@@ -1,6 +1,7 @@
 //! What a run showed: figures beside their goals, and the files for the report.
 
 use super::sampler::{Observed, Sample};
+use ffclock_instruments::spread::Sorted;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -49,22 +50,23 @@ impl Schedule {
 pub(super) fn figures(observed: &Observed, schedule: &Schedule) -> Vec<Figure> {
     let name = |text: &str| format!("{text}, {} stamps", observed.name);
     let settled = |sample: &&Sample| sample.t_s >= schedule.warm_until && schedule.connected(sample.t_s);
-    let errors = sorted(observed.samples.iter().filter(settled).map(|sample| sample.error_s));
+    let settled_errors = || observed.samples.iter().filter(settled).map(|sample| sample.error_s);
+    let errors = Sorted::of(settled_errors());
     let apart = |sample: &&Sample| !schedule.connected(sample.t_s);
     let largest = |part: &mut dyn Iterator<Item = f64>| part.map(f64::abs).reduce(f64::max);
-    let iqr = quantile(&errors, 0.75).zip(quantile(&errors, 0.25)).map(|(high, low)| high - low);
+    let iqr = errors.quantile(0.75).zip(errors.quantile(0.25)).map(|(high, low)| high - low);
     let outside = observed.samples.iter().filter(|sample| !sample.contained).count();
     let first_under = |limit: f64| observed.samples.iter().find(|s| s.error_s.abs() < limit).map(|s| s.t_s);
-    let settled_bounds = sorted(observed.samples.iter().filter(settled).map(|sample| sample.bound_s));
-    let settled_uncertainties = sorted(observed.samples.iter().filter(settled).map(|sample| sample.uncertainty_s));
+    let settled_bounds = Sorted::of(observed.samples.iter().filter(settled).map(|sample| sample.bound_s));
+    let settled_uncertainties = Sorted::of(observed.samples.iter().filter(settled).map(|sample| sample.uncertainty_s));
     let rate = observed.samples.iter().rev().find(settled).and_then(|sample| sample.rate_error_ppm).map(f64::abs);
     vec![
         Figure::new(name("error IQR while connected, after 30 s"), iqr, "s"),
-        Figure::new(name("largest error while connected, after 30 s"), largest(&mut errors.iter().copied()), "s"),
+        Figure::new(name("largest error while connected, after 30 s"), largest(&mut settled_errors()), "s"),
         Figure::new(name("readings outside the bound"), Some(outside as f64), ""),
-        Figure::new(name("median error"), quantile(&errors, 0.5), "s"),
-        Figure::new(name("median bound"), quantile(&settled_bounds, 0.5), "s"),
-        Figure::new(name("median uncertainty"), quantile(&settled_uncertainties, 0.5), "s"),
+        Figure::new(name("median error"), errors.quantile(0.5), "s"),
+        Figure::new(name("median bound"), settled_bounds.quantile(0.5), "s"),
+        Figure::new(name("median uncertainty"), settled_uncertainties.quantile(0.5), "s"),
         Figure::new(
             name("largest error while cut off"),
             largest(&mut observed.samples.iter().filter(apart).map(|s| s.error_s)),
@@ -131,32 +133,9 @@ fn shown(value: f64, unit: &str) -> String {
     }
 }
 
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values
-}
-
-/// Linear interpolation between order statistics (Hyndman and Fan's type 7); `None` of nothing.
-fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = share * last as f64;
-    let below = sorted[at as usize];
-    let above = sorted[(at as usize + 1).min(last)];
-    Some(below + (above - below) * at.fract())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_interpolate() {
-        let values = [1.0, 2.0, 4.0];
-        assert_eq!(quantile(&values, 0.5), Some(2.0));
-        assert_eq!(quantile(&values, 0.75), Some(3.0));
-        assert_eq!(quantile(&[], 0.5), None);
-    }
 
     #[test]
     fn a_missed_goal_is_shouted() {

@@ -63,7 +63,8 @@ fn configure(pid: &str, end: &str, address: &str) -> Result<(), Failure> {
     inside(pid, &["ip", "link", "set", end, "up"])
 }
 
-fn inside(pid: &str, command: &[&str]) -> Result<(), Failure> {
+/// Runs a command to its end in the network of a process.
+pub(crate) fn inside(pid: &str, command: &[&str]) -> Result<(), Failure> {
     let mut arguments = vec!["--target", pid, "--net"];
     arguments.extend_from_slice(command);
     run("nsenter", &arguments)

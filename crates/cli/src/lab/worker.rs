@@ -67,23 +67,9 @@ impl Worker {
         starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
         let mut worker = Worker::spawn(task, starter, network)?;
         if network == Network::Own {
-            worker.wait_for_own_network()?;
+            wait_for_own_network(&mut worker.child, &worker.name)?;
         }
         Ok(worker)
-    }
-
-    /// Until the worker has left our network, a link meant for it would come to lie in ours.
-    fn wait_for_own_network(&mut self) -> Result<(), Failure> {
-        let ours = fs::read_link("/proc/self/ns/net")?;
-        let theirs = format!("/proc/{}/ns/net", self.pid());
-        for _ in 0..PREPARING.as_millis() / STEP.as_millis() {
-            self.check_alive()?;
-            if fs::read_link(&theirs).is_ok_and(|network| network != ours) {
-                return Ok(());
-            }
-            std::thread::sleep(STEP);
-        }
-        Err(format!("{} did not get a network of its own", self.name).into())
     }
 
     /// Starts a task at once, in the network of a running worker.
@@ -126,6 +112,22 @@ impl Worker {
             Some(status) => Err(format!("{} ended: {status}", self.name).into()),
         }
     }
+}
+
+/// Until a child has left our network, a link meant for it would come to lie in ours. `name` is what messages call it.
+pub(crate) fn wait_for_own_network(child: &mut Child, name: &str) -> Result<(), Failure> {
+    let ours = fs::read_link("/proc/self/ns/net")?;
+    let theirs = format!("/proc/{}/ns/net", child.id());
+    for _ in 0..PREPARING.as_millis() / STEP.as_millis() {
+        if let Some(status) = child.try_wait()? {
+            return Err(format!("{name} ended: {status}").into());
+        }
+        if fs::read_link(&theirs).is_ok_and(|network| network != ours) {
+            return Ok(());
+        }
+        std::thread::sleep(STEP);
+    }
+    Err(format!("{name} did not get a network of its own").into())
 }
 
 /// How long a worker may take to reach its network.

@@ -1,6 +1,7 @@
 //! `ffclock theta rank`.
 
 use crate::{Failure, Global, output, waiting_time};
+use ffclock_counter::CounterKind;
 use ffclock_theta::algorithm::{Form, Quorum};
 use ffclock_theta::live::{
     Coordinator, Injected, LiveError, LiveSummary, Place, RankOptions, Replies, Settings, place_from, run_rank,
@@ -69,6 +70,10 @@ pub(super) struct Course {
     /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
     pub(super) fault: Vec<String>,
+    /// The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own
+    /// [default: the counter of the page, or what the checks of the CPU counter decide]
+    #[arg(long, value_name = "COUNTER")]
+    pub(super) counter: Option<CounterKind>,
     /// Where the log goes, on the host of rank 0; it must not hold one yet
     #[arg(long, value_name = "DIR")]
     pub(super) log: Option<PathBuf>,
@@ -98,6 +103,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         patience: course.patience,
         priority: course.priority,
         host: args.host.clone(),
+        counter: course.counter,
         page: global.page.clone(),
     };
     if place.rank > 0 {

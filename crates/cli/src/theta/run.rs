@@ -6,6 +6,7 @@ use super::load::Kind;
 use super::rank::Course;
 use crate::{Failure, Global};
 use clap::ValueEnum;
+use ffclock_counter::{Choice, choose};
 use ffclock_theta::live::Level;
 use ffclock_units::Span;
 use namespaces::Namespaces;
@@ -134,11 +135,14 @@ impl Ranks {
 fn in_namespaces(global: &Global, args: &Args, size: u32) -> Result<Ranks, Failure> {
     let own = std::env::current_exe()?;
     let namespaces = Namespaces::new(size)?;
+    // Decided once: a check that is repeated by each rank while all are busy may come out differently for one of them.
+    let counter = args.course.counter.or_else(|| args.pages.is_empty().then(|| choose(Choice::Auto).kind));
     let mut children = Vec::new();
     for rank in 0..size {
         let mut words = rank_words(args, &format!("{}:{}", Namespaces::address(0), args.port));
         words.extend(["--rank".to_owned(), rank.to_string(), "--size".to_owned(), size.to_string()]);
         words.push(format!("--host=host{rank}"));
+        words.extend(counter.map(|counter| format!("--counter={}", counter.name())));
         words.extend(args.pages.get(rank as usize).map(|page| format!("--page={}", page.display())));
         if global.json {
             words.push("--json".to_owned());
@@ -189,6 +193,7 @@ fn on_hosts(global: &Global, args: &Args) -> Result<Ranks, Failure> {
         let mut words = rank_words(args, &format!("{}:{}", args.hosts[0], args.port));
         words.extend(["--rank".to_owned(), rank.to_string(), "--size".to_owned(), size.clone()]);
         words.extend(["--listen".to_owned(), format!("0.0.0.0:{}", args.port)]);
+        words.extend(args.course.counter.map(|counter| format!("--counter={}", counter.name())));
         if global.json {
             words.push("--json".to_owned());
         }

@@ -1,5 +1,7 @@
 //! What the tests share: a place, namespaces, ranks by hand, and what a good run looks like.
 
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use ffclock_theta::record::Event;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -81,6 +83,19 @@ pub fn analyse(log: &str, more: &[&str]) -> (bool, serde_json::Value, String) {
     let output = Command::new(FFCLOCK).args(["--json", "theta", "analyse", log]).args(more).output();
     let output = output.expect("works in a test");
     (output.status.success(), json(&output), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// All events of a log.
+pub fn events(log: &LogReader, with_way_in: WithWayIn) -> Vec<Event> {
+    let mut events = Vec::new();
+    for part in log.streams().iter().flat_map(|stream| &stream.parts) {
+        let (mut reader, mut batch) =
+            (EventReader::open(part, with_way_in).expect("a whole log"), EventColumns::default());
+        while reader.next_batch(&mut batch).expect("a whole log") {
+            events.extend(reader.events(&batch).map(|event| event.expect("a whole log")));
+        }
+    }
+    events
 }
 
 /// Four ranks on loopback, started by hand.

@@ -1,7 +1,10 @@
 //! Faults on purpose in live runs, in the words of simulated ones.
 
-use crate::common::{FFCLOCK, Ranks, analyse, free_port, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK, Ranks, analyse, events, free_port, has_namespaces, json, run_four};
+use ffclock_theta::log::{LogReader, WithWayIn};
+use ffclock_theta::record::{Event, WayIn};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 
 /// A run with one fault; the summary and what the analysis says.
@@ -87,14 +90,28 @@ fn a_partition_ends() {
     assert_eq!(summary["least_round"], 201, "{summary}");
 }
 
+/// From the return of the receive call to the perception a slow host takes many times as long as others.
 #[test]
 fn a_slow_host_takes_longer() {
     if !has_namespaces() {
         return;
     }
-    let (summary, _) = faulty("slow", "kind = \"slow-host\", host = 1, factor = 100.0");
+    let fault = "kind = \"slow-host\", host = 1, factor = 100.0";
+    let (output, place) = run_four("slow", 200, &["--fault", fault]);
+    assert!(output.status.success(), "{output:?}");
     // Its own four messages a round, and no other's.
+    let summary = json(&output);
     assert_eq!(count(&summary, "slowed"), 4 * 200, "{summary}");
+    let log = LogReader::open(Path::new(&place.log())).expect("a whole log");
+    let mut taken = vec![vec![]; 4];
+    for event in events(&log, WithWayIn::Yes) {
+        if let Event::Perception { process, at, way_in: WayIn { received: Some(received), .. }, .. } = event {
+            taken[process.index()].push((at - received).raw());
+        }
+    }
+    let medians: Vec<i64> = taken.iter_mut().map(|ticks| *ticks.select_nth_unstable(4 * 200 / 2).1).collect();
+    let others = medians[0].max(medians[2]).max(medians[3]);
+    assert!(medians[1] > 20 * others, "ticks from the receive call to the perception, by process: {medians:?}");
 }
 
 /// A measuring clock beyond its bound is found and named: by itself if it moves during the run, by causality if it was wrong all the time.

@@ -1,12 +1,12 @@
 //! Hosts that are compared by their pages: the truth within the bounds, and liars named.
 
-use crate::common::{FFCLOCK, Place, analyse, has, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK, Place, analyse, events, has, has_namespaces, json, run_four};
 use ffclock_counter::{Choice, choose, nominal, read_ordered};
 use ffclock_page::{BootId, CounterId, Publication, Writer};
 use ffclock_sys::SharedPage;
 use ffclock_theta::analysis::{Ratio, Stamping};
 use ffclock_theta::certified::{CertifyOptions, certify_events};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use ffclock_theta::log::{LogReader, WithWayIn};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, Status, Tai, Ticks, Utc,
@@ -73,7 +73,7 @@ impl Pages {
 }
 
 /// Omega over first switches as it was: the counter is every host's clock.
-fn truth(log: &str) -> f64 {
+pub fn truth(log: &str) -> f64 {
     let log = LogReader::open(Path::new(log)).expect("works in a test");
     let sample = |host: usize| ClockSample {
         host: HostId(host as u32),
@@ -82,14 +82,7 @@ fn truth(log: &str) -> f64 {
         ..log.clocks()[0]
     };
     let clocks: Vec<_> = (0..log.run().hosts.len()).map(sample).collect();
-    let mut events = Vec::new();
-    for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let (mut reader, mut batch) =
-            (EventReader::open(part, WithWayIn::No).expect("a whole log"), EventColumns::default());
-        while reader.next_batch(&mut batch).expect("a whole log") {
-            events.extend(reader.events(&batch).map(|event| event.expect("a whole log")));
-        }
-    }
+    let events = events(&log, WithWayIn::No);
     let options = CertifyOptions { stamping: Stamping::AfterBroadcast, ..CertifyOptions::default() };
     let bounds = certify_events(log.run(), &clocks, &events, &options).expect("the counter does not lie").first;
     let bounds = bounds.expect("there are switches");

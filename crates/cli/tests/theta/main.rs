@@ -3,14 +3,23 @@
 //! What cannot run here says SKIP and why.
 
 mod common;
+mod daemons;
 mod faults;
 mod files;
 mod hosts;
 mod measuring;
+#[path = "../system/programs.rs"]
+#[expect(clippy::unwrap_used, reason = "a test that cannot build its programs has failed")]
+mod programs;
 
 use common::{FFCLOCK, Place, Ranks, free_port, has, has_namespaces, json, judge};
 use std::path::Path;
 use std::process::Command;
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
 
 #[test]
 fn namespaces_play_the_hosts() {

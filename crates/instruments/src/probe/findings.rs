@@ -8,7 +8,7 @@ use super::passages::Passages;
 use super::payload::Direction;
 use super::site::{Location, Site};
 use super::timeline::Timeline;
-use crate::spread::Spread;
+use crate::spread::{Sorted, Spread};
 use ffclock_units::{Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 
@@ -205,7 +205,13 @@ impl View<'_> {
         }
         let delays = self.delays_ns(site);
         let delay_ns = Spread::of(&delays)?;
-        Some(Delay { direction: site.direction(), site, count: delays.len(), delay_ns, p90_ns: percentile_90(delays)? })
+        Some(Delay {
+            direction: site.direction(),
+            site,
+            count: delays.len(),
+            delay_ns,
+            p90_ns: Sorted::of(delays).quantile(0.9)?,
+        })
     }
 
     fn round_trip(&self, location: Location) -> Option<RoundTrip> {
@@ -224,9 +230,9 @@ impl View<'_> {
         Some(RoundTrip {
             location,
             whole_ns: Spread::of(&whole)?,
-            whole_p90_ns: percentile_90(whole)?,
+            whole_p90_ns: Sorted::of(whole).quantile(0.9)?,
             partial_ns: Spread::of(&partial),
-            partial_p90_ns: percentile_90(partial),
+            partial_p90_ns: Sorted::of(partial).quantile(0.9),
         })
     }
 
@@ -271,14 +277,6 @@ impl View<'_> {
             },
         })
     }
-}
-
-/// As [`Spread`] has its percentiles: between two values in proportion.
-fn percentile_90(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let place = 0.9 * values.len().checked_sub(1)? as f64;
-    let (low, high) = (values[place as usize], values[(place.ceil() as usize).min(values.len() - 1)]);
-    Some(low + (high - low) * place.fract())
 }
 
 /// The smallest of many delays, and how large it could have come out.

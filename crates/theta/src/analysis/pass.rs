@@ -30,8 +30,8 @@ pub enum Wanted {
     No,
 }
 
-/// The times whose switches and messages count: after `after_ps`, up to and including `until_ps`. What was sent before is in transit
-/// all the same.
+/// The times whose switches and messages count: after `after_ps`, up to and including `until_ps`. What was sent before and is still in transit
+/// then is not counted, but its delay is among those whose largest and smallest are tau+ and tau-.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Picoseconds since the origin of the run.
@@ -43,6 +43,11 @@ pub struct Range {
 impl Range {
     /// All times.
     pub const ALL: Range = Range { after_ps: i64::MIN, until_ps: i64::MAX };
+
+    /// Whether a message is in transit at a time that counts: sent by then, and not yet perceived.
+    pub const fn holds_transit(&self, sent_ps: i64, perceived_ps: i64) -> bool {
+        sent_ps <= self.until_ps && (self.after_ps < sent_ps || self.after_ps < perceived_ps.saturating_sub(1))
+    }
 
     /// Whether `time_ps` counts.
     pub const fn holds(&self, time_ps: i64) -> bool {

@@ -15,6 +15,7 @@ impl Ratio {
     pub const ONE: Ratio = Ratio { over: 1, under: 1 };
 
     /// `over / under`; `None` unless both are positive.
+    #[inline]
     pub fn of(over: i64, under: i64) -> Option<Self> {
         let (over, under) = (u64::try_from(over).ok()?, u64::try_from(under).ok()?);
         (over > 0 && under > 0).then_some(Ratio { over, under })
@@ -26,8 +27,16 @@ impl Ratio {
     }
 
     /// The nearest float, about.
+    #[inline]
     pub fn as_f64(self) -> f64 {
-        self.over as f64 / self.under as f64
+        // Delays fit signed numbers, of which floats are made in one step.
+        self.over as i64 as f64 / self.under as i64 as f64
+    }
+
+    /// Whether this is larger.
+    #[inline]
+    pub fn exceeds(self, other: Ratio) -> bool {
+        u128::from(self.over) * u128::from(other.under) > u128::from(other.over) * u128::from(self.under)
     }
 }
 
@@ -56,23 +65,20 @@ impl Eq for Ratio {}
 struct Written {
     #[serde(default)]
     value: f64,
-    over_ps: u64,
-    under_ps: u64,
+    over_ps: i64,
+    under_ps: i64,
 }
 
 impl Serialize for Ratio {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written { value: self.as_f64(), over_ps: self.over, under_ps: self.under }.serialize(serializer)
+        Written { value: self.as_f64(), over_ps: self.over as i64, under_ps: self.under as i64 }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Ratio {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Written { over_ps, under_ps, .. } = Written::deserialize(deserializer)?;
-        if over_ps == 0 || under_ps == 0 {
-            return Err(serde::de::Error::custom("a ratio has two positive parts"));
-        }
-        Ok(Ratio { over: over_ps, under: under_ps })
+        Ratio::of(over_ps, under_ps).ok_or_else(|| serde::de::Error::custom("a ratio has two positive parts"))
     }
 }
 

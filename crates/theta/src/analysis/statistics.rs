@@ -3,6 +3,7 @@
 //! Omega is a maximum and grows with the length of a run, so two runs compare by the largest ratio per fixed number of messages, and the
 //! tail says what a longer run would show.
 
+use ffclock_sim::Random;
 use serde::Serialize;
 
 /// Times that blocks are drawn anew.
@@ -33,21 +34,13 @@ pub fn bootstrap(values: &[f64]) -> Option<Interval> {
     if values.len() < BLOCKS_MIN {
         return None;
     }
-    let mut state = values.len() as u64;
-    let mut draw = || values[(next_random(&mut state) % values.len() as u64) as usize];
+    let mut random = Random::named(values.len() as u64, "bootstrap");
+    let mut draw = || values[(random.bits() % values.len() as u64) as usize];
     let count = values.len() as f64;
     let mut means: Vec<f64> = (0..RESAMPLES).map(|_| (0..values.len()).map(|_| draw()).sum::<f64>() / count).collect();
     means.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| means[((RESAMPLES - 1) as f64 * share).round() as usize];
     Some(Interval { mean: values.iter().sum::<f64>() / count, low: at(0.025), high: at(0.975), blocks: values.len() })
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// A generalised Pareto law for what lies above a threshold: P(X > u + y) = rate (1 + shape y / scale)^(-1/shape).
@@ -109,16 +102,12 @@ impl TailFit {
 mod tests {
     use super::*;
 
-    fn uniform(state: &mut u64) -> f64 {
-        (next_random(state) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
     #[test]
     fn a_known_tail_is_found_again() {
         for shape in [-0.2, 0.0001, 0.3] {
-            let mut state = 1;
-            let draw = |state: &mut u64| 5.0 + 2.0 / shape * ((1.0 - uniform(state)).powf(-shape) - 1.0);
-            let mut ratios: Vec<f64> = (0..40_000).map(|_| draw(&mut state)).collect();
+            let mut random = Random::new(1);
+            let mut draw = || 5.0 + 2.0 / shape * ((1.0 - random.uniform()).powf(-shape) - 1.0);
+            let mut ratios: Vec<f64> = (0..40_000).map(|_| draw()).collect();
             ratios.sort_unstable_by(|a, b| b.total_cmp(a));
             ratios.truncate(4096);
             let fit = fit_tail(&ratios, 40_000).expect("enough of them");
@@ -137,8 +126,8 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_mean_holds_it() {
-        let mut state = 9;
-        let values: Vec<f64> = (0..400).map(|_| uniform(&mut state)).collect();
+        let mut random = Random::new(9);
+        let values: Vec<f64> = (0..400).map(|_| random.uniform()).collect();
         let interval = bootstrap(&values).expect("enough");
         assert!(interval.low < 0.5 && 0.5 < interval.high, "{interval:?}");
         let wide = 2.0 * 1.96 * (1.0f64 / 12.0 / 400.0).sqrt();

@@ -120,42 +120,51 @@ impl SwitchTally {
         self.times += 1;
         self.idle += u64::from(judged.longest_ps.is_none());
         let slowed = judged.relevant_ps.saturating_add(judged.wait_ps);
-        self.omega_with_delay =
-            self.omega_with_delay.max(judged.longest_ps.and_then(|longest| Ratio::of(longest, slowed)));
+        if let Some(with_delay) = judged.longest_ps.and_then(|longest| Ratio::of(longest, slowed))
+            && self.omega_with_delay.is_none_or(|kept| with_delay.exceeds(kept))
+        {
+            self.omega_with_delay = Some(with_delay);
+        }
         self.relevant_min_ps = smaller(self.relevant_min_ps, Some(judged.relevant_ps));
         self.relevant_max_ps = self.relevant_max_ps.max(Some(judged.relevant_ps));
         self.longest.count(judged.longest_ps.unwrap_or(0) as u64);
-        let Judged { at_ps, process, round, .. } = *judged;
-        keep_larger(&mut self.omega, Peak { ratio, at_ps, process, round });
-        self.block(block, ratio);
+        // What is not the largest of its block is not the largest of all.
+        if self.block(block, ratio) {
+            let Judged { at_ps, process, round, .. } = *judged;
+            keep_larger(&mut self.omega, Peak { ratio, at_ps, process, round });
+        }
         // Ratios are no less than 1.
         if ratio.parts().0 == ratio.parts().1 {
             self.at_most_one += 1;
         } else {
-            self.ratios.count(((ratio.as_f64() - 1.0) * RATIO_BINS) as u64);
+            self.ratios.count(((ratio.as_f64() - 1.0) * RATIO_BINS) as i64 as u64);
             self.extreme(ratio);
         }
     }
 
+    /// Whether the ratio is the largest of its block so far.
     #[inline]
-    fn block(&mut self, block: u64, ratio: Ratio) {
+    fn block(&mut self, block: u64, ratio: Ratio) -> bool {
         match self.blocks.last_mut() {
-            Some((last, largest)) if *last == block => *largest = (*largest).max(ratio),
+            Some((last, largest)) if *last == block => replace_if_larger(largest, ratio),
             _ => self.other_block(block, ratio),
         }
     }
 
     #[cold]
-    fn other_block(&mut self, block: u64, ratio: Ratio) {
+    fn other_block(&mut self, block: u64, ratio: Ratio) -> bool {
         match self.blocks.binary_search_by_key(&block, |&(block, _)| block) {
-            Ok(place) => self.blocks[place].1 = self.blocks[place].1.max(ratio),
-            Err(place) => self.blocks.insert(place, (block, ratio)),
+            Ok(place) => replace_if_larger(&mut self.blocks[place].1, ratio),
+            Err(place) => {
+                self.blocks.insert(place, (block, ratio));
+                true
+            }
         }
     }
 
     #[inline]
     fn extreme(&mut self, ratio: Ratio) {
-        if self.floor.is_some_and(|floor| ratio <= floor) {
+        if self.floor.is_some_and(|floor| !ratio.exceeds(floor)) {
             return;
         }
         self.extremes.push(ratio);
@@ -190,6 +199,14 @@ impl SwitchTally {
     }
 }
 
+fn replace_if_larger(kept: &mut Ratio, ratio: Ratio) -> bool {
+    let is_larger = ratio.exceeds(*kept);
+    if is_larger {
+        *kept = ratio;
+    }
+    is_larger
+}
+
 fn keep_largest(ratios: &mut Vec<Ratio>) {
     ratios.sort_unstable_by(|a, b| b.cmp(a));
     ratios.truncate(EXTREMES_MAX);
@@ -197,12 +214,15 @@ fn keep_largest(ratios: &mut Vec<Ratio>) {
 
 /// The smaller of two delays, of which either may be missing.
 pub(super) fn smaller(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    a.into_iter().chain(b).min()
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
 }
 
 /// Of two equal peaks the earlier stays.
 pub(super) fn keep_larger(kept: &mut Option<Peak>, peak: Peak) {
-    if kept.is_none_or(|kept| peak.ratio > kept.ratio) {
+    if kept.is_none_or(|kept| peak.ratio.exceeds(kept.ratio)) {
         *kept = Some(peak);
     }
 }

@@ -56,13 +56,13 @@ impl RoundMessages {
     /// `weight` is 1 for a correct receiver, 0 for another.
     #[inline]
     pub(super) fn perceive(&mut self, sender: usize, receiver: usize, at: i64, weight: u32) -> Entry {
-        let row = &mut self.cells[sender * self.stride..][..self.stride];
-        let slot = &mut row[ROW_HEAD + receiver];
+        let row = sender * self.stride;
+        let slot = &mut self.cells[row + ROW_HEAD + receiver];
         if *slot != NEVER {
             return Entry::Duplicate;
         }
         *slot = at;
-        row[ARRIVED] += i64::from(weight);
+        self.cells[row + ARRIVED] += i64::from(weight);
         Entry::New
     }
 
@@ -80,7 +80,13 @@ impl RoundMessages {
     /// Of each sender when it sent, and when `receiver` perceived it.
     #[inline]
     pub(super) fn to(&self, receiver: usize) -> impl Iterator<Item = (i64, i64)> {
-        self.cells.chunks_exact(self.stride.max(1)).map(move |row| (row[SENT], row[ROW_HEAD + receiver]))
+        let column = ROW_HEAD + receiver;
+        let mut rest = self.cells.as_slice();
+        std::iter::from_fn(move || {
+            let (row, others) = rest.split_at_checked(self.stride)?;
+            rest = others;
+            Some((*row.get(SENT)?, *row.get(column)?))
+        })
     }
 
     #[inline]

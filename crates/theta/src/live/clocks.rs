@@ -50,6 +50,9 @@ impl Hosts {
             }
             found.host_of.push(host as u32);
         }
+        if let Some((one, other)) = at_odds(hellos) {
+            return Err(LiveError::Settings(two_counters(one, other)));
+        }
         let without = hellos.iter().find(|hello| hello.no_page.is_some()).filter(|_| known.len() > 1);
         match without {
             Some(hello) => Err(LiveError::Settings(no_time(&hello.host, hello.no_page.as_deref()))),
@@ -127,6 +130,21 @@ struct Domain<'a> {
     machine: &'a str,
     counter: &'a str,
     page: &'a str,
+}
+
+/// Two ranks that could read the same counter and do not. A check of the CPU counter that fails on a busy machine for one of them leads to this.
+fn at_odds(hellos: &[Hello]) -> Option<(&Hello, &Hello)> {
+    let (one, others) = hellos.split_first()?;
+    let is_beside = |other: &&Hello| (&other.machine, &other.page) == (&one.machine, &one.page);
+    let other = others.iter().filter(is_beside).find(|other| other.counter != one.counter);
+    other.map(|other| (one, other)).or_else(|| at_odds(others))
+}
+
+fn two_counters(one: &Hello, other: &Hello) -> String {
+    format!(
+        "ranks {} and {} are on the same machine and stamp by different counters, {} and {}: start all with --counter {}",
+        one.rank, other.rank, one.counter, other.counter, one.counter
+    )
 }
 
 /// What goes into the log, and why it is partial.
@@ -269,6 +287,17 @@ mod tests {
         assert!(told.contains("host b") && told.contains("no such file") && told.contains("ffclockd"), "{told}");
         // One counter needs no page.
         assert!(Hosts::of(&[hello("a", "", Some("x")), hello("b", "", Some("x"))]).is_ok());
+    }
+
+    #[test]
+    fn ranks_of_a_machine_that_chose_different_counters_are_told_how_to_agree() {
+        let other = Hello { rank: 6, counter: "monotonic-raw".to_owned(), ..hello("b", "", Some("no such file")) };
+        let hellos = [hello("a", "", Some("no such file")), other.clone()];
+        let Err(told) = Hosts::of(&hellos) else { panic!() };
+        let told = told.to_string();
+        assert!(told.contains("ranks 0 and 6") && told.contains("--counter tsc"), "{told}");
+        // With pages each may have its own.
+        assert!(Hosts::of(&[hello("a", "p", None), Hello { page: "q".to_owned(), no_page: None, ..other }]).is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::control::ClockWord;
 use ffclock_client::Clock;
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterKind, UnknownCounter, read_ordered};
 use ffclock_units::{Period, Span, Status};
 use std::path::Path;
 
@@ -37,6 +37,13 @@ impl PageClock {
         };
         page.look();
         page
+    }
+
+    /// Which counter the page at `path` is about, or else the one that the client library finds.
+    pub(super) fn counter_at(path: Option<&Path>) -> Result<CounterKind, String> {
+        let clock = path.map_or_else(Clock::open, Clock::open_at).map_err(|error| error.to_string())?;
+        let snapshot = clock.snapshot().map_err(|error| format!("{}: {error}", clock.path().display()))?;
+        snapshot.counter_id().name().parse().map_err(|error: UnknownCounter| error.to_string())
     }
 
     /// The counter by which it looks.

@@ -38,6 +38,9 @@ pub struct RankOptions {
     pub priority: Option<u8>,
     /// How its host is called; by default as the kernel calls it.
     pub host: Option<String>,
+    /// The counter that stamps events. Ranks of a machine that are compared without pages must take the same. By default the one that the named
+    /// page is about, or else what the checks of the CPU counter decide.
+    pub counter: Option<CounterKind>,
     /// The page to compare hosts by; by default the machine's, and only where there are several machines.
     pub page: Option<PathBuf>,
 }

@@ -4,7 +4,7 @@ use super::packets::{DriverSource, Exchanged, Packets};
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
-use ffclock_instruments::spread::Spread;
+use ffclock_instruments::spread::{Sorted, Spread};
 use ffclock_instruments::stability::{Point, read_beside_base};
 use ffclock_instruments::ways::Way;
 use ffclock_units::{
@@ -209,9 +209,8 @@ impl Tracks {
 
     fn figures_of(&self, number: usize, phase: usize, judged: &[Judged]) -> ClockFigures {
         let track = &self.tracks[number];
-        let mut errors: Vec<f64> = judged.iter().map(|judged| judged.error_s).collect();
-        errors.sort_by(f64::total_cmp);
-        let at = |share: f64| errors[(share * (errors.len() - 1) as f64).round() as usize];
+        let errors = Sorted::of(judged.iter().map(|judged| judged.error_s));
+        let at = |share: f64| errors.quantile(share).unwrap_or(f64::NAN);
         ClockFigures {
             counter: self.ways[track.counter].counter().to_owned(),
             stamps: track.stamps.name().to_owned(),

@@ -2,16 +2,12 @@
 //! whatever happens, so there is nothing to clean up.
 
 use crate::Failure;
-use crate::lab::worker::{namespaces_permitted, run as call};
-use std::path::PathBuf;
+use crate::lab::link::inside;
+use crate::lab::worker::{namespaces_permitted, run as call, wait_for_own_network};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// The network between the hosts: 10.78.0.0/16.
 const PREFIX: &str = "10.78";
-/// How long a namespace may take to come about.
-const PREPARING: Duration = Duration::from_secs(10);
-const STEP: Duration = Duration::from_millis(2);
 
 /// Namespaces in use.
 pub(super) struct Namespaces {
@@ -29,11 +25,11 @@ impl Namespaces {
             namespaces.holders.push(hold()?);
         }
         for holder in &mut namespaces.holders {
-            wait_for_own_network(holder)?;
+            wait_for_own_network(holder, "a namespace")?;
         }
         let hub = namespaces.pid(hosts);
-        inside(&hub, &["link", "add", "name", "hub", "type", "bridge"])?;
-        inside(&hub, &["link", "set", "hub", "up"])?;
+        inside(&hub, &["ip", "link", "add", "name", "hub", "type", "bridge"])?;
+        inside(&hub, &["ip", "link", "set", "hub", "up"])?;
         (0..hosts).try_for_each(|host| namespaces.join(host, &hub))?;
         Ok(namespaces)
     }
@@ -46,10 +42,10 @@ impl Namespaces {
         let (pid, port) = (self.pid(host), format!("port{host}"));
         let pair = ["link", "add", "name", &port, "netns", hub, "type", "veth", "peer", "name", "eth0", "netns", &pid];
         call("ip", &pair)?;
-        inside(hub, &["link", "set", &port, "master", "hub", "up"])?;
-        inside(&pid, &["link", "set", "lo", "up"])?;
-        inside(&pid, &["address", "add", &format!("{}/16", Self::address(host)), "dev", "eth0"])?;
-        inside(&pid, &["link", "set", "eth0", "up"])
+        inside(hub, &["ip", "link", "set", &port, "master", "hub", "up"])?;
+        inside(&pid, &["ip", "link", "set", "lo", "up"])?;
+        inside(&pid, &["ip", "address", "add", &format!("{}/16", Self::address(host)), "dev", "eth0"])?;
+        inside(&pid, &["ip", "link", "set", "eth0", "up"])
     }
 
     /// The address of a host.
@@ -80,25 +76,4 @@ fn hold() -> Result<Child, Failure> {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "infinity"]).stdin(Stdio::null());
     command.spawn().map_err(|error| Failure::from(format!("setpriv: {error}")))
-}
-
-/// Until it has left our network, a link meant for it would come to lie in ours.
-fn wait_for_own_network(holder: &mut Child) -> Result<(), Failure> {
-    let ours = std::fs::read_link("/proc/self/ns/net")?;
-    let theirs = PathBuf::from(format!("/proc/{}/ns/net", holder.id()));
-    let begun = Instant::now();
-    while begun.elapsed() < PREPARING {
-        if std::fs::read_link(&theirs).is_ok_and(|network| network != ours) {
-            return Ok(());
-        }
-        if let Some(status) = holder.try_wait()? {
-            return Err(Failure::from(format!("unshare: {status}")));
-        }
-        std::thread::sleep(STEP);
-    }
-    Err(Failure::from("a namespace did not come about"))
-}
-
-fn inside(pid: &str, words: &[&str]) -> Result<(), Failure> {
-    call("nsenter", &[&["--target", pid, "--net", "ip"], words].concat())
 }

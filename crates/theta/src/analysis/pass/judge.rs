@@ -126,14 +126,14 @@ impl Pass {
     fn contributors(&self, turn: &Turn, round: u64) -> Option<Contributors> {
         let mut found = Contributors::default();
         let messages = self.window.round(round)?.to(turn.process);
+        // Without branches: whose message came too late is chance, which no processor foresees.
         for ((sent, perceived), &correct) in messages.zip(&self.correct) {
-            if perceived != NEVER && perceived <= turn.decided_ps {
-                found.senders += 1;
-                if correct && sent != NEVER && perceived > sent {
-                    found.correct += 1;
-                    found.slowest = found.slowest.max(perceived - sent);
-                }
-            }
+            let came = (perceived != NEVER) & (perceived <= turn.decided_ps);
+            let counts = came & correct & (sent != NEVER) & (perceived > sent);
+            found.senders += usize::from(came);
+            found.correct += usize::from(counts);
+            let delay = if counts { perceived.wrapping_sub(sent) } else { 0 };
+            found.slowest = found.slowest.max(delay);
         }
         Some(found)
     }

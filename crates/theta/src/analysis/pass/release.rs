@@ -161,8 +161,11 @@ impl Pass {
         let perceived = messages.perceived(send.sender);
         let (first, last) =
             perceived.iter().fold((i64::MAX, NEVER), |(first, last), &at| (first.min(at), last.max(at)));
-        // Never is the earliest of all times, so whatever is missing ends here too.
-        if first <= at || listeners != perceived.len() {
+        // Never is the earliest of all times, so whatever is missing ends here too. What reaches into the range from before is rare.
+        if first <= at
+            || listeners != perceived.len()
+            || (at <= self.options.range.after_ps && last > self.options.range.after_ps)
+        {
             return None;
         }
         let count = perceived.len() as u64;
@@ -190,6 +193,10 @@ impl Pass {
                 last = last.max(Some(end));
                 if self.options.theta == Wanted::Yes {
                     self.shortest.push(delay, end);
+                }
+                if self.options.range.holds_transit(at, end) {
+                    self.tally.delay_min_ps = smaller(self.tally.delay_min_ps, Some(delay));
+                    self.tally.delay_max_ps = self.tally.delay_max_ps.max(Some(delay));
                 }
             }
             if in_range {
@@ -232,8 +239,6 @@ fn count_message(tally: &mut Tally, delay: i64, link: Option<(usize, usize)>) {
         return;
     }
     tally.counts.messages += 1;
-    tally.delay_min_ps = smaller(tally.delay_min_ps, Some(delay));
-    tally.delay_max_ps = tally.delay_max_ps.max(Some(delay));
     if let Some(delays) = &mut tally.delays {
         delays.all.count(delay as u64);
     }

@@ -61,6 +61,7 @@ impl<'a> Switches<'a> {
 }
 
 /// The fields of an event whose process is one of the run.
+#[derive(Clone, Copy)]
 struct Row {
     process: usize,
     peer: usize,
@@ -92,38 +93,35 @@ impl Pass {
         switches: &mut Switches<'_>,
     ) -> Result<i64, AnalysisError> {
         let begin = rows.start;
-        let (kinds, processes, peers) =
-            (&batch.kind[rows.clone()], &batch.process[rows.clone()], &batch.peer[rows.clone()]);
-        let (rounds, counters) = (&batch.round[rows.clone()], &batch.at[rows]);
+        let who = batch.kind[rows.clone()].iter().zip(&batch.process[rows.clone()]).zip(&batch.peer[rows.clone()]);
+        let what = batch.round[rows.clone()].iter().zip(&batch.at[rows]);
         let mut time_ps = i64::MIN;
-        for (number, &kind) in kinds.iter().enumerate() {
-            let row = Row {
-                process: processes[number] as u32 as usize,
-                peer: peers[number] as u32 as usize,
-                round: rounds[number] as u64,
-            };
+        for (number, (((&kind, &process), &peer), (&round, &at))) in who.zip(what).enumerate() {
+            let row = Row { process: process as u32 as usize, peer: peer as u32 as usize, round: round as u64 };
             if row.process >= self.positions.len() {
-                return Err(no_process(begin + number, processes[number]));
+                return Err(no_process(begin + number, process));
             }
             if kind == kind::TRANSMISSION {
                 continue;
             }
-            time_ps = self.clocks.time_ps(row.process, Counter::from_raw(counters[number] as u64));
+            time_ps = self.clocks.time_ps(row.process, Counter::from_raw(at as u64));
             if kind != kind::PERCEPTION {
-                self.take_other(begin + number, (kind, &row, time_ps), switches)?;
+                self.take_other(begin + number, (kind, row, time_ps), switches)?;
             } else if row.peer < self.positions.len() {
-                self.perceive(&row, time_ps);
+                self.perceive(row, time_ps);
             } else {
-                return Err(no_process(begin + number, peers[number]));
+                return Err(no_process(begin + number, peer));
             }
         }
         Ok(time_ps)
     }
 
+    // Apart, so that the loop over perceptions keeps its registers.
+    #[inline(never)]
     fn take_other(
         &mut self,
         number: usize,
-        (kind, row, time_ps): (i32, &Row, i64),
+        (kind, row, time_ps): (i32, Row, i64),
         switches: &mut Switches<'_>,
     ) -> Result<(), AnalysisError> {
         let rule = match kind {
@@ -159,8 +157,8 @@ impl Pass {
         self.release();
     }
 
-    #[inline]
-    fn perceive(&mut self, row: &Row, time_ps: i64) {
+    #[inline(always)]
+    fn perceive(&mut self, row: Row, time_ps: i64) {
         let weight = u32::from(self.listens[row.process]);
         let Some(messages) = self.window.open(row.round) else { return self.perceive_outside(row, time_ps) };
         if messages.perceive(row.peer, row.process, time_ps, weight) == Entry::Duplicate {
@@ -171,7 +169,7 @@ impl Pass {
 
     /// A perception of a round that is not in the window.
     #[cold]
-    fn perceive_outside(&mut self, row: &Row, time_ps: i64) {
+    fn perceive_outside(&mut self, row: Row, time_ps: i64) {
         if !self.correct[row.peer] || !self.listens[row.process] {
             return;
         }
@@ -183,7 +181,7 @@ impl Pass {
         }
     }
 
-    fn send(&mut self, row: &Row, time_ps: i64) {
+    fn send(&mut self, row: Row, time_ps: i64) {
         self.see(row.process, time_ps);
         // What a faulty process says about its own sends is not believed, and not needed.
         if !self.correct[row.process] {

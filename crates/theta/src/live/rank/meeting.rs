@@ -9,7 +9,7 @@ use crate::live::injector::Injector;
 use crate::live::page_clock::PageClock;
 use crate::live::post::Post;
 use crate::record::ProcessId;
-use ffclock_counter::{Choice, choose, nominal, read_ordered};
+use ffclock_counter::{Choice, CounterKind, choose, nominal, read_ordered};
 use ffclock_sys::mono_now;
 use ffclock_units::{Counter, Period, Span};
 use std::io::BufReader;
@@ -22,12 +22,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 impl Rank {
     /// Connects to rank 0, tells where we are, and waits until all are there.
     pub(super) fn meet(options: &RankOptions) -> Result<Self, LiveError> {
-        let kind = choose(Choice::Auto).kind;
-        let period = nominal(kind).map_err(|error| LiveError::Settings(error.to_string()))?.period;
-        let page = PageClock::open(options.page.as_deref(), (kind, period));
-        if let (Some(path), Some(trouble)) = (&options.page, page.trouble.as_ref().filter(|_| page.words.is_empty())) {
-            return Err(LiveError::Settings(format!("the page {}: {trouble}", path.display())));
-        }
+        let (page, period) = find_page(options)?;
+        let kind = page.kind();
         let control = connect(&options.rendezvous, options.patience)?;
         let own_address = control.local_addr().map_err(LiveError::network("our own address"))?;
         let post = Post::open(own_address.ip(), (kind, period))?;
@@ -61,6 +57,42 @@ impl Rank {
             header,
             has_told: false,
         })
+    }
+}
+
+/// The page that was named, as soon as it tells the time, or else the machine's if there is one; and how long a tick of the counter lasts.
+/// Where a page was named and no counter, events are stamped with the counter that the page is about.
+fn find_page(options: &RankOptions) -> Result<(PageClock, Period), LiveError> {
+    let deadline = mono_now() + options.patience;
+    let named = options.page.as_deref();
+    let counter = options.counter.or_else(|| named.is_none().then(|| choose(Choice::Auto).kind));
+    loop {
+        let trouble = match counter.map_or_else(|| PageClock::counter_at(named), Ok).and_then(|kind| open(named, kind))
+        {
+            Ok(found) => return Ok(found),
+            Err(trouble) => trouble,
+        };
+        match named {
+            Some(path) if mono_now() >= deadline => {
+                let (path, seconds) = (path.display(), options.patience.as_seconds());
+                let why = format!(
+                    "the page {path} told no time within {seconds} s: {trouble}; is its ffclockd running and synchronised?"
+                );
+                return Err(LiveError::Settings(why));
+            }
+            Some(_) => std::thread::sleep(BETWEEN_TRIES),
+            None => return Err(LiveError::Settings(trouble)),
+        }
+    }
+}
+
+/// A page that was named has something to say.
+fn open(named: Option<&Path>, kind: CounterKind) -> Result<(PageClock, Period), String> {
+    let period = nominal(kind).map_err(|error| error.to_string())?.period;
+    let mut page = PageClock::open(named, (kind, period));
+    match page.trouble.take_if(|_| named.is_some() && page.words.is_empty()) {
+        Some(trouble) => Err(trouble),
+        None => Ok((page, period)),
     }
 }
 
