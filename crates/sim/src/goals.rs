@@ -398,7 +398,8 @@ fn least<'a>(each: impl Iterator<Item = &'a Medians>, of: impl Fn(&Medians) -> O
     figures.min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+/// The middle of values, if there are any.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     percentile(&mut values, 0.5)
 }
 
