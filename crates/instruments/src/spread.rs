@@ -59,14 +59,8 @@ impl Spread {
 
     /// The figures of a few values; `None` of none.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let last = sorted.len().checked_sub(1)?;
-        Some(Spread::by(|share| {
-            let place = share * last as f64;
-            let (low, high) = (sorted[place as usize], sorted[(place as usize + 1).min(last)]);
-            low + (high - low) * place.fract()
-        }))
+        let sorted = sorted(values);
+        (!sorted.is_empty()).then(|| Spread::by(|share| at_share(&sorted, share)))
     }
 
     /// The figures, each the value at its share of all.
@@ -82,6 +76,26 @@ impl Spread {
             max: at(1.0),
         }
     }
+}
+
+/// The value below which `share` of a few values lies; `None` of none.
+pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
+    let sorted = sorted(values);
+    (!sorted.is_empty()).then(|| at_share(&sorted, share))
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Between two values in proportion, as numpy.percentile has it. There is at least one value.
+fn at_share(sorted: &[f64], share: f64) -> f64 {
+    let last = sorted.len() - 1;
+    let place = share * last as f64;
+    let (low, high) = (sorted[place as usize], sorted[(place as usize + 1).min(last)]);
+    low + (high - low) * place.fract()
 }
 
 impl Histogram {
@@ -165,7 +179,8 @@ mod tests {
         assert_eq!((spread.p95, spread.p99, spread.p999, spread.max), (949.0, 989.0, 998.0, 999.0));
         let few = Spread::of(&[3.0, 1.0, 5.0, 2.0, 4.0]).unwrap();
         assert_eq!((few.min, few.p25, few.median, few.p75, few.max), (1.0, 2.0, 3.0, 4.0, 5.0));
-        assert!(Spread::of(&[]).is_none() && Histogram::default().spread().is_none());
+        assert_eq!((percentile(&[3.0, 1.0, 2.0], 0.5), percentile(&[1.0, 2.0], 0.1)), (Some(2.0), Some(1.1)));
+        assert!(Spread::of(&[]).is_none() && percentile(&[], 0.5).is_none() && Histogram::default().spread().is_none());
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub(super) struct Course {
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
-    /// Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in
+    /// Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
@@ -109,6 +109,8 @@ enum Probe {
     Ebpf,
     /// eBPF by fentry
     Fentry,
+    /// The kernel's tracing anywhere but at the driver
+    Stack,
 }
 
 /// A load, or the quiet phase that every run begins with.
@@ -311,6 +313,18 @@ impl Course {
         schedule(&loads, self.phase.unwrap_or(each))
     }
 
+    /// With nothing in the way of packets but the tracing at the boundary to the driver.
+    pub(super) fn at_boundary(&self) -> Self {
+        let mut course = self.without_ebpf();
+        course.without.extend([Probe::Tap, Probe::Stack]);
+        course
+    }
+
+    /// The device that was named.
+    pub(super) fn device(&self) -> Option<&str> {
+        self.device.as_deref()
+    }
+
     /// Without the second method: what each packet passes is half of it.
     pub(super) fn without_ebpf(&self) -> Self {
         let mut course = self.clone();
@@ -349,7 +363,11 @@ impl Course {
         let probes = Probes {
             tap: active(Probe::Tap),
             fentry: active(Probe::Fentry),
-            tracing: if is_wanted(Probe::Tracing) { Sites::TRACED } else { Sites::NONE },
+            tracing: match (is_wanted(Probe::Tracing), is_wanted(Probe::Stack)) {
+                (true, true) => Sites::TRACED,
+                (true, false) => Sites::DRIVER,
+                (false, _) => Sites::NONE,
+            },
             ebpf: if is_wanted(Probe::Ebpf) { Sites::PROGRAMMED.and(xdp) } else { Sites::NONE },
         };
         Plan {

@@ -9,7 +9,7 @@
 use super::payload::Direction;
 use super::run::{Active, Outcome, Plan, ProbeError, Probes, run};
 use super::site::{Site, Sites};
-use crate::spread::Spread;
+use crate::spread::{Spread, percentile};
 use core::ops::ControlFlow;
 use ffclock_units::Ticks;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 /// Packets of a block that are answered, and of its burst.
 const BLOCK_PACKETS: u64 = 100;
 const BURST: u64 = 400;
+/// Of the sends of a burst, the share that is faster than the one that counts.
+const FAST: f64 = 0.1;
 
 /// A kind of probe that can be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,16 +191,10 @@ impl Seen {
         self.out_ns.extend(between(Site::UserSend, Site::DriverOut));
         self.in_ns.extend(between(Site::DriverIn, Site::UserReceive));
         let sends: Vec<f64> = outcome.sends.iter().copied().map(ns).collect();
-        self.fast_ns.extend(tenth_percentile(&sends));
+        self.fast_ns.extend(percentile(&sends, FAST));
         self.send_ns.extend(sends);
         Ok(())
     }
-}
-
-fn tenth_percentile(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(values.len() / 10).copied()
 }
 
 impl Effect {
@@ -329,8 +325,7 @@ mod tests {
     #[test]
     fn slow_sends_of_a_burst_do_not_count() {
         let sends: Vec<f64> = (0..100).map(|number| if number % 3 == 0 { 900.0 } else { 5_000.0 }).collect();
-        assert_eq!(tenth_percentile(&sends), Some(900.0));
-        assert_eq!(tenth_percentile(&[]), None);
+        assert_eq!(percentile(&sends, FAST), Some(900.0));
     }
 
     #[test]
