@@ -10,7 +10,7 @@ use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
 use ffclock_instruments::probe::agreement::Methods;
-use ffclock_instruments::probe::effect::{self, Corrected, Effect, Stamped};
+use ffclock_instruments::probe::effect::{self, Corrected, Effect};
 use ffclock_instruments::probe::findings::Findings;
 use ffclock_instruments::probe::payload::Lengths;
 use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
@@ -228,7 +228,7 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
             record.phase(&phase, &outcome)?;
         }
         let findings = Findings::of(&outcome.passages, nominal.period);
-        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.methods.stamped)).collect();
+        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.methods)).collect();
         measured.push(Measured {
             phase,
             findings,
@@ -278,10 +278,10 @@ fn one_phase(
 }
 
 /// The medians of all locations without what the probes cost.
-fn correct(effect: &Effect, findings: &Findings, stamped: &Stamped) -> Vec<Corrected> {
+fn correct(effect: &Effect, findings: &Findings, methods: &Methods) -> Vec<Corrected> {
     let is_known = findings.reference == (Site::DriverOut, Site::DriverIn);
     let delays = findings.delays.iter().filter(|_| is_known);
-    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, stamped)).collect()
+    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, methods)).collect()
 }
 
 impl Target {
