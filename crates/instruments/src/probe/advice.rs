@@ -2,7 +2,7 @@
 //!
 //! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far above their
 //! minimum, summed over both directions, in the worst of the phases. What its minima leave is the asymmetry, which is told with all that
-//! is known about it. A location whose stamps break causality is never advised. Where the 95 % intervals of the best two overlap, another
+//! is known about it. A location whose stamps break causality is never advised. Where the 95 % intervals of the best two overlap or nearly do, another
 //! run may well put them the other way round: then none is advised, and both are named.
 
 use super::digest::{Digest, load_name};
@@ -13,6 +13,9 @@ use serde::Serialize;
 
 /// With fewer packets a 99th percentile is one packet's.
 const FEW_PACKETS: usize = 1000;
+/// What lies between two locations' intervals must be more than this [ns], half a microsecond each way: so much mapping a stamp of the socket
+/// or the tap to the counter may err, and two runs need not err alike.
+const LEVEL_NS: f64 = 1_000.0;
 /// Stress that widens delays by less than this share is not worth a word.
 const NOTABLE: f64 = 1.5;
 
@@ -59,7 +62,7 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
     let is_driver_seen = digest.all().all(|(_, findings)| findings.reference == (Site::DriverOut, Site::DriverIn));
     let sound: Vec<&Candidate> = candidates.iter().filter(|candidate| !candidate.is_broken).collect();
     let tie = sound.first().copied().zip(sound.get(1).copied());
-    let tie = tie.filter(|(best, next)| best.worst_interval_ns.1 >= next.worst_interval_ns.0);
+    let tie = tie.filter(|(best, next)| best.worst_interval_ns.1 + LEVEL_NS >= next.worst_interval_ns.0);
     let best = sound.first().copied().filter(|_| tie.is_none());
     let mut reasons = Vec::new();
     if let Some((best, next)) = tie {
@@ -311,7 +314,7 @@ mod tests {
             passages
                 .restore([
                     (Site::UserSend, 0),
-                    (Site::SocketOut, 3_000 + number),
+                    (Site::SocketOut, 3_000 + 1_000 * number),
                     (Site::SocketIn, 60_000),
                     (Site::UserReceive, 65_000),
                 ])
