@@ -1449,7 +1449,7 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
-                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry stack" -- "${cur}"))
                     return 0
                     ;;
                 --from)
@@ -1472,7 +1472,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__probe__subcmd__calibrate)
-            opts="-h --to --netns --device --packets --rate --size --stress --phase --without --xdp --file --page --control --json --help"
+            opts="-h --to --netns --device --size --stress --phase --without --xdp --file --own --for --check --rate --packets --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1483,14 +1483,6 @@ _ffclock() {
                     return 0
                     ;;
                 --device)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --packets)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --rate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1507,10 +1499,26 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
-                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry stack" -- "${cur}"))
                     return 0
                     ;;
                 --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --own)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --packets)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1703,7 +1711,7 @@ _ffclock() {
                     return 0
                     ;;
                 --without)
-                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "tap tracing ebpf fentry stack" -- "${cur}"))
                     return 0
                     ;;
                 --record)

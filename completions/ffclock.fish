@@ -233,10 +233,11 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
-fentry\t'eBPF by fentry'"
+fentry\t'eBPF by fentry'
+stack\t'The kernel\'s tracing anywhere but at the driver'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
@@ -257,10 +258,11 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
-fentry\t'eBPF by fentry'"
+fentry\t'eBPF by fentry'
+stack\t'The kernel\'s tracing anywhere but at the driver'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l from -d 'Judge this record instead of measuring' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from advise" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -278,20 +280,24 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_s
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l to -d 'The host on which `ffclock probe echo` runs, with its port if it is not 8777' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l device -d 'The device on the way to the host, where it cannot be found out' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
-fentry\t'eBPF by fentry'"
+fentry\t'eBPF by fentry'
+stack\t'The kernel\'s tracing anywhere but at the driver'"
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l own -d 'Measure the daemon\'s own packets instead: what it is recording, a file or the directory of `record`' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l for -d 'With --own, how long to look at its packets; at least some hundred of them should pass' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l netns -d 'Use an echo server in a network namespace of its own'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
+complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l check -d 'With --own, only say what the clock is off by for the host\'s delays, and write nothing'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand probe; and __fish_seen_subcommand_from echo" -l listen -d 'Where to listen' -r

@@ -6,6 +6,7 @@ mod calibrate;
 mod echo;
 mod methods;
 mod network;
+mod own;
 mod probe_effect;
 mod run;
 mod show;

@@ -79,6 +79,11 @@ impl Spread {
     }
 }
 
+/// The value below which `share` of a few values lies, as [`Sorted::quantile`] has it; `None` of none.
+pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
+    Sorted::of(values.iter().copied()).quantile(share)
+}
+
 impl Histogram {
     /// Counts one size.
     pub fn add(&mut self, size: u64) {
@@ -189,7 +194,8 @@ mod tests {
         assert_eq!((spread.p95, spread.p99, spread.p999, spread.max), (949.0, 989.0, 998.0, 999.0));
         let few = Spread::of(&[3.0, 1.0, 5.0, 2.0, 4.0]).unwrap();
         assert_eq!((few.min, few.p25, few.median, few.p75, few.max), (1.0, 2.0, 3.0, 4.0, 5.0));
-        assert!(Spread::of(&[]).is_none() && Histogram::default().spread().is_none());
+        assert_eq!((percentile(&[3.0, 1.0, 2.0], 0.5), percentile(&[1.0, 2.0], 0.1)), (Some(2.0), Some(1.1)));
+        assert!(Spread::of(&[]).is_none() && percentile(&[], 0.5).is_none() && Histogram::default().spread().is_none());
     }
 
     #[test]

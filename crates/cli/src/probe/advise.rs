@@ -18,7 +18,7 @@ use std::path::PathBuf;
   $ ffclock probe advise --from probe.parquet --json | jq .advice.location
 
 Answers from a fresh run, or from a record of one. Exit code: 0 with an answer, 1 where no location can be
-advised.")]
+advised, or the best two cannot be told apart.")]
 pub(super) struct Args {
     #[command(flatten)]
     course: Course,

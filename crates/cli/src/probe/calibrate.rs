@@ -1,46 +1,62 @@
 //! `ffclock probe calibrate`: the host's own delays, for the daemon to take off its stamps.
 
+use super::own::{self, Purpose};
 use super::run::{Course, Extras, Measured, measure};
 use crate::failure::Failure;
 use crate::text::{self, Align};
-use crate::{Global, output};
+use crate::{Global, output, waiting_time};
 use ffclock_daemon::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
 use ffclock_instruments::probe::findings::{Asymmetry, Plausibility};
 use ffclock_instruments::probe::site::{Location, Site};
+use ffclock_units::Span;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Options of `ffclock probe calibrate`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  $ ffclock probe calibrate --own /var/lib/ffclock/record
+  $ ffclock probe calibrate --own /var/lib/ffclock/record --check     (what is left, once it is in use)
   $ ffclock probe calibrate --to 192.0.2.7
   $ ffclock probe calibrate --to 192.0.2.7 --stress cpu,ip --phase '30 s'
 
-The delays are measured up to the boundary of the driver, so tracing must be permitted. Then set
-asymmetry = \"calibrated\" in ffclockd.conf. Measure again after a change of kernel, driver or device; with
-loads, what they change is counted as doubt.")]
+Best by the daemon's own packets (--own), while it runs with record = \"DIRECTORY\" and without calibration: test
+packets find other caches and another program. The delays are measured up to the boundary of the driver, so
+tracing must be permitted. Then set asymmetry = \"calibrated\" in ffclockd.conf. Measure again after a change of
+kernel, driver or device; with loads, what they change is counted as doubt.")]
+#[command(mut_arg("rate", |rate| rate.default_value("8")), mut_arg("packets", |packets| packets.default_value("1000")))]
 pub(super) struct Args {
     #[command(flatten)]
     course: Course,
     /// Where the calibration is kept
     #[arg(long, value_name = "FILE", default_value = "/var/lib/ffclock/calibration.json")]
     file: PathBuf,
+    /// Measure the daemon's own packets instead: what it is recording, a file or the directory of `record`
+    // In the group of what says where packets go: one of them must be told.
+    #[arg(long, value_name = "RECORDING", group = "Target", conflicts_with_all = ["stress", "phase"])]
+    own: Option<PathBuf>,
+    /// With --own, how long to look at its packets; at least some hundred of them should pass
+    #[arg(long = "for", value_name = "SPAN", default_value = "2 min", value_parser = waiting_time)]
+    length: Span,
+    /// With --own, only say what the clock is off by for the host's delays, and write nothing
+    #[arg(long, requires = "own")]
+    check: bool,
 }
 
 /// Measures and writes.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     // What cannot be written should not be measured for minutes first.
+    if args.check {
+        return check(global, args);
+    }
     let mut calibration = read(args)?;
     calibration.write(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
-    // The daemon's packets will not pass a second probe at each place.
-    let whole = measure(&args.course.without_ebpf(), Extras::default())?;
-    let subject = Subject::here(&whole.way.device);
-    let mut entries: Vec<Entry> = Vec::new();
-    for phase in &whole.phases {
-        for entry in of_phase(&subject, phase)? {
-            join(&mut entries, entry);
+    let entries = match &args.own {
+        Some(recording) => {
+            vec![own::measure(recording, args.course.device(), args.length, Purpose::Calibration)?.entry()?]
         }
-    }
+        None => by_test_packets(args)?,
+    };
     for entry in &entries {
         calibration.replace(entry.clone());
     }
@@ -54,6 +70,27 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         text::table(&HEADING, &rows),
         args.file.display()
     ))
+}
+
+/// What test packets say.
+fn by_test_packets(args: &Args) -> Result<Vec<Entry>, Failure> {
+    // The daemon's packets will pass no other probe than the tracing at the boundary.
+    let whole = measure(&args.course.at_boundary(), Extras::default())?;
+    let subject = Subject::here(&whole.way.device);
+    let mut entries: Vec<Entry> = Vec::new();
+    for phase in &whole.phases {
+        for entry in of_phase(&subject, phase)? {
+            join(&mut entries, entry);
+        }
+    }
+    Ok(entries)
+}
+
+/// What the daemon's clock is off by for the host's delays.
+fn check(global: &Global, args: &Args) -> Result<(), Failure> {
+    let Some(recording) = &args.own else { return Err(Failure::usage("--check is about --own")) };
+    let own = own::measure(recording, args.course.device(), args.length, Purpose::Check)?;
+    if global.json { output::json(&own.told()) } else { output::write(&own.table()) }
 }
 
 fn read(args: &Args) -> Result<Calibration, Failure> {
@@ -87,6 +124,7 @@ fn join(entries: &mut Vec<Entry>, next: Entry) {
         Some(known) => {
             known.out_ns = known.out_ns.min(next.out_ns);
             known.in_ns = known.in_ns.min(next.in_ns);
+            // By how much the ways are unequal, the first of the phases says: a mean of several would be nobody's.
             known.uncertainty_ns = known.uncertainty_ns.max(next.uncertainty_ns);
             known.packets += next.packets;
         }
@@ -100,6 +138,7 @@ fn entry(subject: &Subject, (location, found): (Taken, &Asymmetry), measured: &M
         load: measured.phase.name().to_owned(),
         out_ns: found.out_ns,
         in_ns: found.in_ns,
+        unequal_ns: Some(found.edges_ns.0 - found.edges_ns.1),
         uncertainty_ns: found.interval_ns.1 - found.interval_ns.0,
         packets: measured.counts.received,
         measured_at: ffclock_sys::system_utc_now().whole_seconds(),
@@ -122,7 +161,7 @@ fn row(entry: &Entry) -> Vec<String> {
         entry.load.clone(),
         us(entry.out_ns),
         us(entry.in_ns),
-        us(entry.out_ns - entry.in_ns),
+        us(entry.unequal_ns.unwrap_or(entry.out_ns - entry.in_ns)),
         us(entry.uncertainty_ns),
     ]
 }

@@ -67,7 +67,7 @@ impl Way {
 }
 
 /// The device that packets to `address` leave by.
-fn device_towards(address: IpAddr) -> Result<String, Failure> {
+pub(super) fn device_towards(address: IpAddr) -> Result<String, Failure> {
     let output = Command::new("ip").args(["-oneline", "route", "get", &address.to_string()]).output();
     let output = output.map_err(|error| format!("ip: {error}; name the device with --device"))?;
     let text = String::from_utf8_lossy(&output.stdout);

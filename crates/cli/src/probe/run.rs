@@ -10,7 +10,7 @@ use ffclock_counter::{CounterKind, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
 use ffclock_instruments::probe::agreement::Methods;
-use ffclock_instruments::probe::effect::{self, Corrected, Effect, Stamped};
+use ffclock_instruments::probe::effect::{self, Corrected, Effect};
 use ffclock_instruments::probe::findings::Findings;
 use ffclock_instruments::probe::payload::Lengths;
 use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
@@ -79,7 +79,7 @@ pub(super) struct Course {
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
-    /// Leave a way to stamp out: tap, tracing, ebpf; or fentry, for which a kprobe stands in
+    /// Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
@@ -109,6 +109,8 @@ enum Probe {
     Ebpf,
     /// eBPF by fentry
     Fentry,
+    /// The kernel's tracing anywhere but at the driver
+    Stack,
 }
 
 /// A load, or the quiet phase that every run begins with.
@@ -226,7 +228,7 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
             record.phase(&phase, &outcome)?;
         }
         let findings = Findings::of(&outcome.passages, nominal.period);
-        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.methods.stamped)).collect();
+        let corrected = effect.iter().flat_map(|effect| correct(effect, &findings, &outcome.methods)).collect();
         measured.push(Measured {
             phase,
             findings,
@@ -276,10 +278,10 @@ fn one_phase(
 }
 
 /// The medians of all locations without what the probes cost.
-fn correct(effect: &Effect, findings: &Findings, stamped: &Stamped) -> Vec<Corrected> {
+fn correct(effect: &Effect, findings: &Findings, methods: &Methods) -> Vec<Corrected> {
     let is_known = findings.reference == (Site::DriverOut, Site::DriverIn);
     let delays = findings.delays.iter().filter(|_| is_known);
-    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, stamped)).collect()
+    delays.map(|delay| effect.correct(delay.site, delay.delay_ns.median, methods)).collect()
 }
 
 impl Target {
@@ -309,6 +311,18 @@ impl Course {
         let phases = schedule(&loads, Span::from_secs(1)).len();
         let each = Span::from_seconds(self.packets as f64 / self.rate / phases as f64);
         schedule(&loads, self.phase.unwrap_or(each))
+    }
+
+    /// With nothing in the way of packets but the tracing at the boundary to the driver.
+    pub(super) fn at_boundary(&self) -> Self {
+        let mut course = self.without_ebpf();
+        course.without.extend([Probe::Tap, Probe::Stack]);
+        course
+    }
+
+    /// The device that was named.
+    pub(super) fn device(&self) -> Option<&str> {
+        self.device.as_deref()
     }
 
     /// Without the second method: what each packet passes is half of it.
@@ -349,7 +363,11 @@ impl Course {
         let probes = Probes {
             tap: active(Probe::Tap),
             fentry: active(Probe::Fentry),
-            tracing: if is_wanted(Probe::Tracing) { Sites::TRACED } else { Sites::NONE },
+            tracing: match (is_wanted(Probe::Tracing), is_wanted(Probe::Stack)) {
+                (true, true) => Sites::TRACED,
+                (true, false) => Sites::DRIVER,
+                (false, _) => Sites::NONE,
+            },
             ebpf: if is_wanted(Probe::Ebpf) { Sites::PROGRAMMED.and(xdp) } else { Sites::NONE },
         };
         Plan {

@@ -1,22 +1,33 @@
-//! A host that is slow in one direction: its delay is measured by `ffclock probe calibrate` and taken off the daemon's stamps.
+//! A host that is slow in one direction: its delay is measured by `ffclock probe calibrate` on the daemon's own packets and taken off the
+//! daemon's stamps.
+//!
+//! What the clock is off by is told by the instrument too: the clock of the daemon's exchanges against the clock of the same packets
+//! stamped at the driver, so that neither the way to the server nor the server, nor another daemon's luck, is in the figure. One daemon
+//! runs at a time: two that ask at the same moment wake each other.
 //!
 //! FFCLOCK_HOST_DELAY_NS sets another delay than the 800 us of the test, which are large against what waking up takes on a busy machine;
-//! FFCLOCK_HOST_SECONDS how long the calibration and the clocks take. `tools/figures-probe bias` measures with both.
+//! FFCLOCK_HOST_SECONDS how long each measurement takes, FFCLOCK_HOST_ROUNDS how often all of it is done, uncalibrated and calibrated in
+//! turn. `tools/figures-probe bias` measures with them.
 
 use super::{fresh_directory, programs, root};
+use serde_json::Value;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What every packet waits before it leaves [ns].
-fn delay_ns() -> String {
-    std::env::var("FFCLOCK_HOST_DELAY_NS").unwrap_or_else(|_| "800000".to_owned())
+fn number_of(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// How long the calibration takes, and how long the clocks have before they are compared.
+/// What every packet waits before it leaves [ns].
+fn delay_ns() -> u64 {
+    number_of("FFCLOCK_HOST_DELAY_NS", 800_000)
+}
+
+/// How long each measurement takes.
 fn seconds() -> u64 {
-    std::env::var("FFCLOCK_HOST_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+    number_of("FFCLOCK_HOST_SECONDS", 12)
 }
 
 /// A child process, ended when dropped.
@@ -47,88 +58,121 @@ fn free_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A daemon of the slow host, or of a host without delay.
-fn daemon(directory: &Path, name: &str, (options, server): (&str, u16), library: Option<&Path>) -> Running {
-    let page = directory.join(format!("{name}.page"));
-    let text = format!(
-        "counter = \"tsc\"\npage = \"{}\"\ncontrol = \"off\"\nstate = \"off\"\n{options}\n[[server]]\naddress = \"127.0.0.1\"\n\
-         port = {server}\npoll = \"0.125 s\"\n",
-        page.display()
-    );
-    let config = directory.join(format!("{name}.toml"));
-    std::fs::write(&config, text).unwrap();
-    let mut command = Command::new(programs::directory().join("ffclockd"));
-    command.arg("--config").arg(config);
-    if let Some(library) = library {
-        command.env("LD_PRELOAD", library).env("FFCLOCK_SEND_DELAY_NS", delay_ns());
+/// A server, and a place for files.
+struct Laboratory {
+    directory: PathBuf,
+    library: PathBuf,
+    port: u16,
+    _server: Running,
+}
+
+impl Laboratory {
+    /// `None` where there is no compiler.
+    fn open() -> Option<Self> {
+        let directory = fresh_directory("calibrating");
+        let library = delaying_library(&directory)?;
+        let port = free_port();
+        let mut server = Command::new(programs::ffclock());
+        server.args(["lab", "server", "--listen", &format!("127.0.0.1:{port}")]);
+        let server = spawn(server, &directory.join("server.log"));
+        std::thread::sleep(Duration::from_millis(300));
+        Some(Laboratory { directory, library, port, _server: server })
     }
-    spawn(command, &directory.join(format!("{name}.log")))
-}
 
-/// What a clock shows at a stamp [ns since 1970].
-fn time_at(directory: &Path, name: &str, stamp: &str) -> Option<i128> {
-    let page = directory.join(format!("{name}.page"));
-    let mut command = Command::new(programs::ffclock());
-    let output = command.args(["now", "--format", "unix", "--at", stamp, "--page"]).arg(page).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (seconds, nanos) = text.trim().split_once('.')?;
-    Some(seconds.parse::<i128>().ok()? * 1_000_000_000 + nanos.parse::<i128>().ok()?)
-}
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
 
-/// How far a clock is ahead of the reference, median of some stamps [us].
-fn bias_us(directory: &Path, name: &str) -> Option<f64> {
-    let mut differences = Vec::new();
-    for _ in 0..15 {
+    /// The daemon of the slow host.
+    fn daemon(&self, name: &str, options: &str) -> Running {
+        let text = format!(
+            "counter = \"tsc\"\npage = \"{}\"\ncontrol = \"off\"\nstate = \"off\"\nrecord = \"{}\"\nstamps = \"user\"\n{options}\n\
+             [[server]]\naddress = \"127.0.0.1\"\nport = {}\npoll = \"0.125 s\"\n",
+            self.file(&format!("{name}.page")).display(),
+            self.file(name).display(),
+            self.port
+        );
+        let config = self.file(&format!("{name}.toml"));
+        std::fs::write(&config, text).unwrap();
+        let mut command = Command::new(programs::directory().join("ffclockd"));
+        command.arg("--config").arg(config);
+        command.env("LD_PRELOAD", &self.library).env("FFCLOCK_SEND_DELAY_NS", delay_ns().to_string());
+        let running = spawn(command, &self.file(&format!("{name}.log")));
+        // Past its first packets, which come in quick succession.
+        std::thread::sleep(Duration::from_secs(5));
+        running
+    }
+
+    /// What `ffclock probe calibrate` says of a daemon's own packets.
+    fn calibrate(&self, name: &str, options: &[&str]) -> Result<Value, String> {
         let mut command = Command::new(programs::ffclock());
-        let output = command.arg("stamp").arg("--page").arg(directory.join("reference.page")).output().unwrap();
-        let stamp = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-        differences.push(time_at(directory, name, &stamp)? - time_at(directory, "reference", &stamp)?);
-        std::thread::sleep(Duration::from_millis(100));
+        command
+            .args(["probe", "calibrate", "--json", "--for", &format!("{} s", seconds()), "--own"])
+            .arg(self.file(name));
+        command.arg("--file").arg(self.file("calibration.json")).args(options);
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() { Ok(serde_json::from_slice(&output.stdout).unwrap()) } else { Err(error) }
     }
-    differences.sort_unstable();
-    Some(differences[differences.len() / 2] as f64 / 1e3)
+
+    /// How far the clock is off for the host's delays, without the calibration and with it [us]; `Err` where the kernel does not trace for us.
+    fn round(&self, number: u64) -> Result<(f64, f64), String> {
+        let bias_us = |said: &Value| said["bias_ns"].as_f64().unwrap() / 1e3;
+        let edges = |said: &Value| {
+            let edges = said["edges_ns"].as_array().unwrap();
+            format!("{:.2}, {:.2}", edges[0].as_f64().unwrap() / 1e3, edges[1].as_f64().unwrap() / 1e3)
+        };
+        let (slow, unequal_us) = {
+            let name = format!("slow-{number}");
+            let _daemon = self.daemon(&name, "");
+            let slow = self.calibrate(&name, &["--check"])?;
+            let calibration = self.calibrate(&name, &[]).unwrap();
+            (slow, calibration[0]["unequal_ns"].as_f64().unwrap() / 1e3)
+        };
+        let name = format!("calibrated-{number}");
+        let options =
+            format!("asymmetry = \"calibrated\"\ncalibration = \"{}\"", self.file("calibration.json").display());
+        let _daemon = self.daemon(&name, &options);
+        let calibrated = self.calibrate(&name, &["--check"]).unwrap();
+        println!(
+            "round {number}: edges (us) {}; calibration {unequal_us:.2}; calibrated {}; bias (us) {:.2}, {:.2}",
+            edges(&slow),
+            edges(&calibrated),
+            bias_us(&slow),
+            bias_us(&calibrated)
+        );
+        assert_eq!((&slow["is_calibrated"], &calibrated["is_calibrated"]), (&false.into(), &true.into()));
+        let log = std::fs::read_to_string(self.file(&format!("{name}.log"))).unwrap();
+        assert!(!log.contains("the host's delays are not known"), "{log}");
+        let refused = self.calibrate(&name, &[]).unwrap_err();
+        assert!(refused.contains("--check"), "what was moved is no measure of the host: {refused}");
+        Ok((bias_us(&slow), bias_us(&calibrated)))
+    }
+}
+
+/// A round in which a clock lost its way does not count for more than it is.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
 }
 
 #[test]
 fn a_calibrated_daemon_is_not_biased_by_a_slow_host() {
-    let directory = fresh_directory("calibrating");
-    let Some(library) = delaying_library(&directory) else { return println!("SKIP: no C compiler") };
-    let echo_port = free_port();
-    let mut echo = Command::new(programs::ffclock());
-    echo.args(["probe", "echo", "--listen", &format!("127.0.0.1:{echo_port}")]);
-    let _echo = spawn(echo, &directory.join("echo.log"));
-    std::thread::sleep(Duration::from_millis(300));
-    let file = directory.join("calibration.json");
-    let mut calibrate = Command::new(programs::ffclock());
-    // As seldom as the daemon asks: a program that is woken often is woken faster.
-    let packets = (10 * seconds()).to_string();
-    calibrate.args(["probe", "calibrate", "--packets", &packets, "--rate", "8", "--to"]);
-    calibrate.arg(format!("127.0.0.1:{echo_port}")).arg("--file").arg(&file);
-    calibrate.env("LD_PRELOAD", &library).env("FFCLOCK_SEND_DELAY_NS", delay_ns());
-    let said = calibrate.output().unwrap();
-    let error = String::from_utf8_lossy(&said.stderr);
-    if error.contains("the boundary to the driver cannot be seen") {
-        return println!("SKIP: {error}");
+    let Some(laboratory) = Laboratory::open() else { return println!("SKIP: no C compiler") };
+    let (mut slow, mut calibrated) = (Vec::new(), Vec::new());
+    for number in 1..=number_of("FFCLOCK_HOST_ROUNDS", 1) {
+        match laboratory.round(number) {
+            Err(said) if said.contains("the boundary to the driver cannot be seen") => return println!("SKIP: {said}"),
+            other => {
+                let (without, with) = other.unwrap();
+                slow.push(without);
+                calibrated.push(with);
+            }
+        }
     }
-    assert!(said.status.success(), "{error}");
-    let port = free_port();
-    let mut server = Command::new(programs::ffclock());
-    server.args(["lab", "server", "--listen", &format!("127.0.0.1:{port}")]);
-    let _server = spawn(server, &directory.join("server.log"));
-    std::thread::sleep(Duration::from_millis(300));
-    let calibrated = format!("stamps = \"user\"\nasymmetry = \"calibrated\"\ncalibration = \"{}\"", file.display());
-    let _daemons = [
-        daemon(&directory, "reference", ("stamps = \"trace\"", port), None),
-        daemon(&directory, "slow", ("stamps = \"user\"", port), Some(&library)),
-        daemon(&directory, "calibrated", (&calibrated, port), Some(&library)),
-    ];
-    std::thread::sleep(Duration::from_secs(seconds()));
-    let (slow, calibrated) = (bias_us(&directory, "slow"), bias_us(&directory, "calibrated"));
-    let (slow, calibrated) = (slow.expect("the clocks run"), calibrated.expect("the clocks run"));
+    let (slow, calibrated) = (median(slow), median(calibrated));
     println!("bias of the slow host {slow:.2} us, calibrated {calibrated:.2} us");
-    let log = std::fs::read_to_string(directory.join("calibrated.log")).unwrap();
-    assert!(!log.contains("the host's delays are not known"), "{log}");
-    let expected = delay_ns().parse::<f64>().unwrap() / 2e3;
-    assert!((slow.abs() - expected).abs() < 0.5 * expected, "half of the delay, less what waking up takes: {slow} us");
+    let expected = delay_ns() as f64 / 2e3;
+    assert!((slow - expected).abs() < 0.5 * expected, "half of the delay, and what the host does by itself: {slow} us");
     assert!(calibrated.abs() < slow.abs() / 10.0, "{calibrated} us of {slow} us");
 }

@@ -230,8 +230,12 @@ fn a_record_shows_what_the_run_said_in_both_forms() {
         assert!(claims.iter().any(|claim| claim["verdict"] == "not-measured"), "{claims:?}");
         let mut advise = Command::new(programs::ffclock());
         advise.args(["probe", "advise", "--json", "--from", &path]);
-        let advice = run(advise).unwrap();
-        assert!(advice["advice"]["location"].is_string(), "{advice}");
+        let said = advise.output().unwrap();
+        let advice: Value = serde_json::from_slice(&said.stdout).unwrap();
+        // So few packets may not tell two locations apart.
+        let is_tie = advice["advice"]["reasons"][0].as_str().unwrap().contains("cannot be told apart");
+        assert_eq!(advice["advice"]["location"].is_string(), !is_tie, "{advice}");
+        assert_eq!(said.status.code(), Some(i32::from(is_tie)), "{advice}");
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
         let said = said_of(&["show", &path]);

@@ -409,7 +409,9 @@ impl Peer {
     fn record(&mut self, exchange: Option<Exchange>, context: &mut Context) {
         let (sequence, epoch) = (self.request, self.ground.epoch);
         let row = TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) };
-        if let Some(Err(error)) = self.recorder.as_mut().map(|recorder| recorder.append(&row)) {
+        // At once: whoever reads along while we record finds the latest exchange.
+        let written = self.recorder.as_mut().map(|recorder| recorder.append(&row).and_then(|()| recorder.flush()));
+        if let Some(Err(error)) = written {
             self.stop_recording(context, &error.to_string());
         }
     }

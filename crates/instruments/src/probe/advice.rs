@@ -2,7 +2,8 @@
 //!
 //! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far above their
 //! minimum, summed over both directions, in the worst of the phases. What its minima leave is the asymmetry, which is told with all that
-//! is known about it. A location whose stamps break causality is never advised.
+//! is known about it. A location whose stamps break causality is never advised. Where the 95 % intervals of the best two overlap or nearly do, another
+//! run may well put them the other way round: then none is advised, and both are named.
 
 use super::digest::{Digest, load_name};
 use super::findings::{Asymmetry, Plausibility};
@@ -12,6 +13,9 @@ use serde::Serialize;
 
 /// With fewer packets a 99th percentile is one packet's.
 const FEW_PACKETS: usize = 1000;
+/// What lies between two locations' intervals must be more than this [ns], half a microsecond each way: so much mapping a stamp of the socket
+/// or the tap to the counter may err, and two runs need not err alike.
+const LEVEL_NS: f64 = 1_000.0;
 /// Stress that widens delays by less than this share is not worth a word.
 const NOTABLE: f64 = 1.5;
 
@@ -22,6 +26,8 @@ pub struct Candidate {
     pub location: Location,
     /// How far its delays reach above their minima, out and in together, 99 %, when the machine is quiet [ns].
     pub reach_ns: f64,
+    /// Its 95 % interval in the phase in which it reaches farthest [ns].
+    pub worst_interval_ns: (f64, f64),
     /// The same under each load.
     pub under_loads: Vec<(Load, f64)>,
     /// Its asymmetry when the machine is quiet; `None` where it is the reference itself.
@@ -33,7 +39,7 @@ pub struct Candidate {
 /// The verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// Where to stamp; `None` where nothing sound was measured.
+    /// Where to stamp; `None` where nothing sound was measured, or the best two cannot be told apart.
     pub location: Option<Location>,
     /// What a program sets to stamp there.
     pub how: Option<String>,
@@ -54,9 +60,14 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
         (a.is_broken, worst(a)).partial_cmp(&(b.is_broken, worst(b))).unwrap_or(core::cmp::Ordering::Equal)
     });
     let is_driver_seen = digest.all().all(|(_, findings)| findings.reference == (Site::DriverOut, Site::DriverIn));
-    let best = candidates.first().filter(|candidate| !candidate.is_broken);
+    let sound: Vec<&Candidate> = candidates.iter().filter(|candidate| !candidate.is_broken).collect();
+    let tie = sound.first().copied().zip(sound.get(1).copied());
+    let tie = tie.filter(|(best, next)| best.worst_interval_ns.1 + LEVEL_NS >= next.worst_interval_ns.0);
+    let best = sound.first().copied().filter(|_| tie.is_none());
     let mut reasons = Vec::new();
-    if let Some(best) = best {
+    if let Some((best, next)) = tie {
+        reasons.push(tie_words(best, next));
+    } else if let Some(best) = best {
         reasons.push(why(best, &candidates[1..]));
         reasons.extend(best.asymmetry.as_ref().map(asymmetry_words));
         reasons.push(stress_words(best));
@@ -87,7 +98,9 @@ pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
 fn candidate(digest: &Digest<'_>, location: Location) -> Option<Candidate> {
     let reach = |load| reach(digest, load, location);
     let loads = digest.loads().into_iter().flatten();
-    let under_loads = loads.filter_map(|load| Some((load, reach(Some(load))?))).collect();
+    let under_loads: Vec<(Load, Reach)> = loads.filter_map(|load| Some((load, reach(Some(load))?))).collect();
+    let quiet = reach(None)?;
+    let worst = under_loads.iter().map(|(_, reach)| *reach).fold(quiet, |a, b| if b.ns > a.ns { b } else { a });
     let mut asymmetries = digest.asymmetries(None, location);
     asymmetries.sort_by(|a, b| width(a).total_cmp(&width(b)));
     let everywhere = digest.all().flat_map(|(_, findings)| &findings.asymmetries);
@@ -95,22 +108,47 @@ fn candidate(digest: &Digest<'_>, location: Location) -> Option<Candidate> {
         everywhere.filter(|one| one.location == location).any(|one| one.verdict == Plausibility::CausalityFault);
     Some(Candidate {
         location,
-        reach_ns: reach(None)?,
-        under_loads,
+        reach_ns: quiet.ns,
+        worst_interval_ns: worst.interval_ns,
+        under_loads: under_loads.into_iter().map(|(load, reach)| (load, reach.ns)).collect(),
         asymmetry: asymmetries.first().copied(),
         is_broken,
     })
 }
 
+/// How far delays reach above their minimum, both directions together [ns], with the 95 % interval.
+#[derive(Clone, Copy)]
+struct Reach {
+    ns: f64,
+    interval_ns: (f64, f64),
+}
+
 /// The reach of both directions; a site that is the reference reaches nowhere.
-fn reach(digest: &Digest<'_>, load: Option<Load>, location: Location) -> Option<f64> {
+fn reach(digest: &Digest<'_>, load: Option<Load>, location: Location) -> Option<Reach> {
     let (out, back) = location.sites();
     let references = digest.with(load).map(|findings| findings.reference).next()?;
     let one = |site, reference| match digest.site(load, site) {
-        Some(summary) => Some(summary.p99_ns - summary.min_ns),
-        None => (site == reference).then_some(0.0),
+        Some(summary) => {
+            let (low, high) = summary.p99_interval_ns;
+            let above = |ns: f64| ns - summary.min_ns;
+            Some(Reach { ns: above(summary.p99_ns), interval_ns: (above(low), above(high)) })
+        }
+        None => (site == reference).then_some(Reach { ns: 0.0, interval_ns: (0.0, 0.0) }),
     };
-    Some(one(out, references.0)? + one(back, references.1)?)
+    let (out, back) = (one(out, references.0)?, one(back, references.1)?);
+    // What varies in one direction does so by itself: the distances of the ends add as squares do.
+    let (ns, below, above) = (out.ns + back.ns, out.below().hypot(back.below()), out.above().hypot(back.above()));
+    Some(Reach { ns, interval_ns: (ns - below, ns + above) })
+}
+
+impl Reach {
+    fn below(self) -> f64 {
+        self.ns - self.interval_ns.0
+    }
+
+    fn above(self) -> f64 {
+        self.interval_ns.1 - self.ns
+    }
 }
 
 fn width(one: &Asymmetry) -> f64 {
@@ -150,7 +188,23 @@ fn why(best: &Candidate, others: &[Candidate]) -> String {
     format!(
         "Stamp at {}: of what a program can use, its delays reach least far above their minimum (99 %, both directions, worst phase): {}{against}.",
         plain(best.location),
-        us(worst(best))
+        between_words(best)
+    )
+}
+
+fn between_words(candidate: &Candidate) -> String {
+    let (low, high) = candidate.worst_interval_ns;
+    format!("{} (95 %: {} to {})", us(worst(candidate)), us(low), us(high))
+}
+
+fn tie_words(best: &Candidate, next: &Candidate) -> String {
+    format!(
+        "{} and {} cannot be told apart: their delays reach above their minimum by {} and {} (99 %, both directions, worst phase), and another \
+         run may put them the other way round. Measure more packets (--packets), or on a quieter machine.",
+        plain(best.location),
+        plain(next.location),
+        between_words(best),
+        between_words(next)
     )
 }
 
@@ -237,6 +291,14 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_told_apart_is_not_advised() {
+        let quiet = findings(20_000, 19_900, false);
+        let advice = advise(&Digest::of([(None, &quiet)]), &[]);
+        assert_eq!((advice.location, &advice.how), (None, &None));
+        assert!(advice.reasons[0].contains("cannot be told apart") && advice.reasons[0].contains("95 %"), "{advice:?}");
+    }
+
+    #[test]
     fn a_location_that_breaks_causality_is_never_advised() {
         let quiet = findings(20_000, 1_000, true);
         let advice = advise(&Digest::of([(None, &quiet)]), &[]);
@@ -252,7 +314,7 @@ mod tests {
             passages
                 .restore([
                     (Site::UserSend, 0),
-                    (Site::SocketOut, 3_000 + number),
+                    (Site::SocketOut, 3_000 + 1_000 * number),
                     (Site::SocketIn, 60_000),
                     (Site::UserReceive, 65_000),
                 ])

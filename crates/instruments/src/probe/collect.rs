@@ -17,6 +17,9 @@ use std::thread::JoinHandle;
 
 /// Between two looks at what has come.
 const COLLECT_EVERY: Duration = Duration::from_millis(4);
+/// The same where the kernel's tracing is all there is, whose buffers hold a second: whoever looks often keeps a processor awake, and a
+/// program on it is woken sooner than it would be.
+const COLLECT_TRACING_EVERY: Duration = Duration::from_millis(100);
 
 /// What the collecting thread brings home.
 pub(super) struct Collected {
@@ -143,7 +146,15 @@ fn open_stamps(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Opt
     let ports = (plan.to.port(), label.own_port);
     let (device, sites) = (plan.device.as_str(), plan.probes.ebpf);
     let (lengths, fentry) = (plan.lengths, plan.probes.fentry);
-    match Stamps::open(&ebpf::Scope { device, run: label.run, ports, lengths, sites, fentry }) {
+    match Stamps::open(&ebpf::Scope {
+        device,
+        run: label.run,
+        ports,
+        lengths,
+        sites,
+        fentry,
+        buffer_bytes: ebpf::BUFFER_BYTES,
+    }) {
         Ok((stamps, missing)) => {
             unavailable.extend(missing);
             Some(stamps)
@@ -163,7 +174,7 @@ fn collect(mut probing: Probing, mut collected: Collected, stop: &AtomicBool) ->
         if is_last {
             break;
         }
-        std::thread::sleep(COLLECT_EVERY);
+        std::thread::sleep(probing.pause());
     }
     // What was stamped just now lies before these pairs.
     collected.read_pairs(&mut probing.clock, probing.counter);
@@ -174,6 +185,10 @@ fn collect(mut probing: Probing, mut collected: Collected, stop: &AtomicBool) ->
 }
 
 impl Probing {
+    fn pause(&self) -> Duration {
+        if self.tap.is_none() && self.stamps.is_none() { COLLECT_TRACING_EVERY } else { COLLECT_EVERY }
+    }
+
     fn drain(&mut self, collected: &mut Collected) -> io::Result<()> {
         if let Some(events) = &mut self.events {
             events.drain(|event| collected.events.push(event))?;

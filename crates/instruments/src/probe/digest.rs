@@ -16,6 +16,8 @@ pub struct Summary {
     pub iqr_ns: f64,
     /// The largest of the phases' 99th percentiles.
     pub p99_ns: f64,
+    /// The 95 % interval of that phase's.
+    pub p99_interval_ns: (f64, f64),
 }
 
 /// Findings by load.
@@ -57,11 +59,13 @@ impl<'a> Digest<'a> {
         let found: Vec<&Delay> =
             self.with(load).flat_map(|findings| &findings.delays).filter(|delay| delay.site == site).collect();
         let mean = |of: fn(&Delay) -> f64| found.iter().map(|delay| of(delay)).sum::<f64>() / found.len() as f64;
-        (!found.is_empty()).then(|| Summary {
+        let widest = found.iter().max_by(|a, b| a.delay_ns.p99.total_cmp(&b.delay_ns.p99))?;
+        Some(Summary {
             min_ns: found.iter().map(|delay| delay.delay_ns.min).fold(f64::INFINITY, f64::min),
             median_ns: mean(|delay| delay.delay_ns.median),
             iqr_ns: mean(|delay| delay.delay_ns.iqr()),
-            p99_ns: found.iter().map(|delay| delay.delay_ns.p99).fold(f64::NEG_INFINITY, f64::max),
+            p99_ns: widest.delay_ns.p99,
+            p99_interval_ns: widest.p99_interval_ns,
         })
     }
 

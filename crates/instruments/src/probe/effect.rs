@@ -6,10 +6,11 @@
 //! has far less noise than a delay across two threads. What one probe adds to it, block against block of the same round, is its cost. Of a
 //! burst the tenth percentile counts: a send that wakes the server, or that is interrupted, takes longer than any probe.
 
+use super::agreement::Methods;
 use super::payload::Direction;
 use super::run::{Active, Outcome, Plan, ProbeError, Probes, run};
 use super::site::{Site, Sites};
-use crate::spread::Spread;
+use crate::spread::{Spread, percentile};
 use core::ops::ControlFlow;
 use ffclock_units::Ticks;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ use serde::{Deserialize, Serialize};
 /// Packets of a block that are answered, and of its burst.
 const BLOCK_PACKETS: u64 = 100;
 const BURST: u64 = 400;
+/// Of the sends of a burst, the share that is faster than the one that counts.
+const FAST: f64 = 0.1;
 
 /// A kind of probe that can be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,16 +192,10 @@ impl Seen {
         self.out_ns.extend(between(Site::UserSend, Site::DriverOut));
         self.in_ns.extend(between(Site::DriverIn, Site::UserReceive));
         let sends: Vec<f64> = outcome.sends.iter().copied().map(ns).collect();
-        self.fast_ns.extend(tenth_percentile(&sends));
+        self.fast_ns.extend(percentile(&sends, FAST));
         self.send_ns.extend(sends);
         Ok(())
     }
-}
-
-fn tenth_percentile(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(values.len() / 10).copied()
 }
 
 impl Effect {
@@ -228,9 +225,16 @@ impl Effect {
         level.and_then(|level| level.cost).map_or(0.0, |cost| cost.median_ns)
     }
 
-    /// What the probes between a site and the driver cost the delay of the site, where `stamped` are the sites that were stamped by each
-    /// kind.
-    pub fn correct(&self, site: Site, median_ns: f64, stamped: &Stamped) -> Corrected {
+    /// What a probe of this kind costs at a site [ns]. Where eBPF stamps behind the tracing at one tracepoint, what lies between their stamps is
+    /// the cost of the tracing at this very place, where the kernel's caches are as they are there; elsewhere the wall time of sends stands
+    /// for it, which is that of the first probe on a packet's way and finds them cold.
+    fn cost_at_ns(&self, kind: Kind, site: Site, methods: &Methods) -> f64 {
+        let here = methods.agreements.iter().find(|one| one.site == site && kind == Kind::Tracing);
+        here.map_or_else(|| self.cost_ns(kind), |one| one.difference_ns.median.max(0.0))
+    }
+
+    /// What the probes between a site and the driver cost the delay of the site; `methods` says which sites were stamped by each kind.
+    pub fn correct(&self, site: Site, median_ns: f64, methods: &Methods) -> Corrected {
         let reference = match site.direction() {
             Direction::Outgoing => Site::DriverOut,
             Direction::Incoming => Site::DriverIn,
@@ -239,13 +243,13 @@ impl Effect {
         // tap's own work belongs to the tap.
         let (from, to) = if site < reference { (site, reference) } else { (reference, site) };
         let (mut probes, mut cost_ns) = (0, 0.0);
-        for (kind, sites) in stamped.by_kind() {
+        for (kind, sites) in methods.stamped.by_kind() {
             for between in sites.iter().filter(|between| (from..to).contains(between)) {
                 if kind == Kind::Tap && between == site {
                     continue;
                 }
                 probes += 1;
-                cost_ns += self.cost_ns(kind);
+                cost_ns += self.cost_at_ns(kind, between, methods);
             }
         }
         // A location on the wire's side of the reference has a negative delay: behind the driver on the way out, before it on the way in.
@@ -291,6 +295,7 @@ impl Stamped {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::agreement::Agreement;
 
     fn seen(send_ns: f64, out_ns: f64) -> Seen {
         // Ten rounds that drift by far more than a probe costs.
@@ -329,8 +334,7 @@ mod tests {
     #[test]
     fn slow_sends_of_a_burst_do_not_count() {
         let sends: Vec<f64> = (0..100).map(|number| if number % 3 == 0 { 900.0 } else { 5_000.0 }).collect();
-        assert_eq!(tenth_percentile(&sends), Some(900.0));
-        assert_eq!(tenth_percentile(&[]), None);
+        assert_eq!(percentile(&sends, FAST), Some(900.0));
     }
 
     #[test]
@@ -341,24 +345,36 @@ mod tests {
             ebpf: Sites::of(&[Site::QueueOut, Site::DriverOut, Site::DriverIn]),
             tap: Sites::of(&[Site::TapOut, Site::TapIn]),
         };
-        let of = |site| effect.correct(site, 5_000.0, &stamped);
+        let methods = Methods { stamped, ..Methods::default() };
+        let of = |site| effect.correct(site, 5_000.0, &methods);
         // From user space: tracing and eBPF in the queue, and the tap.
         assert_eq!((of(Site::UserSend).probes, of(Site::UserSend).corrected_ns), (3, 4_500.0));
         assert_eq!((of(Site::TapOut).probes, of(Site::TapOut).corrected_ns), (0, 5_000.0));
         // Behind the driver a delay is negative, and the probes at the driver make it more so.
-        assert_eq!(effect.correct(Site::SocketOut, -600.0, &stamped).corrected_ns, -350.0);
+        assert_eq!(effect.correct(Site::SocketOut, -600.0, &methods).corrected_ns, -350.0);
         // On the way in: both at the driver; then the stack's, the tap, and what lies in the socket.
         assert_eq!((of(Site::SocketIn).probes, of(Site::SocketIn).corrected_ns), (2, 4_750.0));
         assert_eq!(of(Site::UserReceive).probes, 6);
     }
 
     #[test]
+    fn where_both_methods_stamp_the_cost_of_that_place_counts() {
+        let stamped = Stamped { tracing: Sites::DRIVER, ebpf: Sites::DRIVER, tap: Sites::NONE };
+        let difference_ns = Spread::of(&[60.0, 70.0, 80.0]).expect("there are some");
+        let agreement = Agreement { site: Site::DriverIn, count: 3, tracing_ns: 0.0, ebpf_ns: 70.0, difference_ns };
+        let methods = Methods { stamped, agreements: vec![agreement], mapping: None };
+        let corrected = effect().correct(Site::SocketIn, 5_000.0, &methods);
+        assert_eq!((corrected.probes, corrected.cost_ns), (2, 70.0 + 100.0));
+    }
+
+    #[test]
     fn before_the_driver_a_delay_on_the_way_in_is_negative() {
         let effect = effect();
         let stamped = Stamped { tracing: Sites::DRIVER, ebpf: Sites::of(&[Site::XdpIn]), tap: Sites::NONE };
-        let at_xdp = effect.correct(Site::XdpIn, -2_000.0, &stamped);
+        let methods = Methods { stamped, ..Methods::default() };
+        let at_xdp = effect.correct(Site::XdpIn, -2_000.0, &methods);
         assert_eq!((at_xdp.probes, at_xdp.cost_ns, at_xdp.corrected_ns), (1, -100.0, -1_900.0));
-        let at_driver = effect.correct(Site::DriverIn, 0.0, &stamped);
+        let at_driver = effect.correct(Site::DriverIn, 0.0, &methods);
         assert_eq!((at_driver.probes, at_driver.corrected_ns), (0, 0.0));
     }
 

@@ -3,7 +3,7 @@
 use super::payload::{Direction, Lengths};
 use super::site::{Site, Sites};
 use ffclock_counter::CounterKind;
-use ffclock_sys::{EventFormat, Field, Lost, TraceEvent, TraceInstance, TraceUnavailable};
+use ffclock_sys::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;
 use std::collections::BTreeMap;
 use std::io;
@@ -186,11 +186,7 @@ impl Events {
         let lost = self.instance.drain(|event| {
             decoder.decode(&event, &mut take);
         })?;
-        self.lost += match lost {
-            Lost::None => 0,
-            Lost::Some => 1,
-            Lost::Counted(count) => count,
-        };
+        self.lost += lost.at_least();
         Ok(())
     }
 

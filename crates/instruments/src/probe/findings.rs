@@ -8,7 +8,7 @@ use super::passages::Passages;
 use super::payload::Direction;
 use super::site::{Location, Site};
 use super::timeline::Timeline;
-use crate::spread::{Sorted, Spread};
+use crate::spread::{Spread, percentile};
 use ffclock_units::{Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 const SLACK: Span = Span::from_micros(1);
 /// A reference needs the stamps of so many packets.
 const ENOUGH: f64 = 0.5;
+/// The share of delays that lie before the edge of their distribution.
+pub const EDGE: f64 = 0.1;
 /// Examples of a violation that are kept.
 const EXAMPLES: usize = 3;
 
@@ -59,6 +61,8 @@ pub struct Delay {
     pub delay_ns: Spread,
     /// The 90th percentile [ns], where the paper's whiskers end.
     pub p90_ns: f64,
+    /// The 95 % interval of the 99th percentile [ns], by the ranks between which it lies.
+    pub p99_interval_ns: (f64, f64),
 }
 
 /// Stamps that contradict the order of causes.
@@ -87,6 +91,8 @@ pub struct Asymmetry {
     pub out_ns: f64,
     /// The smallest delay in [ns].
     pub in_ns: f64,
+    /// Where the delays begin in bulk, out and in: their tenth percentiles [ns]. A clock goes by them; one packet alone may be faster.
+    pub edges_ns: (f64, f64),
     /// Smallest delay out minus smallest delay in [ns]; half of it is the error of a clock that takes it for 0.
     pub asymmetry_ns: f64,
     /// The 95 % interval of the asymmetry by the bootstrap [ns].
@@ -205,12 +211,16 @@ impl View<'_> {
         }
         let delays = self.delays_ns(site);
         let delay_ns = Spread::of(&delays)?;
+        // The rank of a percentile varies as a binomial does (its normal form).
+        let around = 1.96 * (0.99 * 0.01 / delays.len() as f64).sqrt();
+        let p99_interval_ns = (percentile(&delays, 0.99 - around)?, percentile(&delays, (0.99 + around).min(1.0))?);
         Some(Delay {
             direction: site.direction(),
             site,
             count: delays.len(),
             delay_ns,
-            p90_ns: Sorted::of(delays).quantile(0.9)?,
+            p90_ns: percentile(&delays, 0.9)?,
+            p99_interval_ns,
         })
     }
 
@@ -230,9 +240,9 @@ impl View<'_> {
         Some(RoundTrip {
             location,
             whole_ns: Spread::of(&whole)?,
-            whole_p90_ns: Sorted::of(whole).quantile(0.9)?,
+            whole_p90_ns: percentile(&whole, 0.9)?,
             partial_ns: Spread::of(&partial),
-            partial_p90_ns: Sorted::of(partial).quantile(0.9),
+            partial_p90_ns: percentile(&partial, 0.9),
         })
     }
 
@@ -260,11 +270,14 @@ impl View<'_> {
         }
         let is_ours = |order: &&Violation| [order.first, order.second].iter().any(|site| *site == out || *site == back);
         let is_violated = causality.iter().filter(is_ours).any(|order| order.violations > 0);
-        let (out, back) = (Smallest::of(self.delays_ns(out))?, Smallest::of(self.delays_ns(back))?);
+        let (out, back) = (self.delays_ns(out), self.delays_ns(back));
+        let edges_ns = (percentile(&out, EDGE)?, percentile(&back, EDGE)?);
+        let (out, back) = (Smallest::of(out)?, Smallest::of(back)?);
         let (asymmetry_ns, limit_ns) = (out.min - back.min, out.min + back.min);
         let is_possible = limit_ns >= 0.0 && asymmetry_ns.abs() <= limit_ns;
         Some(Asymmetry {
             location,
+            edges_ns,
             out_ns: out.min,
             in_ns: back.min,
             asymmetry_ns,

@@ -14,6 +14,7 @@ pub mod effect;
 pub mod events;
 pub mod findings;
 pub(crate) mod hardware;
+pub mod own;
 pub mod pairs;
 pub mod paper;
 pub mod passages;

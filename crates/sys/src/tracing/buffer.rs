@@ -29,6 +29,17 @@ pub enum Lost {
     Some,
 }
 
+impl Lost {
+    /// How many; one where the kernel did not count them.
+    pub fn at_least(self) -> u64 {
+        match self {
+            Lost::None => 0,
+            Lost::Some => 1,
+            Lost::Counted(count) => count,
+        }
+    }
+}
+
 /// One page; iterates over its events as (time by the trace clock, bytes of the event).
 #[derive(Clone, Debug)]
 pub struct BufferPage<'a> {

@@ -42,7 +42,12 @@ pub struct Scope<'a> {
     pub sites: Sites,
     /// Whether fentry may be used.
     pub fentry: Active,
+    /// Room for passages that were not yet taken: a power of two, at least a page.
+    pub buffer_bytes: u32,
 }
+
+/// Room for a second of passages at every site at 10,000 packets/s.
+pub const BUFFER_BYTES: u32 = 4 << 20;
 
 /// Programs that stamp, and what of the wish is missing, each with the reason.
 pub type Opened = (Stamps, Vec<String>);

@@ -112,7 +112,7 @@ u64 lost = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4 << 20);
+	__uint(max_entries, 4 << 20); /* as the program that loads it says */
 } passages SEC(".maps");
 
 enum direction { OUTGOING, INCOMING };

@@ -148,6 +148,7 @@ fn load(scope: &Scope<'_>, programs: &[&str]) -> Result<(StampsSkel<'static>, u3
     let room = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = StampsSkelBuilder::default().open(room).map_err(|error| explain(&error))?;
     let device = tell(&mut open, scope).map_err(|error| format!("{}: {error}", scope.device))?;
+    open.maps.passages.set_max_entries(scope.buffer_bytes).map_err(|error| explain(&error))?;
     for mut program in open.open_object_mut().progs_mut() {
         let is_chosen = programs.iter().any(|name| program.name() == *name);
         program.set_autoload(is_chosen);
@@ -220,4 +221,49 @@ fn attach_one(skeleton: &StampsSkel<'_>, name: &str, device: u32) -> Result<Atta
         _ => program.attach(),
     };
     link.map(Attached::Link).map_err(|error| explain(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::ebpf::BUFFER_BYTES;
+    use crate::probe::payload::{Direction, Identity, LONGEST, Lengths};
+    use std::net::UdpSocket;
+
+    const PACKETS: u64 = 400;
+
+    /// Sends over loopback without taking anything; how many passages were there to take then, and how many were lost. `None` where the
+    /// kernel allows no programs.
+    fn taken_and_lost(buffer_bytes: u32) -> Option<(u64, u64)> {
+        let (server, client) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();
+        client.connect(server.local_addr().unwrap()).unwrap();
+        let (run, lengths) = (0x5eed, Lengths::from(64));
+        let (ports, sites) = ((port(&server), port(&client)), Sites::of(&[Site::DriverOut]));
+        let scope = Scope { device: "lo", run, ports, lengths, sites, fentry: Active::No, buffer_bytes };
+        let mut stamps = match Stamps::open(&scope) {
+            Ok((stamps, _)) => stamps,
+            Err(reason) => {
+                println!("SKIP: eBPF: {reason}");
+                return None;
+            }
+        };
+        let mut buffer = [0; LONGEST];
+        for sequence in 0..PACKETS {
+            let identity = Identity { run, sequence, direction: Direction::Outgoing };
+            client.send(identity.write(lengths, &mut buffer)).unwrap();
+        }
+        let mut taken = 0;
+        stamps.drain(|_| taken += 1).unwrap();
+        Some((taken, stamps.lost()))
+    }
+
+    #[test]
+    fn stamps_that_find_no_room_are_counted() {
+        let Some((taken, lost)) = taken_and_lost(BUFFER_BYTES) else { return };
+        assert_eq!((taken, lost), (PACKETS, 0));
+        let (taken, lost) = taken_and_lost(4096).unwrap();
+        assert!(taken > 0 && lost > 0, "{taken} taken, {lost} lost");
+        assert_eq!(taken + lost, PACKETS, "{taken} taken, {lost} lost");
+    }
 }

@@ -3,7 +3,7 @@
 use super::{Calls, WatchPlan};
 use crate::probe::ring::device_index;
 use crate::probe::site::Site;
-use ffclock_sys::{EventFormat, Field, Lost, TraceEvent, TraceInstance, TraceUnavailable};
+use ffclock_sys::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -186,11 +186,7 @@ impl Kernel {
                 take(event);
             }
         })?;
-        *lost += match found {
-            Lost::None => 0,
-            Lost::Some => 1,
-            Lost::Counted(count) => count,
-        };
+        *lost += found.at_least();
         Ok(())
     }
 }
