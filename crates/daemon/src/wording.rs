@@ -20,6 +20,7 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
         Event::WarmupEnded => Some("warm-up is over"),
         Event::Disagreement => Some("the learned and the classic estimate disagree"),
         Event::RateJumped => Some("the counter's rate jumped: the learned filter follows"),
+        Event::SecondLook => Some("the learned filter took a second look at the last exchanges, and corrected itself"),
         Event::FilterRestarted => Some("the learned filter lost track and began anew"),
         Event::RateUpdated
         | Event::LocalRateUpdated
@@ -66,6 +67,7 @@ mod tests {
             Event::WarmupEnded,
             Event::Disagreement,
             Event::RateJumped,
+            Event::SecondLook,
             Event::FilterRestarted,
         ];
         let rejections = [
@@ -77,7 +79,7 @@ mod tests {
         let verdicts = [Verdict::FloorOnly, Verdict::Contradiction];
         let unused = verdicts.into_iter().chain(rejections.map(Verdict::Rejected)).filter_map(unused);
         let told: Vec<&str> = events.into_iter().filter_map(notable).chain(unused).collect();
-        assert_eq!(told.len(), 20);
+        assert_eq!(told.len(), 21);
         for text in told {
             assert!(document.contains(text), "docs/operations.md does not explain: {text}");
         }

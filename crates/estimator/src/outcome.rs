@@ -121,10 +121,12 @@ pub enum Event {
     FilterRestarted,
     /// The counter's rate changed by more than any model of the bank expected; the learned filter makes allowance for it.
     RateJumped,
+    /// The last exchanges make more sense to the learned filter when it begins where their fastest packets meet, and now it does.
+    SecondLook,
 }
 
 impl Event {
-    const ALL: [Event; 20] = [
+    const ALL: [Event; 21] = [
         Event::FloorShiftUp,
         Event::FloorShiftDown,
         Event::RateUpdated,
@@ -145,6 +147,7 @@ impl Event {
         Event::Disagreement,
         Event::FilterRestarted,
         Event::RateJumped,
+        Event::SecondLook,
     ];
 }
 

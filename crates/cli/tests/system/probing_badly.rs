@@ -148,12 +148,13 @@ fn in_own_network(script: &str) -> Option<Output> {
     Some(output)
 }
 
-/// A service, a client of it, and somebody who watches.
+/// A service, a client of it, and somebody who watches as soon as the client has its socket (12399 is 306F).
 fn watched(client: &str, watch: &str) -> Option<Output> {
     let program = ffclock();
     in_own_network(&format!(
         "{program} probe echo --listen 127.0.0.1:12399 >/dev/null & echo=$!; sleep 0.3; \
          {program} probe run --to 127.0.0.1:12399 --without tap,tracing {client} >/dev/null & client=$!; \
+         for try in $(seq 100); do grep -q ' 0100007F:306F 01' /proc/net/udp && break; sleep 0.05; done; \
          {watch}; wait $client; kill $echo"
     ))
 }
@@ -161,7 +162,7 @@ fn watched(client: &str, watch: &str) -> Option<Output> {
 #[test]
 fn the_traffic_of_a_running_service_is_broken_down() {
     let watch = format!("{} probe watch --port 12399 --for '2 s' --json", ffclock());
-    let Some(output) = watched("--packets 300 --rate 100", &watch) else { return };
+    let Some(output) = watched("--packets 400 --rate 100", &watch) else { return };
     let said = text(&output.stderr);
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
     let count = |name: &str| answer["counts"][name].as_u64().unwrap();

@@ -237,6 +237,11 @@ impl Displacement {
         self.tolerance = 3.0 * density.ninth_decile;
     }
 
+    /// Whether there are changes to be judged.
+    pub fn is_pending(&self) -> bool {
+        self.before.is_some()
+    }
+
     /// Time passes; floors that are back where they were end the matter.
     pub fn pass(&mut self, interval: f64, floors: [f64; 2]) {
         self.age += interval;

@@ -268,6 +268,17 @@ impl Group {
         self.p[forward][forward] - self.p[forward][backward] - self.p[backward][forward] + self.p[backward][backward]
     }
 
+    /// The difference of the floors is known with this variance only, us^2; their sum and both delays stay as they are known.
+    pub fn open_asymmetry(&mut self, variance: f64) {
+        let [forward, backward] = FLOORS;
+        let open = [(THETA, -0.5), (forward, 0.5), (backward, -0.5)];
+        for (row, a) in open {
+            for (column, b) in open {
+                self.p[row][column] += Lanes::all(a * b * variance);
+            }
+        }
+    }
+
     /// The difference of the floors becomes known, us, with a variance in us^2.
     pub fn learn_asymmetry(&mut self, asymmetry: f64, variance: f64) {
         let [forward, backward] = FLOORS;

@@ -8,7 +8,7 @@ use super::bank::{Bank, Family, Roster, Told};
 use super::group::Begin;
 use super::learning::{EAGER, Learning, Mixtures};
 use super::model::USUAL_WALK;
-use super::recent::Taken;
+use super::recent::{Recent, Taken};
 use crate::LearnedConfig;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -16,8 +16,11 @@ use alloc::vec::Vec;
 /// How often the exchanges are seen again: the densities learned from what the filter knew at first are themselves misplaced.
 const LOOKS: u32 = 2;
 
-/// The first look is taken when there are [`EAGER`] exchanges, and another one whenever there are so many times as many.
+/// The first look is taken after [`EAGER`] exchanges, and another one after so many times as many.
 const SELDOM: u64 = 4;
+
+/// After so many exchanges the last look is taken: what the bank then knows of the oscillator is worth more.
+const LAST: u64 = 640;
 
 /// How much likelier the exchanges must be when they are seen again, as a logarithm.
 const GAIN: f64 = 6.0;
@@ -43,11 +46,11 @@ pub struct SecondLook {
 pub struct Look<'a> {
     /// What is known of the counter's rate, ppm.
     pub rate: f64,
-    /// How much longer the floor of the way to the server is than that of the way back, us.
-    pub asymmetry: f64,
+    /// How much longer the floor of the way to the server is than that of the way back, us, and the variance of this, us^2.
+    pub asymmetry: [f64; 2],
     /// The filter sees the exchanges again in this bank, whatever was in it.
     pub scratch: &'a mut Bank,
-    pub learning: &'a mut Learning,
+    pub learning: &'a Learning,
     pub roster: &'a Roster,
 }
 
@@ -73,6 +76,19 @@ impl SecondLook {
         (self.passed, self.due) = (0, EAGER as u64);
     }
 
+    /// The path or the oscillator changed: what came before does not go with what comes now.
+    pub fn interrupt(&mut self) {
+        self.last.clear();
+    }
+
+    /// Takes over what the bank was told of the last exchanges when it saw them again.
+    pub fn retell(&mut self, recent: &Recent) {
+        for (age, taken) in self.last.iter_mut().rev().enumerate() {
+            let Some(again) = recent.get(age) else { return };
+            taken.told = again.told;
+        }
+    }
+
     pub fn push(&mut self, taken: Taken) {
         if self.last.len() >= EAGER {
             self.last.pop_front();
@@ -88,18 +104,19 @@ impl SecondLook {
         }
     }
 
-    /// Whether it is time for another look.
-    pub fn is_due(&mut self) -> bool {
-        let is_due = self.passed >= self.due;
+    /// Whether it is time for another look, which then is to be taken.
+    pub fn take_turn(&mut self) -> bool {
+        let is_due = self.passed >= self.due && self.due <= LAST && self.last.len() >= EAGER;
         if is_due {
             self.due = self.due.saturating_mul(SELDOM);
         }
         is_due
     }
 
-    /// Whether the exchanges make much more sense seen again; the bank of the look and its learning then are what came of it.
+    /// Whether the exchanges make much more sense seen again; the scratch bank then is what came of it.
     pub fn convinces(&mut self, look: Look<'_>) -> bool {
-        let Some(begin) = begin(&self.last, look.rate, look.asymmetry) else { return false };
+        let [asymmetry, variance] = look.asymmetry;
+        let Some(begin) = begin(&self.last, look.rate, asymmetry) else { return false };
         let Look { scratch, learning, roster, .. } = look;
         self.told.clear();
         self.told.extend(self.last.iter().map(|taken| taken.told));
@@ -107,6 +124,7 @@ impl SecondLook {
         self.mixtures.take_over(learning.mixtures(), learning.components());
         for _ in 0..LOOKS {
             *scratch = Bank::begin(&begin, roster);
+            scratch.for_groups(|group| group.open_asymmetry(variance));
             self.told.clear();
             for taken in &self.last {
                 scratch.predict(taken.interval, self.mixtures.densities(), roster);
@@ -116,11 +134,12 @@ impl SecondLook {
             self.mixtures.relearn(&self.told, learning.components());
         }
         let after = likelihood(&self.mixtures, &self.told, roster);
-        if after - before < GAIN {
-            return false;
-        }
+        after - before >= GAIN
+    }
+
+    /// Teaches `learning` what came of the look.
+    pub fn teach(&self, learning: &mut Learning) {
         learning.replace(&self.mixtures, &self.told);
-        true
     }
 
     /// How likely the exchanges are, each as it was told, to densities that learned from them.
@@ -146,7 +165,7 @@ fn begin(last: &VecDeque<Taken>, rate: f64, asymmetry: f64) -> Option<Begin> {
     let (rate, Envelope { fastest: [forward, backward], queueing }) = fit(last, rate, time);
     let deviation = (queueing[0] + queueing[1]) / count + GRAIN;
     let wander = USUAL_WALK * libm::sqrt(time * time * time / 3.0);
-    if wander > deviation {
+    if !(time > 0.0 && wander <= deviation) {
         return None;
     }
     let theta = 0.5 * (forward - backward - asymmetry);
@@ -199,5 +218,75 @@ impl Envelope {
     /// The logarithm of the queueing: minus the packets' likelihood, each.
     fn cost(&self) -> f64 {
         self.queueing.iter().map(|queueing| libm::log(queueing.max(0.0) + GRAIN)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learned::grid::Cavity;
+    use crate::learned::group::Sight;
+
+    const RATE: f64 = 40.0;
+    const THETA: f64 = 7.0;
+    const FLOORS: [f64; 2] = [120.0, 100.0];
+
+    /// Exchanges every 16 s on a path whose way to the server is congested; after each the frame moves by `step` of its number, us.
+    fn exchanges(step: impl Fn(usize) -> f64) -> VecDeque<Taken> {
+        let told = [Told { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
+        let (interval, trip) = (16.0, 3e-4);
+        let mut origin = 0.0;
+        let taken = (0..EAGER).map(|number| {
+            let theta = THETA + RATE * interval * (number as f64 + 1.0) - origin;
+            let queueing = [((number * 17 + 5) % 40) as f64 * 20.0, ((number * 11 + 3) % 40) as f64 * 0.1];
+            let forward = Sight { delay: theta - RATE * trip + FLOORS[0] + queueing[0], trip, noise: 1e-6 };
+            let backward = Sight { delay: -theta + FLOORS[1] + queueing[1], trip: 0.0, noise: 1e-6 };
+            let step = step(number);
+            origin += step;
+            Taken { interval, sights: [forward, backward], told, step }
+        });
+        taken.collect()
+    }
+
+    #[test]
+    fn the_fastest_packets_place_the_beginning() {
+        let last = exchanges(|_| 0.0);
+        // The rate to begin with is off by 0.3 ppm: 200 us over the exchanges.
+        let begin = begin(&last, RATE + 0.3, FLOORS[0] - FLOORS[1]).expect("a congested path");
+        assert!((begin.rate - RATE).abs() < 0.002, "{begin:?}");
+        assert!((begin.theta - THETA).abs() < 1.0 && (begin.floors[0] - FLOORS[0]).abs() < 1.0, "{begin:?}");
+        assert!(begin.variance < 144.0 && begin.rate_variance < 1e-4, "{begin:?}");
+    }
+
+    #[test]
+    fn where_the_frame_went_does_not_matter() {
+        let still = begin(&exchanges(|_| 0.0), RATE, 20.0).expect("a congested path");
+        let moving = begin(&exchanges(|number| 700.0 - 13.0 * number as f64), RATE, 20.0).expect("the same path");
+        let differences = [still.theta - moving.theta, still.rate - moving.rate, still.floors[0] - moving.floors[0]];
+        assert!(differences.iter().all(|difference| difference.abs() < 1e-6), "{differences:?}");
+    }
+
+    #[test]
+    fn seldom_exchanges_are_not_looked_at_again() {
+        let seldom = exchanges(|_| 0.0).into_iter().map(|taken| Taken { interval: 1024.0, ..taken }).collect();
+        assert!(begin(&seldom, 0.0, 0.0).is_none(), "an oscillator wanders by more meanwhile");
+    }
+
+    #[test]
+    fn turns_are_few_and_wait_for_exchanges_that_belong_together() {
+        let config = LearnedConfig::default();
+        let mut second = SecondLook::new(&Learning::new(&config), &config);
+        let taken = exchanges(|_| 0.0)[0];
+        let mut turns = alloc::vec![];
+        for number in 1..3_000 {
+            second.push(taken);
+            if number == 150 {
+                second.interrupt();
+            }
+            if second.take_turn() {
+                turns.push(number);
+            }
+        }
+        assert_eq!(turns, [40, 190, 640]);
     }
 }

@@ -46,8 +46,12 @@ impl Learned {
         if footing == Footing::Lost {
             return self.begin_time(exchange, &mut now, events);
         }
-        let explained = self.filter(&point);
-        now.pace.exclude(self.look_again());
+        let mut explained = self.filter(&point);
+        if let Some(step) = self.look_again(exchange, &now.frame) {
+            now.pace.exclude(step);
+            explained = true;
+            events.add(Event::SecondLook);
+        }
         self.look_for_changes(events);
         now.pace.exclude(self.judge_displacement(point.x, events));
         if events.contains(Event::RateJumped) {
@@ -133,22 +137,30 @@ impl Learned {
         best.logs.iter().any(|log| *log > unexplained)
     }
 
-    /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us.
-    fn look_again(&mut self) -> f64 {
-        if !(self.config.second_look && self.second.is_due()) {
-            return 0.0;
+    /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us, if what comes of it is believed.
+    fn look_again(&mut self, exchange: &Exchange, frame: &Frame) -> Option<f64> {
+        if !self.config.second_look || self.displacement.is_pending() || !self.second.take_turn() {
+            return None;
         }
         let before = self.bank.blend(&self.roster, 1.0, 1.0);
         let [forward, backward] = before.floors;
-        let (scratch, learning, roster) = (&mut self.scratch, &mut self.learning, &self.roster);
-        let look = Look { rate: before.rate, asymmetry: forward - backward, scratch, learning, roster };
-        if !self.second.convinces(look) {
-            return 0.0;
+        let variance = self.asymmetry_variance().max(0.0);
+        let (scratch, learning, roster) = (&mut self.scratch, &self.learning, &self.roster);
+        let look = Look { rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, roster };
+        if !self.second.convinces(look) || !self.scratch.is_sound() {
+            return None;
+        }
+        let theta = self.scratch.blend(&self.roster, 1.0, 1.0).theta;
+        if !self.classic.is_proven(frame.moment(exchange.received.counter, theta * MICRO)) {
+            return None;
         }
         core::mem::swap(&mut self.bank, &mut self.scratch);
-        // What the last exchanges were seen with is no longer believed.
+        self.second.teach(&mut self.learning);
+        // What was held against the floors from before.
         self.recent.clear();
-        self.bank.blend(&self.roster, 1.0, 1.0).theta - before.theta
+        self.known.clear();
+        self.edges = EdgeDoubt::NEW;
+        Some(theta - before.theta)
     }
 
     fn look_for_changes(&mut self, events: &mut Events) {
@@ -179,6 +191,10 @@ impl Learned {
 
     fn revise(&mut self, revision: &Revision) {
         self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.roster);
+        match revision {
+            Revision::Revelation { .. } => self.second.retell(&self.recent),
+            Revision::Floor(_) | Revision::Jolt { .. } => self.second.interrupt(),
+        }
         self.upset.note(*revision);
     }
 
@@ -225,6 +241,7 @@ impl Learned {
                 group.x[backward] += Lanes::all(step);
             });
             self.recent.clear();
+            self.second.interrupt();
             self.upset.began = true;
             self.server_steps = self.server_steps.saturating_add(1);
             events.add(Event::ServerStepAccepted);
@@ -233,11 +250,16 @@ impl Learned {
         step.unwrap_or(0.0)
     }
 
+    /// The variance of the difference of the floors of the best member, us^2.
+    fn asymmetry_variance(&self) -> f64 {
+        let best = self.bank.best(&self.roster);
+        self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance().of(best.lane))
+    }
+
     /// A change that both ways share leaves their difference as it was.
     fn share_change(&mut self, floors: [f64; 2]) {
-        let best = self.bank.best(&self.roster);
-        let variance = self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance().of(best.lane));
-        let Some(asymmetry) = self.displacement.shared(floors, libm::sqrt(variance.max(0.0))) else { return };
+        let deviation = libm::sqrt(self.asymmetry_variance().max(0.0));
+        let Some(asymmetry) = self.displacement.shared(floors, deviation) else { return };
         self.bank.for_groups(|group| group.learn_asymmetry(asymmetry, SHARED_VARIANCE));
         // What happened before is seen with floors that were not known like this.
         self.recent.clear();
