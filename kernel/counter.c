@@ -45,7 +45,8 @@
 /*
  * A new epoch of a narrow counter begins so far beyond the one before that its
  * values cannot be taken for later ones of that: whoever has not heard of it
- * yet sees that his knowledge is years old, and not a time a little off.
+ * yet sees that his knowledge is a month or years old, and not a time a little
+ * off.
  */
 #define EPOCHS_APART BIT_ULL(48)
 
@@ -129,23 +130,27 @@ static bool is_fresh(const struct ffc *c, const struct system_time_snapshot *sna
 {
 	if (!c->read && snap->cs_was_changed_seq != c->cs_seq)
 		return false;
-	return c->limit == NO_LIMIT || (s64)(rdtsc() - c->tsc) < c->limit;
+	return c->limit == NO_LIMIT ||
+		(s64)(rdtsc_ordered() - c->tsc) < c->limit;
 }
 
 /*
  * The cycles were counted from before the first reading until after the second,
  * and a turn that was lost makes the distance smaller: each measurement is too
- * long or right, and the shortest is the best.
+ * long or right, and the shortest is the best. By how much it is too long, an
+ * eighth less allows for. A reading that was wrong by itself makes it too short,
+ * but not below four ticks.
  */
 static void learn_limit(struct ffc *c, u64 passed, s64 cycles)
 {
 	u64 half = BIT_ULL(c->base.width - 1);
+	u64 limit;
 
 	if (c->base.width == 64 || passed < half >> 11 || cycles <= 0)
 		return;
-	c->limit = check_tsc_unstable() ? NO_LIMIT :
-		min_t(u64, c->limit,
-		      div64_u64((u64)cycles << 10, passed) * (half >> 10));
+	limit = div64_u64((u64)cycles << 10, passed) * ((half - half / 8) >> 10);
+	limit = max_t(u64, limit, tsc_khz * 1000ULL);
+	c->limit = check_tsc_unstable() ? NO_LIMIT : min_t(u64, c->limit, limit);
 }
 
 /* Which hardware the kernel reads: the one whose readings surround its own. */
@@ -193,7 +198,7 @@ static u32 flags_of(const struct ffc *c)
 {
 	u32 under = c->base.underlying, flags = 0;
 
-	if (!c->read || counters[FFCOUNTER_ACTIVE].base.underlying == under)
+	if (!c->read || READ_ONCE(counters[FFCOUNTER_ACTIVE].base.underlying) == under)
 		flags |= FFCOUNTER_F_ACTIVE;
 	if (under == FFCOUNTER_TSC)
 		flags |= check_tsc_unstable() ?
@@ -217,7 +222,7 @@ static void begin_epoch(struct ffc *c)
 		c->base.underlying = max(id, 0);
 		c->base.width = id < 0 ? 64 : under->base.width;
 		c->base.frequency_millihertz = under->base.frequency_millihertz;
-		c->limit = id < 0 ? NO_LIMIT : under->limit;
+		c->limit = id < 0 ? NO_LIMIT : READ_ONCE(under->limit);
 	}
 	c->tsc = rdtsc_ordered();
 	c->last = read_hardware(c, &snap);
@@ -231,12 +236,14 @@ static void begin_epoch(struct ffc *c)
 static void advance(struct ffc *c)
 {
 	struct system_time_snapshot snap = {};
-	u64 before = rdtsc_ordered();
-	u64 now = read_hardware(c, &snap);
-	s64 passed = distance(c, now);
+	u64 before, now;
+	s64 passed;
 
 	if (c->error == -EAGAIN)	/* asleep */
 		return;
+	before = rdtsc_ordered();
+	now = read_hardware(c, &snap);
+	passed = distance(c, now);
 	if (!is_fresh(c, &snap)) {
 		begin_epoch(c);
 		return;
@@ -606,7 +613,7 @@ static int __init ffc_init(void)
 	add(FFCOUNTER_ACTIVE, NULL, 64, 0);
 	change_all(begin_epoch);
 	/* Before anybody reads: long enough to learn the limits. */
-	msleep(20);
+	msleep(100);
 	change_all(advance);
 	error = register_pm_notifier(&power_notifier);
 	if (error)
