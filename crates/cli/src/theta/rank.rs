@@ -112,8 +112,18 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let listen = args.listen.map_or_else(|| address_of(&args.rendezvous), Ok)?;
     let coordinator = bind(listen, &settings, course)?;
     let own = std::thread::spawn(move || run_rank(&options));
-    let mut gathered = coordinator.gather().map_err(|error| named(place, &error))?;
-    let own = own.join().unwrap_or_else(|_| Err(LiveError::Protocol("rank 0 has panicked".to_owned())));
+    let gathered = coordinator.gather();
+    // Rank 0 itself may be the one that is missing, and knows why.
+    let own = if gathered.is_ok() || own.is_finished() {
+        own.join().unwrap_or_else(|_| Err(LiveError::Protocol("rank 0 has panicked".to_owned())))
+    } else {
+        Ok(())
+    };
+    let mut gathered = match (gathered, &own) {
+        (Ok(gathered), _) => gathered,
+        (Err(_), Err(why)) => return Err(named(place, why)),
+        (Err(error), Ok(())) => return Err(named(place, &error)),
+    };
     if let Some(log) = &course.log {
         gathered.write(log).map_err(|error| named(place, &error))?;
     }

@@ -173,6 +173,16 @@ fn simulated(place: &Place) {
 }
 
 #[test]
+fn a_trim_that_leaves_nothing_is_refused() {
+    let place = Place::new("trimmed-away");
+    simulated(&place);
+    assert!(theta(&["analyse", &place.log(), "--trim", "10 ms"]).status.success());
+    let output = theta(&["analyse", &place.log(), "--trim", "10 min"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("nothing is left of it without 600 s at both ends"), "{said}");
+}
+
+#[test]
 fn a_log_becomes_a_page_that_holds_its_picture() {
     let Some((python, sources)) = python() else { return };
     let place = Place::new("report");

@@ -106,7 +106,12 @@ pub fn trimmed(log: &LogReader, trim_ps: u64) -> Result<Range, AnalysisError> {
         }
     }
     let trim = i64::try_from(trim_ps).unwrap_or(i64::MAX);
-    Ok(Range { after_ps: first.saturating_add(trim).saturating_sub(1), until_ps: last.saturating_sub(trim) })
+    let range = Range { after_ps: first.saturating_add(trim).saturating_sub(1), until_ps: last.saturating_sub(trim) };
+    if range.is_empty() && first <= last {
+        let seconds = |picoseconds: i64| picoseconds as f64 * 1e-12;
+        return Err(AnalysisError::Trimmed { lasts_s: seconds(last.saturating_sub(first)), trim_s: seconds(trim) });
+    }
+    Ok(range)
 }
 
 /// The times of the events of known processes.

@@ -53,4 +53,12 @@ pub enum AnalysisError {
         /// What is wrong.
         fault: String,
     },
+    /// What is to be left out at both ends is all there is.
+    #[error("the run lasts {lasts_s} s: nothing is left of it without {trim_s} s at both ends")]
+    Trimmed {
+        /// From the first event to the last, in seconds.
+        lasts_s: f64,
+        /// What is to be left out at each end, in seconds.
+        trim_s: f64,
+    },
 }

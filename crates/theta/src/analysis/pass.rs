@@ -44,9 +44,14 @@ impl Range {
     /// All times.
     pub const ALL: Range = Range { after_ps: i64::MIN, until_ps: i64::MAX };
 
+    /// Whether no time counts.
+    pub const fn is_empty(&self) -> bool {
+        self.after_ps >= self.until_ps
+    }
+
     /// Whether a message is in transit at a time that counts: sent by then, and not yet perceived.
     pub const fn holds_transit(&self, sent_ps: i64, perceived_ps: i64) -> bool {
-        sent_ps <= self.until_ps && (self.after_ps < sent_ps || self.after_ps < perceived_ps.saturating_sub(1))
+        !self.is_empty() && sent_ps <= self.until_ps && self.after_ps < perceived_ps.saturating_sub(1)
     }
 
     /// Whether `time_ps` counts.

@@ -147,7 +147,7 @@ impl Pass {
             let ratio = self.longest.at(at).zip(self.shortest.at(at)).and_then(|(long, short)| Ratio::of(long, short));
             self.tally.theta = self.tally.theta.max(ratio);
         }
-        self.advance_clock(send);
+        self.advance_clock(at, send);
     }
 
     /// Counts the messages of a broadcast of which nothing more is asked than the shortest and the longest delay, and where nothing is
@@ -207,7 +207,7 @@ impl Pass {
     }
 
     /// The sender's clock shows the round it sent; how far apart the clocks of correct processes are now.
-    fn advance_clock(&mut self, send: &Send) {
+    fn advance_clock(&mut self, at: i64, send: &Send) {
         if send.first_of_process {
             let position = &mut self.positions[send.sender];
             position.reached = position.reached.max(send.round);
@@ -220,8 +220,10 @@ impl Pass {
             // Only who begins or leads can be farther from another than anybody was.
             self.round_max = self.round_max.max(send.round);
             let lowest = self.rounds_in.iter().copied().filter(|&round| round > 0).min().unwrap_or(self.round_max);
-            let spread_max = &mut self.tally.conformance.spread_max;
-            *spread_max = (*spread_max).max(self.round_max - lowest);
+            if self.options.range.holds(at) {
+                let spread_max = &mut self.tally.conformance.spread_max;
+                *spread_max = (*spread_max).max(self.round_max - lowest);
+            }
         }
     }
 }

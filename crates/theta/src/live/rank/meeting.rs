@@ -63,7 +63,8 @@ impl Rank {
 /// The page that was named, as soon as it tells the time, or else the machine's if there is one; and how long a tick of the counter lasts.
 /// Where a page was named and no counter, events are stamped with the counter that the page is about.
 fn find_page(options: &RankOptions) -> Result<(PageClock, Period), LiveError> {
-    let deadline = mono_now() + options.patience;
+    // Before rank 0 loses its patience with us, so that the reason is told.
+    let deadline = mono_now() + Span::from_units(options.patience.units() / 10 * 9);
     let named = options.page.as_deref();
     let counter = options.counter.or_else(|| named.is_none().then(|| choose(Choice::Auto).kind));
     loop {
