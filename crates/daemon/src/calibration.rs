@@ -92,13 +92,16 @@ pub struct Calibration {
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// It is not there, or cannot be read.
-    #[error("{0}; run `ffclock probe calibrate` on this host")]
+    #[error("{0}; run `ffclock probe calibrate` on this host, and restart ffclockd")]
     Unreadable(io::Error),
     /// It is something else.
     #[error("it is no calibration: {0}; run `ffclock probe calibrate` again")]
     Damaged(String),
     /// It is about something else.
-    #[error("it is about {measured}, and this is {now}; run `ffclock probe calibrate` again")]
+    #[error(
+        "it is about {measured}, and this is {now}; take asymmetry = \"calibrated\" out of the configuration and restart ffclockd, which begins a \
+         new recording; run `ffclock probe calibrate` again, put it back and restart"
+    )]
     Stale {
         /// What was measured.
         measured: String,
@@ -106,7 +109,7 @@ pub enum CalibrationError {
         now: String,
     },
     /// It has nothing about stamps of this location.
-    #[error("it has nothing about {0} stamps; run `ffclock probe calibrate` again")]
+    #[error("it has nothing about {0} stamps; run `ffclock probe calibrate` again, and restart ffclockd")]
     NotMeasured(&'static str),
 }
 

@@ -90,6 +90,10 @@ fn another_kernel_makes_it_stale() {
     calibration.replace(entry("6.1", "quiet", (1_000.0, 1_000.0)));
     let error = calibration.shift(&subject("6.2"), Taken::User, ghz()).unwrap_err().to_string();
     assert!(error.contains("Linux 6.1") && error.contains("Linux 6.2") && error.contains("calibrate"), "{error}");
+    assert!(
+        error.contains("restart ffclockd, which begins a new recording"),
+        "its stamps are moved until then: {error}"
+    );
     let error = calibration.shift(&subject("6.1"), Taken::Kernel, ghz()).unwrap_err().to_string();
     assert!(error.contains("kernel stamps"), "{error}");
 }

@@ -339,6 +339,8 @@ fn a_trace_is_about_one_counter() {
     let counters = |path: &PathBuf| {
         let reader = TraceReader::open(path).unwrap();
         let counter = reader.header().counter.clone().unwrap();
+        assert_eq!(reader.header().metadata("asymmetry"), Some("unknown"), "told always: whoever calibrates must know");
+        assert_eq!(reader.header().metadata("stamps"), Some("kernel"));
         assert!(reader.count() > 0, "{counter}");
         counter
     };
