@@ -161,6 +161,7 @@ impl<'a> Keeper<'a> {
         if changed || now >= self.next_heartbeat {
             self.publish();
         }
+        self.write_records();
         if now >= self.next_saving {
             self.next_saving = now + SAVING;
             self.save();
@@ -172,6 +173,7 @@ impl<'a> Keeper<'a> {
         if self.take_in(server) {
             self.publish();
         }
+        self.write_records();
     }
 
     /// A look-up has ended.
@@ -305,6 +307,13 @@ impl<'a> Keeper<'a> {
             peer.record_into(recorder);
         }
         self.peers = peers;
+    }
+
+    /// After the page: a slow disk must not delay the clock.
+    fn write_records(&mut self) {
+        for peer in &mut self.peers {
+            peer.write_record(&mut self.context);
+        }
     }
 
     fn look_up_names(&mut self) {
