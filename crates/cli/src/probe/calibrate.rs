@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
 
 Best by the daemon's own packets (--own), while it runs with record = \"DIRECTORY\" and without calibration: test
 packets find other caches and another program. The delays are measured up to the boundary of the driver, so
-tracing must be permitted. Then set asymmetry = \"calibrated\" in ffclockd.conf. Measure again after a change of
-kernel, driver or device; with loads, what they change is counted as doubt.")]
+tracing must be permitted. Then set asymmetry = \"calibrated\" in ffclockd.conf and restart ffclockd. Measure again
+after a change of kernel, driver or device, with asymmetry = \"unknown\" meanwhile; with loads, what they change is
+counted as doubt.")]
 #[command(mut_arg("rate", |rate| rate.default_value("8")), mut_arg("packets", |packets| packets.default_value("1000")))]
 pub(super) struct Args {
     #[command(flatten)]
