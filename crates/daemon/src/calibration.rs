@@ -10,7 +10,7 @@
 //!
 //! A smallest delay that was measured is not the smallest that there can be: caches may be hotter one day. So a moved stamp becomes wider
 //! by twice what may be wrong: what the measurement itself says, and what lies between the loads that were tried, or a sixteenth of the
-//! delay where that is more.
+//! delay where that is more. Of the common move the stamp that moves towards the wire is in doubt by all of it; the other one becomes safer.
 //!
 //! Another kernel, driver or machine has other delays, so a calibration is about one of each and is not used for others.
 
@@ -22,8 +22,10 @@ use std::path::Path;
 
 /// A file that is longer was not written by us.
 const LONGEST: u64 = 1 << 20;
-/// A smallest delay that is longer is none: something waited in every packet.
+/// A smallest delay that is longer is none: something waited in every packet. An uncertainty that is longer says nothing.
 const LONGEST_DELAY_NS: f64 = 1e6;
+/// What rounding to ticks may take from a stamp's width, and from the move on one side of it.
+const ROUNDING: Ticks = Ticks::from_raw(2);
 
 /// The load of a host without one.
 pub const QUIET: &str = "quiet";
@@ -90,13 +92,16 @@ pub struct Calibration {
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// It is not there, or cannot be read.
-    #[error("{0}; run `ffclock probe calibrate` on this host")]
+    #[error("{0}; run `ffclock probe calibrate` on this host, and restart ffclockd")]
     Unreadable(io::Error),
     /// It is something else.
     #[error("it is no calibration: {0}; run `ffclock probe calibrate` again")]
     Damaged(String),
     /// It is about something else.
-    #[error("it is about {measured}, and this is {now}; run `ffclock probe calibrate` again")]
+    #[error(
+        "it is about {measured}, and this is {now}; take asymmetry = \"calibrated\" out of the configuration and restart ffclockd, which begins a \
+         new recording; run `ffclock probe calibrate` again, put it back and restart"
+    )]
     Stale {
         /// What was measured.
         measured: String,
@@ -104,7 +109,7 @@ pub enum CalibrationError {
         now: String,
     },
     /// It has nothing about stamps of this location.
-    #[error("it has nothing about {0} stamps; run `ffclock probe calibrate` again")]
+    #[error("it has nothing about {0} stamps; run `ffclock probe calibrate` again, and restart ffclockd")]
     NotMeasured(&'static str),
 }
 
@@ -142,18 +147,50 @@ impl Taken {
     }
 }
 
+impl Entry {
+    /// Whether the figures can be those of a host: finite, none longer than a millisecond, the uncertainty not negative, of some packet.
+    /// A figure that cannot be is refused and never cut to size: the bound would rest on what nobody measured.
+    pub fn is_plausible(&self) -> bool {
+        let delays = [self.out_ns, self.in_ns, self.unequal_ns.unwrap_or(0.0)];
+        // No comparison holds for what is not a number.
+        delays.iter().all(|ns| ns.abs() <= LONGEST_DELAY_NS)
+            && (0.0..=LONGEST_DELAY_NS).contains(&self.uncertainty_ns)
+            && self.packets > 0
+    }
+
+    fn check(&self) -> Result<(), CalibrationError> {
+        if self.is_plausible() { Ok(()) } else { Err(CalibrationError::Damaged(self.impossible())) }
+    }
+
+    fn impossible(&self) -> String {
+        format!(
+            "a figure is impossible ({} stamps, {}: out {:e} ns, in {:e} ns, unequal {:e} ns, uncertainty {:e} ns, {} packets; delays of \
+             more than {LONGEST_DELAY_NS} ns are none)",
+            self.location.name(),
+            self.load,
+            self.out_ns,
+            self.in_ns,
+            self.unequal_ns.unwrap_or(0.0),
+            self.uncertainty_ns,
+            self.packets
+        )
+    }
+}
+
 impl Calibration {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no calibration.
+    /// It cannot be read, is no calibration, or one of its figures is impossible.
     pub fn read(path: &Path) -> Result<Self, CalibrationError> {
         let length = fs::metadata(path).map_err(CalibrationError::Unreadable)?.len();
         if length > LONGEST {
             return Err(CalibrationError::Damaged(format!("{length} bytes are too many")));
         }
         let text = fs::read(path).map_err(CalibrationError::Unreadable)?;
-        serde_json::from_slice(&text).map_err(|error| CalibrationError::Damaged(error.to_string()))
+        let read: Self = serde_json::from_slice(&text).map_err(|error| CalibrationError::Damaged(error.to_string()))?;
+        read.entries.iter().try_for_each(Entry::check)?;
+        Ok(read)
     }
 
     /// Puts `entry` in the place of what was known about the same subject, location and load.
@@ -166,8 +203,11 @@ impl Calibration {
     /// Writes the file whole, or not at all.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or one of its figures is impossible: then the file stays as it was.
     pub fn write(&self, path: &Path) -> io::Result<()> {
+        if let Some(entry) = self.entries.iter().find(|entry| !entry.is_plausible()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, entry.impossible()));
+        }
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
         let beside = path.with_extension("new");
         fs::write(&beside, text)?;
@@ -178,7 +218,7 @@ impl Calibration {
     /// all loads counts.
     ///
     /// # Errors
-    /// Nothing fits; the error says what was measured instead.
+    /// Nothing fits, and the error says what was measured instead; or a figure is impossible.
     pub fn shift(&self, subject: &Subject, location: Taken, period: Period) -> Result<Shift, CalibrationError> {
         let at_location: Vec<&Entry> = self.entries.iter().filter(|entry| entry.location == location).collect();
         let Some(latest) = at_location.last() else { return Err(CalibrationError::NotMeasured(location.name())) };
@@ -186,6 +226,7 @@ impl Calibration {
         if fitting.is_empty() {
             return Err(CalibrationError::Stale { measured: latest.subject.describe(), now: subject.describe() });
         }
+        fitting.iter().try_for_each(|entry| entry.check())?;
         let move_by =
             |delay: fn(&Entry) -> f64| Move::of(fitting.iter().map(|entry| (delay(entry), entry.uncertainty_ns)));
         let (mut out, mut back) = (move_by(|entry| entry.out_ns), move_by(|entry| entry.in_ns));
@@ -193,8 +234,10 @@ impl Calibration {
             // Both stamps move the same way: what is taken off in sum stays the smallest delays.
             let lean_ns = (unequal.by_ns - (out.by_ns - back.by_ns)) / 2.0;
             (out.by_ns, back.by_ns) = (out.by_ns + lean_ns, back.by_ns - lean_ns);
-            let doubt_ns = lean_ns.abs() + unequal.doubt_ns;
-            (out.doubt_ns, back.doubt_ns) = (out.doubt_ns + doubt_ns, back.doubt_ns + doubt_ns);
+            // d >= least: sent + least + lean - passage <= lean, so a lean above zero puts the sent stamp in doubt by itself, and
+            // received - (least - lean) - passage >= lean, so one below zero the received one; the other stamp gains by as much.
+            out.doubt_ns += lean_ns.max(0.0) + unequal.doubt_ns;
+            back.doubt_ns += (-lean_ns).max(0.0) + unequal.doubt_ns;
         }
         Ok(Shift { out: out.in_ticks(period), back: back.in_ticks(period) })
     }
@@ -209,7 +252,7 @@ struct Unequal {
 impl Unequal {
     /// The quiet host's, or that of the load that was measured first.
     fn of(entries: &[&&Entry]) -> Option<Self> {
-        let by_ns = |entry: &&&Entry| Some(entry.unequal_ns?.clamp(-LONGEST_DELAY_NS, LONGEST_DELAY_NS));
+        let by_ns = |entry: &&&Entry| entry.unequal_ns;
         let quiet = entries.iter().find(|entry| entry.load == QUIET).or(entries.first()).and_then(by_ns)?;
         let farthest = entries.iter().filter_map(by_ns).map(|other| (other - quiet).abs()).fold(0.0, f64::max);
         Some(Unequal { by_ns: quiet, doubt_ns: farthest / 2.0 })
@@ -225,18 +268,21 @@ struct Move {
 impl Move {
     /// Of smallest delays under several loads, each with its uncertainty.
     fn of(delays: impl Iterator<Item = (f64, f64)>) -> Self {
-        let (mut low, mut high, mut uncertainty) = (LONGEST_DELAY_NS, 0.0_f64, 0.0_f64);
+        let (mut low, mut high, mut uncertainty) = (f64::INFINITY, f64::NEG_INFINITY, 0.0_f64);
         for (delay, its_uncertainty) in delays {
             (low, high, uncertainty) = (low.min(delay), high.max(delay), uncertainty.max(its_uncertainty));
         }
         // A delay that may as well be none is none, and a stamp never moves away from the wire.
         let by_ns = if low > uncertainty { low } else { 0.0 };
-        Move { by_ns, doubt_ns: if by_ns > 0.0 { uncertainty.abs() + (high - low).max(by_ns / 16.0) } else { 0.0 } }
+        Move { by_ns, doubt_ns: if by_ns > 0.0 { uncertainty + (high - low).max(by_ns / 16.0) } else { 0.0 } }
     }
 
+    /// By how much to move, and how much wider the stamp becomes. Both are rounded: a tick to either side takes that in.
     fn in_ticks(&self, period: Period) -> (Ticks, Ticks) {
-        let ticks = |ns: f64| period.ticks_in(Span::from_seconds(ns.clamp(-LONGEST_DELAY_NS, LONGEST_DELAY_NS) * 1e-9));
-        (ticks(self.by_ns), ticks(2.0 * self.doubt_ns))
+        let ticks = |ns: f64| period.ticks_in(Span::from_seconds(ns * 1e-9));
+        let is_changed = self.by_ns != 0.0 || self.doubt_ns > 0.0;
+        let rounding = if is_changed { ROUNDING } else { Ticks::ZERO };
+        (ticks(self.by_ns), ticks(2.0 * self.doubt_ns) + rounding)
     }
 }
 
@@ -259,126 +305,7 @@ impl Shift {
     pub fn received(self, stamp: Stamp) -> Stamp {
         Stamp { counter: stamp.counter - self.back.0, width: stamp.width + self.back.1, ..stamp }
     }
-
-    /// How much shorter every round trip becomes.
-    pub fn together(self, period: Period) -> Span {
-        period * (self.out.0 + self.back.0)
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ffclock_units::Counter;
-
-    fn subject(kernel: &str) -> Subject {
-        Subject { host: "h".into(), kernel: kernel.into(), device: "eth0".into(), driver: "igb".into() }
-    }
-
-    fn entry(kernel: &str, load: &str, delays: (f64, f64)) -> Entry {
-        Entry {
-            subject: subject(kernel),
-            location: Taken::User,
-            load: load.into(),
-            out_ns: delays.0,
-            in_ns: delays.1,
-            unequal_ns: None,
-            uncertainty_ns: 100.0,
-            packets: 1000,
-            measured_at: 1_790_000_000,
-        }
-    }
-
-    fn ghz() -> Period {
-        Period::from_hertz(1e9).unwrap()
-    }
-
-    fn stamp() -> Stamp {
-        Stamp { counter: Counter::from_raw(1_000_000), width: Ticks::from_raw(20), location: StampLocation::User }
-    }
-
-    #[test]
-    fn stamps_move_towards_the_wire_by_what_is_certain() {
-        let mut calibration = Calibration::default();
-        calibration.replace(entry("6.1", "quiet", (20_000.0, 5_000.0)));
-        calibration.replace(entry("6.1", "cpu", (3_000.0, 6_000.0)));
-        let shift = calibration.shift(&subject("6.1"), Taken::User, ghz()).unwrap();
-        assert_eq!(shift.sent(stamp()).counter, Counter::from_raw(1_003_000), "the smaller delay under load counts");
-        assert_eq!(shift.received(stamp()).counter, Counter::from_raw(995_000));
-        assert!((shift.together(ghz()).as_seconds() - 8e-6).abs() < 1e-12);
-        // What lies between the loads is in doubt, and 100 ns; it may be wrong to either side.
-        assert_eq!(shift.sent(stamp()).width, Ticks::from_raw(20 + 2 * 17_100));
-        assert_eq!(shift.received(stamp()).width, Ticks::from_raw(20 + 2 * 1_100));
-    }
-
-    #[test]
-    fn a_delay_that_is_not_certain_moves_nothing() {
-        let mut calibration = Calibration::default();
-        calibration.replace(entry("6.1", "quiet", (-400.0, 60.0)));
-        let shift = calibration.shift(&subject("6.1"), Taken::User, ghz()).unwrap();
-        assert_eq!((shift.sent(stamp()), shift.received(stamp())), (stamp(), stamp()));
-    }
-
-    #[test]
-    fn the_clock_decides_what_is_unequal_and_the_minima_what_is_certain() {
-        let mut calibration = Calibration::default();
-        // One packet in a thousand found every cache hot.
-        calibration.replace(Entry { unequal_ns: Some(35_000.0), ..entry("6.1", "quiet", (4_000.0, 8_000.0)) });
-        let shift = calibration.shift(&subject("6.1"), Taken::User, ghz()).unwrap();
-        assert!((shift.together(ghz()).as_seconds() - 12e-6).abs() < 1e-12, "no more than is certain");
-        let (sent, received) = (shift.sent(stamp()), shift.received(stamp()));
-        assert_eq!(sent.counter, Counter::from_raw(1_023_500));
-        assert_eq!(received.counter, Counter::from_raw(1_011_500));
-        // Both by the same 19.5 us too far at most, beside a sixteenth of the delay and 100 ns.
-        assert_eq!(sent.width, Ticks::from_raw(20 + 2 * (19_500 + 250 + 100)));
-        calibration.replace(Entry { unequal_ns: Some(31_000.0), ..entry("6.1", "cpu", (4_000.0, 8_000.0)) });
-        let busy = calibration.shift(&subject("6.1"), Taken::User, ghz()).unwrap();
-        assert_eq!(busy.sent(stamp()).counter, sent.counter, "the quiet host counts");
-        assert_eq!(busy.sent(stamp()).width, sent.width + Ticks::from_raw(2 * 2_000), "and the load is in doubt");
-    }
-
-    #[test]
-    fn a_file_of_before_goes_by_the_minima() {
-        let text = r#"{"entries":[{"subject":{"host":"h","kernel":"6.1","device":"eth0","driver":"igb"},"location":"user",
-            "load":"quiet","out_ns":1000.0,"in_ns":1000.0,"uncertainty_ns":1.0,"packets":10,"measured_at":1}]}"#;
-        let calibration: Calibration = serde_json::from_str(text).unwrap();
-        let shift = calibration.shift(&subject("6.1"), Taken::User, ghz()).unwrap();
-        assert_eq!(shift.sent(stamp()).counter, Counter::from_raw(1_001_000));
-    }
-
-    #[test]
-    fn another_kernel_makes_it_stale() {
-        let mut calibration = Calibration::default();
-        calibration.replace(entry("6.1", "quiet", (1_000.0, 1_000.0)));
-        let error = calibration.shift(&subject("6.2"), Taken::User, ghz()).unwrap_err().to_string();
-        assert!(error.contains("Linux 6.1") && error.contains("Linux 6.2") && error.contains("calibrate"), "{error}");
-        let error = calibration.shift(&subject("6.1"), Taken::Kernel, ghz()).unwrap_err().to_string();
-        assert!(error.contains("kernel stamps"), "{error}");
-    }
-
-    #[test]
-    fn a_newer_measurement_replaces_an_older_one() {
-        let mut calibration = Calibration::default();
-        calibration.replace(entry("6.1", "quiet", (1_000.0, 1_000.0)));
-        calibration.replace(entry("6.1", "quiet", (5_000.0, 5_000.0)));
-        calibration.replace(entry("6.2", "quiet", (1_000.0, 1_000.0)));
-        assert_eq!(calibration.entries.len(), 2);
-        let shift = calibration.shift(&subject("6.1"), Taken::User, ghz()).unwrap();
-        assert_eq!(shift.sent(stamp()).counter, Counter::from_raw(1_005_000));
-    }
-
-    #[test]
-    fn a_file_is_read_back_and_damage_is_named() {
-        let directory = std::env::temp_dir().join(format!("ffclock-calibration-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let path = directory.join("calibration.json");
-        assert!(matches!(Calibration::read(&path), Err(CalibrationError::Unreadable(_))));
-        let mut calibration = Calibration::default();
-        calibration.replace(entry("6.1", "quiet", (1.0, 2.0)));
-        calibration.write(&path).unwrap();
-        assert_eq!(Calibration::read(&path).unwrap(), calibration);
-        fs::write(&path, "{\"entries\": 3}").unwrap();
-        assert!(matches!(Calibration::read(&path), Err(CalibrationError::Damaged(_))));
-        fs::remove_dir_all(directory).unwrap();
-    }
-}
+mod tests;

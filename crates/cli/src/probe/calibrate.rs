@@ -10,7 +10,7 @@ use ffclock_instruments::probe::findings::{Asymmetry, Plausibility};
 use ffclock_instruments::probe::site::{Location, Site};
 use ffclock_units::Span;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `ffclock probe calibrate`.
 #[derive(clap::Args)]
@@ -22,8 +22,9 @@ use std::path::PathBuf;
 
 Best by the daemon's own packets (--own), while it runs with record = \"DIRECTORY\" and without calibration: test
 packets find other caches and another program. The delays are measured up to the boundary of the driver, so
-tracing must be permitted. Then set asymmetry = \"calibrated\" in ffclockd.conf. Measure again after a change of
-kernel, driver or device; with loads, what they change is counted as doubt.")]
+tracing must be permitted. Then set asymmetry = \"calibrated\" in ffclockd.conf and restart ffclockd. Measure again
+after a change of kernel, driver or device, with asymmetry = \"unknown\" meanwhile; with loads, what they change is
+counted as doubt.")]
 #[command(mut_arg("rate", |rate| rate.default_value("8")), mut_arg("packets", |packets| packets.default_value("1000")))]
 pub(super) struct Args {
     #[command(flatten)]
@@ -33,13 +34,13 @@ pub(super) struct Args {
     file: PathBuf,
     /// Measure the daemon's own packets instead: what it is recording, a file or the directory of `record`
     // In the group of what says where packets go: one of them must be told.
-    #[arg(long, value_name = "RECORDING", group = "Target", conflicts_with_all = ["stress", "phase"])]
+    #[arg(long, value_name = "RECORDING", group = "Target", conflicts_with_all = ["stress", "phase", "packets", "rate", "size", "without", "xdp"])]
     own: Option<PathBuf>,
     /// With --own, how long to look at its packets; at least some hundred of them should pass
-    #[arg(long = "for", value_name = "SPAN", default_value = "2 min", value_parser = waiting_time)]
+    #[arg(long = "for", value_name = "SPAN", default_value = "2 min", conflicts_with_all = ["to", "netns"], value_parser = waiting_time)]
     length: Span,
     /// With --own, only say what the clock is off by for the host's delays, and write nothing
-    #[arg(long, requires = "own")]
+    #[arg(long, conflicts_with_all = ["to", "netns"])]
     check: bool,
 }
 
@@ -50,11 +51,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         return check(global, args);
     }
     let mut calibration = read(args)?;
-    calibration.write(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
-    let entries = match &args.own {
+    probe_writing(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
+    let own = match &args.own {
         Some(recording) => {
-            vec![own::measure(recording, args.course.device(), args.length, Purpose::Calibration)?.entry()?]
+            Some(own::measure(recording, args.course.device(), args.length, Purpose::Calibration)?.entry()?)
         }
+        None => None,
+    };
+    let entries = match &own {
+        Some(own) => vec![own.entry.clone()],
         None => by_test_packets(args)?,
     };
     for entry in &entries {
@@ -62,14 +67,22 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     calibration.write(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     if global.json {
-        return output::json(&entries);
+        return own.map_or_else(|| output::json(&entries), |own| output::json(&[own]));
     }
     let rows: Vec<_> = entries.iter().map(row).collect();
+    let rests_on = own.map_or_else(String::new, |own| own.told() + "\n");
     output::write(&format!(
-        "{}\nwritten to {}; ffclockd uses it with asymmetry = \"calibrated\"\n",
+        "{}\n{rests_on}written to {}; ffclockd uses it with asymmetry = \"calibrated\" from its next start\n",
         text::table(&HEADING, &rows),
         args.file.display()
     ))
+}
+
+/// Whether the file could be written; it stays as it is, or is not there, until there is something to write.
+fn probe_writing(file: &Path) -> std::io::Result<()> {
+    let beside = file.with_extension("new");
+    std::fs::write(&beside, "")?;
+    std::fs::remove_file(&beside)
 }
 
 /// What test packets say.
@@ -164,4 +177,52 @@ fn row(entry: &Entry) -> Vec<String> {
         us(entry.unequal_ns.unwrap_or(entry.out_ns - entry.in_ns)),
         us(entry.uncertainty_ns),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parsed(line: &str) -> Result<Args, String> {
+        let words = ["calibrate"].into_iter().chain(line.split(' '));
+        Line::try_parse_from(words).map(|line| line.args).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_that_say_nothing_about_own_packets_are_refused_with_them() {
+        for option in
+            ["--rate 3", "--packets 9", "--size 70", "--without tap", "--xdp", "--netns", "--to x", "--stress cpu"]
+        {
+            let refused = parsed(&format!("--own r {option}")).err().unwrap_or_else(|| panic!("{option} was taken"));
+            assert!(refused.contains("cannot be used with"), "{refused}");
+        }
+        for option in ["--for 10s", "--check"] {
+            assert!(
+                parsed(&format!("--to x {option}"))
+                    .err()
+                    .is_some_and(|refused| refused.contains("cannot be used with")),
+                "{option}"
+            );
+        }
+        let args = parsed("--own r --for 10s --device lo --check").unwrap_or_else(|refused| panic!("{refused}"));
+        assert!(args.check && args.course.device() == Some("lo") && args.length == Span::from_secs(10));
+        assert!(parsed("--to x --rate 3 --packets 9 --stress cpu").is_ok());
+    }
+
+    #[test]
+    fn whether_it_can_be_written_is_tried_without_writing_it() {
+        let directory = std::env::temp_dir().join(format!("ffclock-calibrate-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        probe_writing(&directory.join("calibration.json")).unwrap();
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "an interrupted measurement leaves nothing");
+        assert!(probe_writing(&directory.join("missing/calibration.json")).is_err());
+        std::fs::remove_dir_all(directory).unwrap();
+    }
 }

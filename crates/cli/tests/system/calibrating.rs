@@ -115,6 +115,24 @@ impl Laboratory {
         if output.status.success() { Ok(serde_json::from_slice(&output.stdout).unwrap()) } else { Err(error) }
     }
 
+    /// A measurement that is interrupted writes nothing; `Err` where the kernel does not trace for us.
+    fn interrupted(&self, name: &str) -> Result<(), String> {
+        let file = self.file("interrupted.json");
+        let mut command = Command::new(programs::ffclock());
+        command.args(["probe", "calibrate", "--for", "60 s", "--own"]).arg(self.file(name)).arg("--file").arg(&file);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(3));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && !file.exists(), "{error}");
+        if error.contains("the boundary to the driver cannot be seen") {
+            return Err(error);
+        }
+        assert!(sent.unwrap().success() && error.contains("interrupted: nothing is written"), "{error}");
+        Ok(())
+    }
+
     /// How far the clock is off for the host's delays, without the calibration and with it [us]; `Err` where the kernel does not trace for us.
     fn round(&self, number: u64) -> Result<(f64, f64), String> {
         let bias_us = |said: &Value| said["bias_ns"].as_f64().unwrap() / 1e3;
@@ -125,8 +143,13 @@ impl Laboratory {
         let (slow, unequal_us) = {
             let name = format!("slow-{number}");
             let _daemon = self.daemon(&name, "");
+            if number == 1 {
+                self.interrupted(&name)?;
+            }
             let slow = self.calibrate(&name, &["--check"])?;
             let calibration = self.calibrate(&name, &[]).unwrap();
+            assert_eq!(calibration[0]["events_lost"], 0, "{calibration}");
+            assert!(calibration[0]["left_ns"].is_number() && calibration[0]["left_out"].is_number(), "{calibration}");
             (slow, calibration[0]["unequal_ns"].as_f64().unwrap() / 1e3)
         };
         let name = format!("calibrated-{number}");

@@ -8,7 +8,7 @@ mod stamping;
 mod tests;
 
 use crate::calibrator::Calibrator;
-use crate::config::{Config, DaemonConfig, HostAsymmetry, ServerConfig, StampChoice};
+use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
 use crate::journal::{Journal, Weight};
 use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
@@ -161,6 +161,7 @@ impl<'a> Keeper<'a> {
         if changed || now >= self.next_heartbeat {
             self.publish();
         }
+        self.write_records();
         if now >= self.next_saving {
             self.next_saving = now + SAVING;
             self.save();
@@ -172,6 +173,7 @@ impl<'a> Keeper<'a> {
         if self.take_in(server) {
             self.publish();
         }
+        self.write_records();
     }
 
     /// A look-up has ended.
@@ -287,7 +289,7 @@ impl<'a> Keeper<'a> {
 
     fn recorder(&mut self, server: &ServerConfig) -> Option<Recorder> {
         let directory = self.config.record.value()?;
-        match start_recording(directory.as_path(), (server, self.config.asymmetry), &self.timepiece) {
+        match start_recording(directory.as_path(), (server, &self.config), &self.timepiece) {
             Ok(recorder) => Some(recorder),
             Err(error) => {
                 self.context.journal.warn("cannot record", &format!("{directory}: {error}"));
@@ -305,6 +307,13 @@ impl<'a> Keeper<'a> {
             peer.record_into(recorder);
         }
         self.peers = peers;
+    }
+
+    /// After the page: a slow disk must not delay the clock.
+    fn write_records(&mut self) {
+        for peer in &mut self.peers {
+            peer.write_record(&mut self.context);
+        }
     }
 
     fn look_up_names(&mut self) {
@@ -451,18 +460,20 @@ fn epoch_after(page: &SharedPage) -> CounterEpoch {
 
 fn start_recording(
     directory: &Path,
-    (server, asymmetry): (&ServerConfig, HostAsymmetry),
+    (server, config): (&ServerConfig, &DaemonConfig),
     timepiece: &Timepiece,
 ) -> std::io::Result<Recorder> {
     std::fs::create_dir_all(directory)?;
     let created = ffclock_sys::system_utc_now();
     let name = format!("{}-{}", server.address.address, server.address.port).replace([':', '%'], "_");
     let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
-    let mut metadata = vec![("server.0".to_owned(), name)];
-    if asymmetry == HostAsymmetry::Calibrated {
-        // The stamps are not where they were taken; whoever measures the host by them must know.
-        metadata.push(("asymmetry".to_owned(), "calibrated".to_owned()));
-    }
+    let metadata = vec![
+        ("server.0".to_owned(), name),
+        // Calibrated stamps are not where they were taken, and those of the driver need no calibration: whoever measures the host by them
+        // must know.
+        ("asymmetry".to_owned(), config.asymmetry.to_string()),
+        ("stamps".to_owned(), config.stamps.to_string()),
+    ];
     let header = TraceHeader {
         counter: Some(timepiece.kind().name().to_owned()),
         nominal: Some(timepiece.nominal.period),

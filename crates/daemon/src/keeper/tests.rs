@@ -323,6 +323,33 @@ fn cpus_that_disagree_are_told_with_the_evidence_and_the_counter_is_left() {
     assert!(has_event(&status, "CPU 3 is at least 600 ticks behind that of CPU 0"), "{:?}", status.events);
 }
 
+/// A slow disk must not delay the clock.
+#[test]
+fn what_is_recorded_is_written_after_the_page_and_at_once() {
+    let (mut case, _) = one_server("recorded", "record = \"DIRECTORY/record\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    let path = case.recorded().remove(0);
+    let rows = || TraceReader::open(&path).unwrap().filter(|row| row.as_ref().unwrap().exchange.is_some()).count();
+    let used_now = |case: &Case| usize::try_from(used(&case.keeper.status())).unwrap();
+    assert_eq!(rows(), used_now(&case), "whoever reads along finds the latest exchange");
+    let before = rows();
+    // The loop's turn, up to the page.
+    while used_now(&case) == before {
+        case.keeper.wake(ffclock_sys::mono_now());
+        case.keeper.take_in(0);
+        let now = case.keeper.context.now;
+        if case.keeper.peers[0].is_due(now) {
+            case.keeper.peers[0].ask(&mut case.keeper.context);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    case.keeper.publish();
+    assert_eq!(rows(), before, "nothing waits for the disk before the page is written");
+    case.keeper.readable(0);
+    assert_eq!(rows(), used_now(&case));
+    assert!(rows() > before);
+}
+
 #[test]
 fn a_trace_is_about_one_counter() {
     let (mut case, _) = one_server("traces", "counter = \"auto\"\nrecord = \"DIRECTORY/record\"");
@@ -339,6 +366,8 @@ fn a_trace_is_about_one_counter() {
     let counters = |path: &PathBuf| {
         let reader = TraceReader::open(path).unwrap();
         let counter = reader.header().counter.clone().unwrap();
+        assert_eq!(reader.header().metadata("asymmetry"), Some("unknown"), "told always: whoever calibrates must know");
+        assert_eq!(reader.header().metadata("stamps"), Some("kernel"));
         assert!(reader.count() > 0, "{counter}");
         counter
     };

@@ -100,6 +100,8 @@ pub(crate) struct Peer {
     /// The earliest time for the next look-up.
     next_look_up: Option<Moment<Mono>>,
     recorder: Option<Recorder>,
+    /// What happened and is not written yet: a slow disk must not delay the clock.
+    unwritten: Vec<TraceRow>,
     /// The number of the request that events are about.
     request: u64,
     last: LastExchange,
@@ -134,6 +136,7 @@ impl Peer {
             addresses: Vec::new(),
             next_look_up: None,
             recorder: None,
+            unwritten: Vec::new(),
             request: 0,
             last: LastExchange::default(),
             announced: None,
@@ -148,9 +151,10 @@ impl Peer {
         &self.config
     }
 
-    /// Records from now on; a recording of before ends.
+    /// Records from now on; a recording of before ends. What it lacks is to be written first ([`Peer::flush_record`]).
     pub(crate) fn record_into(&mut self, recorder: Option<Recorder>) {
         self.recorder = recorder;
+        self.unwritten.clear();
     }
 
     /// The descriptor to wait for, once there is an address.
@@ -322,9 +326,19 @@ impl Peer {
         self.config = config;
     }
 
-    /// Writes out what was recorded.
+    /// Writes what has happened since the last call. At once, when the page has what came of it: whoever reads along while we record finds
+    /// the latest exchange.
+    pub(crate) fn write_record(&mut self, context: &mut Context) {
+        if !self.unwritten.is_empty() {
+            self.flush_record(context);
+        }
+    }
+
+    /// Writes out whatever is to be recorded.
     pub(crate) fn flush_record(&mut self, context: &mut Context) {
-        if let Some(Err(error)) = self.recorder.as_mut().map(Recorder::flush) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let written = self.unwritten.drain(..).try_for_each(|row| recorder.append(&row));
+        if let Err(error) = written.and_then(|()| recorder.flush()) {
             self.stop_recording(context, &error.to_string());
         }
     }
@@ -396,7 +410,7 @@ impl Peer {
             Event::Kissed(code) => self.tell(context, Weight::Warning, "the server refuses", &code.to_string()),
             Event::Rejected(reason) => self.tell(context, Weight::Detail, "packet turned away", reason.name()),
             Event::Lost => {
-                self.record(None, context);
+                self.record(None);
                 self.tell(context, Weight::Detail, "no reply", "");
             }
             Event::LeapAnnounced(leap) => self.announced = Some(*leap),
@@ -405,19 +419,16 @@ impl Peer {
         matches!(event, Event::Exchange(_) | Event::Unreachable | Event::Reachable)
     }
 
-    /// Every request has its row, the answered ones with their exchange.
-    fn record(&mut self, exchange: Option<Exchange>, context: &mut Context) {
-        let (sequence, epoch) = (self.request, self.ground.epoch);
-        let row = TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) };
-        // At once: whoever reads along while we record finds the latest exchange.
-        let written = self.recorder.as_mut().map(|recorder| recorder.append(&row).and_then(|()| recorder.flush()));
-        if let Some(Err(error)) = written {
-            self.stop_recording(context, &error.to_string());
+    /// Every request has its row, the answered ones with their exchange; [`Peer::write_record`] writes it.
+    fn record(&mut self, exchange: Option<Exchange>) {
+        if self.recorder.is_some() {
+            let (sequence, epoch) = (self.request, self.ground.epoch);
+            self.unwritten.push(TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) });
         }
     }
 
     fn take_exchange(&mut self, exchange: &Exchange, context: &mut Context) {
-        self.record(Some(*exchange), context);
+        self.record(Some(*exchange));
         self.renew_basis(context);
         let outcome = self.estimator.update(exchange);
         self.last.server = Some(exchange.server);

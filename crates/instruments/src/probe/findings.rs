@@ -292,16 +292,19 @@ impl View<'_> {
     }
 }
 
-/// The smallest of many delays, and how large it could have come out.
-struct Smallest {
-    min: f64,
-    high: f64,
+/// The smallest of many delays, and how large it could have come out [ns].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Smallest {
+    /// The smallest.
+    pub min: f64,
+    /// How large it could have come out, 98 %.
+    pub high: f64,
 }
 
 impl Smallest {
     /// The bootstrap in closed form: of n delays drawn again with repetition, the k smallest are all missed with probability
     /// (1 - k/n)^n, about e^-k, so that the smallest one drawn is at most the fourth smallest in 98 % of all draws.
-    fn of(mut delays: Vec<f64>) -> Option<Self> {
+    pub fn of(mut delays: Vec<f64>) -> Option<Self> {
         const RANK: usize = 3;
         delays.sort_by(f64::total_cmp);
         let high = *delays.get(RANK.min(delays.len().checked_sub(1)?))?;

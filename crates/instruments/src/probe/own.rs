@@ -99,15 +99,12 @@ impl Boundary {
             let list = if kind.way == Direction::Outgoing { &mut passed.out } else { &mut passed.back };
             if list.len() < MOST_KEPT {
                 list.push((event.counter - passed.begin).raw());
+            } else {
+                passed.lost += 1;
             }
         })?;
         passed.lost += lost.at_least();
         Ok(())
-    }
-
-    /// How many packets of this length passed until now, both ways together.
-    pub fn count(&self) -> usize {
-        self.passed.out.len() + self.passed.back.len()
     }
 
     /// Ends.
@@ -152,22 +149,55 @@ fn is_loopback(device: &str) -> bool {
     std::fs::read_to_string(format!("/sys/class/net/{device}/type")).is_ok_and(|kind| kind.trim() == LOOPBACK)
 }
 
+/// Whether a stamp certainly lies on the program's side of the boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// As stamps of user space do that nobody moved.
+    Program,
+    /// As far as [`SLACK`]: the socket's stamps of packets sent lie behind the boundary, and stamps that were moved lie around it.
+    Either,
+}
+
+/// An exchange at the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossed {
+    /// The first packet that left at or after the request was stamped: the request, or one of somebody else that left before it.
+    pub out: Counter,
+    /// The last packet that came at or before the reply was stamped: the reply, or one of somebody else that came after it.
+    pub back: Counter,
+    /// Whether no other packet of the same length passed meanwhile, so that these are the request and the reply.
+    pub is_certain: bool,
+}
+
 impl Crossings {
-    /// When the request and the reply of an exchange passed the driver; `None` where that is not certain, because other packets of the same
-    /// length passed meanwhile, or the exchange is of another time.
-    pub fn of(&self, exchange: &Exchange) -> Option<(Counter, Counter)> {
+    /// When the request and the reply of an exchange passed the driver, each of them as near to its stamp as is possible: the delays are no
+    /// longer than they were. `None` where nothing passed that could be them.
+    pub fn of(&self, exchange: &Exchange, side: Side) -> Option<Crossed> {
         let ticks = |counter: Counter| (counter - self.passed.begin).raw();
-        let (from, to) = (ticks(exchange.sent.counter) - self.slack, ticks(exchange.received.counter) + self.slack);
-        let between = |list: &[i64]| {
-            let (first, end) = (list.partition_point(|at| *at < from), list.partition_point(|at| *at <= to));
-            (end - first == self.each_way).then(|| (list[first], list[end - 1]))
+        let (sent, received) = (&exchange.sent, &exchange.received);
+        let around = |slack: i64| (ticks(sent.counter) - slack, ticks(received.counter) + slack);
+        let reach = match side {
+            // A packet passes anywhere in the range of its stamp.
+            Side::Program => sent.width.raw().max(received.width.raw()) / 2,
+            Side::Either => self.slack,
         };
-        let (out, back) = (between(&self.passed.out)?.0, between(&self.passed.back)?.1);
+        let (from, to) = around(reach);
+        let (out, back) = (&self.passed.out, &self.passed.back);
+        let first = *out.get(out.partition_point(|at| *at < from))?;
+        let last = *back.get(back.partition_point(|at| *at <= to).checked_sub(1)?)?;
+        let wide = around(self.slack.max(reach));
+        let between = |list: &[i64]| list.partition_point(|at| *at <= wide.1) - list.partition_point(|at| *at < wide.0);
+        let is_certain = between(out) == self.each_way && between(back) == self.each_way;
         let counter = |ticks| self.passed.begin + Ticks::from_raw(ticks);
-        (out < back).then(|| (counter(out), counter(back)))
+        (first < last).then(|| Crossed { out: counter(first), back: counter(last), is_certain })
     }
 
-    /// How many events the kernel could not keep.
+    /// When it began: what was stamped before was not seen.
+    pub fn begin(&self) -> Counter {
+        self.passed.begin
+    }
+
+    /// How many events the kernel could not keep, or were more than are kept.
     pub fn lost(&self) -> u64 {
         self.passed.lost
     }
@@ -205,21 +235,44 @@ mod tests {
         Counter::from_raw(1_000 + ticks)
     }
 
-    #[test]
-    fn an_exchange_is_joined_with_its_own_packets() {
-        assert_eq!(crossings(1).of(&exchange(19_990, 20_080)), Some((at(20_000), at(20_050))));
-        assert_eq!(
-            crossings(1).of(&exchange(20_004, 20_046)),
-            Some((at(20_000), at(20_050))),
-            "stamps that were moved"
-        );
-        assert_eq!(crossings(2).of(&exchange(5_000, 5_100)), Some((at(5_020), at(5_070))), "loopback");
+    fn certain(each_way: usize, sent: u64, received: u64) -> Option<(Counter, Counter)> {
+        let crossed = crossings(each_way).of(&exchange(sent, received), Side::Either)?;
+        crossed.is_certain.then_some((crossed.out, crossed.back))
     }
 
     #[test]
-    fn what_is_not_certain_is_left_out() {
-        assert_eq!(crossings(1).of(&exchange(8_990, 9_070)), None, "two requests and two replies");
-        assert_eq!(crossings(1).of(&exchange(40_000, 40_100)), None, "none");
-        assert_eq!(crossings(2).of(&exchange(19_990, 20_080)), None, "too few for loopback");
+    fn an_exchange_is_joined_with_its_own_packets() {
+        assert_eq!(certain(1, 19_990, 20_080), Some((at(20_000), at(20_050))));
+        assert_eq!(certain(1, 20_004, 20_046), Some((at(20_000), at(20_050))), "stamps that were moved");
+        assert_eq!(certain(2, 5_000, 5_100), Some((at(5_020), at(5_070))), "loopback");
+    }
+
+    #[test]
+    fn what_is_not_certain_is_told_apart() {
+        assert_eq!(certain(1, 8_990, 9_070), None, "two requests and two replies");
+        assert_eq!(certain(2, 19_990, 20_080), None, "too few for loopback");
+        for side in [Side::Program, Side::Either] {
+            assert_eq!(crossings(1).of(&exchange(40_000, 40_100), side), None, "none");
+            assert_eq!(crossings(1).of(&exchange(10_000, 10_100), side), None, "neither request nor reply");
+        }
+    }
+
+    /// A request right after another one is the fastest, and the other one's packets are near.
+    #[test]
+    fn the_delays_of_an_uncertain_exchange_are_no_longer_than_they_were() {
+        let second = crossings(1).of(&exchange(9_003, 9_065), Side::Program).unwrap();
+        assert_eq!(second, Crossed { out: at(9_010), back: at(9_060), is_certain: false });
+        let first = crossings(1).of(&exchange(8_998, 9_055), Side::Program).unwrap();
+        assert_eq!(first, Crossed { out: at(9_000), back: at(9_050), is_certain: false });
+        // A foreign packet nearer to the stamp makes the delay shorter, never longer.
+        let slow = crossings(1).of(&exchange(8_999, 9_062), Side::Program).unwrap();
+        assert_eq!((slow.out, slow.back), (at(9_000), at(9_060)));
+    }
+
+    #[test]
+    fn a_stamp_of_user_space_lies_before_its_packet() {
+        let behind = exchange(9_002, 9_061);
+        assert_eq!(crossings(1).of(&behind, Side::Program).unwrap().out, at(9_010));
+        assert_eq!(crossings(1).of(&behind, Side::Either).unwrap().out, at(9_000), "as the socket's may not");
     }
 }
