@@ -121,8 +121,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let mut gathered = match (gathered, &own) {
         (Ok(gathered), _) => gathered,
-        (Err(_), Err(why)) => return Err(named(place, why)),
-        (Err(error), Ok(())) => return Err(named(place, &error)),
+        (Err(_), Err(why @ LiveError::Settings(_))) => return Err(named(place, why)),
+        (Err(error), _) => return Err(named(place, &error)),
     };
     if let Some(log) = &course.log {
         gathered.write(log).map_err(|error| named(place, &error))?;

@@ -154,7 +154,7 @@ fn is_loopback(device: &str) -> bool {
 pub enum Side {
     /// As stamps of user space do that nobody moved.
     Program,
-    /// As far as [`SLACK`]: the socket's stamps of packets sent lie behind the boundary, and stamps that were moved lie around it.
+    /// As far as `SLACK`: the socket's stamps of packets sent lie behind the boundary, and stamps that were moved lie around it.
     Either,
 }
 
