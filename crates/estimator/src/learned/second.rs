@@ -16,11 +16,8 @@ use alloc::vec::Vec;
 /// How often the exchanges are seen again: the densities learned from what the filter knew at first are themselves misplaced.
 const LOOKS: u32 = 2;
 
-/// The first look is taken after [`EAGER`] exchanges, and another one after so many times as many.
-const SELDOM: u64 = 4;
-
-/// After so many exchanges the last look is taken: what the bank then knows of the oscillator is worth more.
-const LAST: u64 = 640;
+/// A look is taken after so many exchanges. Later what the bank knows of the oscillator is worth more.
+const TURNS: [u64; 3] = [EAGER as u64, 160, 640];
 
 /// How much likelier the exchanges must be when they are seen again, as a logarithm.
 const GAIN: f64 = 6.0;
@@ -39,7 +36,7 @@ pub struct SecondLook {
     told: Vec<[Told; 2]>,
     mixtures: Mixtures,
     passed: u64,
-    due: u64,
+    turn: usize,
 }
 
 /// What is looked at again.
@@ -61,7 +58,7 @@ impl SecondLook {
             told: Vec::with_capacity(EAGER),
             mixtures: learning.scratch(config),
             passed: 0,
-            due: EAGER as u64,
+            turn: 0,
         }
     }
 
@@ -73,7 +70,7 @@ impl SecondLook {
     /// The time begins anew.
     pub fn clear(&mut self) {
         self.last.clear();
-        (self.passed, self.due) = (0, EAGER as u64);
+        (self.passed, self.turn) = (0, 0);
     }
 
     /// The path or the oscillator changed: what came before does not go with what comes now.
@@ -106,10 +103,8 @@ impl SecondLook {
 
     /// Whether it is time for another look, which then is to be taken.
     pub fn take_turn(&mut self) -> bool {
-        let is_due = self.passed >= self.due && self.due <= LAST && self.last.len() >= EAGER;
-        if is_due {
-            self.due = self.due.saturating_mul(SELDOM);
-        }
+        let is_due = TURNS.get(self.turn).is_some_and(|due| self.passed >= *due) && self.last.len() >= EAGER;
+        self.turn = self.turn.saturating_add(usize::from(is_due));
         is_due
     }
 
