@@ -1,0 +1,37 @@
+//! What targets share that read files of the Parquet library.
+
+use std::panic;
+use std::path::{Path, PathBuf};
+
+/// A directory of this process, in memory where there is such a place. It need not be there yet.
+pub fn place(name: &str) -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let below = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    below.join(format!("ffclock-fuzz-{name}-{}", std::process::id()))
+}
+
+/// Panics of the Parquet library are caught by the reader, and are no finding; libFuzzer would end at each before it is.
+pub fn allow_panics_of_the_library() {
+    let end = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        if !panicked.location().is_some_and(|place| place.file().contains("/parquet-")) {
+            end(panicked);
+        }
+    }));
+}
+
+/// The number of one of `whole` files, and what has become of it. The first byte chooses the file and how it is damaged: by what follows instead
+/// of it, or in places (two bytes where, one what).
+pub fn damaged(whole: &[impl AsRef<[u8]>], bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
+    let (&choice, rest) = bytes.split_first()?;
+    let number = usize::from(choice >> 1) % whole.len();
+    if choice & 1 == 1 {
+        return Some((number, rest.to_vec()));
+    }
+    let mut damaged = whole[number].as_ref().to_vec();
+    for patch in rest.chunks_exact(3) {
+        let place = usize::from(u16::from_le_bytes([patch[0], patch[1]])) % damaged.len();
+        damaged[place] = patch[2];
+    }
+    Some((number, damaged))
+}
