@@ -1,14 +1,54 @@
-//! The figures of the feed-forward clocks in the worlds of some files, to the last bit. `tools/mutation` compares them.
+//! The figures of the feed-forward clocks in the worlds of some files, live and in retrospect, to the last bit. `tools/mutation` compares them.
 //!
 //! `cargo run --release -p ffclock-sim --example figures -- FILE.toml ...`
 
+use ffclock_estimator::{ClassicConfig, LearnedConfig, Smoother};
 use ffclock_sim::{Run, Scenario};
+use ffclock_trace::TraceRow;
+use ffclock_units::{CounterEpoch, Ticks};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A smoother that is told of every epoch of the counter.
+struct Retrospect {
+    smoother: Smoother,
+    epoch: Option<CounterEpoch>,
+    epochs: usize,
+}
+
+impl Retrospect {
+    fn feed(&mut self, row: &TraceRow) {
+        if self.epoch.replace(row.epoch).is_some_and(|before| before != row.epoch) {
+            self.smoother.restart();
+            self.epochs += 1;
+        }
+        if let Some(exchange) = &row.exchange {
+            self.smoother.update(exchange);
+        }
+    }
+
+    /// A digest of the time at every exchange, and a little after it.
+    fn digest(self) -> u64 {
+        let smoothed = self.smoother.finish(&mut |_, _| ());
+        let mut hasher = DefaultHasher::new();
+        for time in smoothed.times() {
+            let later =
+                (0..=self.epochs).find_map(|epoch| smoothed.at(epoch, time.counter + Ticks::from_raw(1_000_000)));
+            format!("{time:?} {later:?}").hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in std::env::args().skip(1) {
         let scenario = Scenario::parse(&name, &std::fs::read_to_string(&name)?)?;
-        let result = Run { name: &name, scenario: &scenario, seed: 1 }.execute_with(&["classic", "learned"], None);
-        println!("{name} {:?}", result.clocks);
+        let nominal = scenario.counter.nominal();
+        let smoother = Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
+        let mut retrospect = Retrospect { smoother, epoch: None, epochs: 0 };
+        let mut feed = |row: &TraceRow| retrospect.feed(row);
+        let result =
+            Run { name: &name, scenario: &scenario, seed: 1 }.execute_with(&["classic", "learned"], Some(&mut feed));
+        println!("{name} {:?} {:x}", result.clocks, retrospect.digest());
     }
     Ok(())
 }
