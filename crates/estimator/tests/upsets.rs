@@ -210,6 +210,23 @@ fn a_lie_leaves_no_trace() {
     assert!((last(&honest) - last(&liar)).abs() < 3e-6);
 }
 
+/// No two answers agree with one another, and there are many of them.
+#[test]
+fn a_server_that_talks_nonsense_for_a_while_is_waited_for() {
+    for poll in [1.0, 4.0, 16.0] {
+        let mut lab = settled(7);
+        let mut chance = common::Random::new(3);
+        lab.run(poll, 8.0 * HOUR, |world| {
+            let lies = (7.0 * HOUR..7.0 * HOUR + 600.0).contains(&world.time());
+            world.lie = if lies { 1.0 + chance.uniform() } else { 0.0 };
+        });
+        assert!(lab.report.verdicts(Verdict::Contradiction) > 30);
+        assert_eq!(lab.report.count(Event::Restarted), 0);
+        let worst = lab.report.worst(6.5 * HOUR, 8.0 * HOUR);
+        assert!(worst < 40e-6, "poll {poll}: {worst:e}");
+    }
+}
+
 #[test]
 fn a_permanent_step_is_accepted_after_patience() {
     for by in [0.15, -3_600.0, 1e9] {

@@ -46,6 +46,8 @@ struct Claim {
 pub struct Challenge {
     claim: Option<Claim>,
     in_a_row: u64,
+    /// Where the row began.
+    since: f64,
 }
 
 impl Challenge {
@@ -61,6 +63,9 @@ impl Challenge {
 
     /// Takes a contradicting exchange; `rates` is the range of the rate, `past` the number of exchanges behind the past.
     pub fn hear(&mut self, exchange: &Exchange, point: &Point, case: Case<'_>) -> Ruling {
+        if self.in_a_row == 0 {
+            self.since = point.x;
+        }
         self.in_a_row = self.in_a_row.saturating_add(1);
         let claim = self.supported(exchange, point, case.rates);
         self.claim = Some(claim);
@@ -73,8 +78,13 @@ impl Challenge {
         if won {
             return Ruling::Overturned;
         }
-        let hopeless = if young { HOPELESS_WHILE_YOUNG } else { HOPELESS };
-        if self.in_a_row >= hopeless && claim.supporters < SUPPORTERS { Ruling::Mistrial } else { Ruling::Stands }
+        // A server that talks nonsense for a while is to be waited for, however often it is asked.
+        let hopeless = if young {
+            self.in_a_row >= HOPELESS_WHILE_YOUNG
+        } else {
+            self.in_a_row >= HOPELESS && point.x - self.since >= case.thresholds.step_patience
+        };
+        if hopeless && claim.supporters < SUPPORTERS { Ruling::Mistrial } else { Ruling::Stands }
     }
 
     /// The present claim with the support of this exchange, or a new one that it opens.
@@ -97,6 +107,7 @@ impl Challenge {
 
     /// Follows a move of the frame.
     pub fn follow(&mut self, step: Move) {
+        self.since -= step.x_step;
         if let Some(claim) = &mut self.claim {
             claim.begun -= step.x_step;
             claim.x -= step.x_step;

@@ -174,6 +174,12 @@ impl Proof {
         self.height
     }
 
+    /// The proven interval of the true height at a position `x` after the last exchange.
+    pub fn height_at(&self, x: f64) -> Interval {
+        let distance = x - self.x;
+        if distance > 0.0 { self.height.carried(distance, self.rates) } else { self.height }
+    }
+
     /// The proven range of the rate from the last exchange on.
     pub fn rates(&self) -> Interval {
         self.rates

@@ -4,7 +4,7 @@ use super::challenge::YOUNG;
 use super::rate::Slope;
 use super::{Classic, Now, believable, count};
 use crate::{Agreement, Estimator, Outcome, RateMemory, Summary};
-use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Rate, Span, Status, Tai};
+use ffclock_units::{Bound, ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Rate, Span, Status, Tai};
 
 /// What the arithmetic between the proof and a page can add to an error: s, and s/s.
 const ROUNDING: f64 = 1e-12;
@@ -22,24 +22,24 @@ impl Classic {
         Bound::from_seconds(self.proof.height().reach(height) + ROUNDING)
     }
 
-    /// How far a clock that reads `time` at the last exchange can be from the true time.
-    pub(crate) fn bound_of(&self, time: Moment<Tai>) -> Bound {
-        self.now.map_or(Bound::UNKNOWN, |now| self.bound_at(now.frame.height(now.counter, time)))
+    /// How far a clock that reads `time` at `counter`, not before the last exchange that was used, can be from the true time.
+    pub(crate) fn bound_of(&self, counter: Counter, time: Moment<Tai>) -> Bound {
+        self.now.map_or(Bound::UNKNOWN, |now| {
+            let proven = self.proof.height_at(now.frame.position(counter));
+            Bound::from_seconds(proven.reach(now.frame.height(counter, time)) + ROUNDING)
+        })
     }
 
-    /// Whether `time` at the last exchange lies within what is proven.
-    pub(crate) fn is_proven(&self, time: Moment<Tai>) -> bool {
-        self.now.is_none_or(|now| self.proof.height().contains(now.frame.height(now.counter, time)))
+    /// Whether `time` at `counter`, not before the last exchange that was used, lies within what is proven.
+    pub(crate) fn is_proven(&self, counter: Counter, time: Moment<Tai>) -> bool {
+        self.now.is_none_or(|now| {
+            self.proof.height_at(now.frame.position(counter)).contains(now.frame.height(counter, time))
+        })
     }
 
     /// The rate that the absolute clock runs at, relative to the nominal one.
     pub(crate) fn present_rate(&self) -> f64 {
         self.rate()
-    }
-
-    /// Whether the server contradicts its own past at present.
-    pub(crate) fn is_challenged(&self) -> bool {
-        self.challenge.is_open()
     }
 
     /// What was believed about the rate before any exchange.

@@ -16,8 +16,9 @@ const OPEN: f64 = 0.25;
 /// The doubt is averaged over so many exchanges.
 const MEMORY: f64 = 64.0;
 
-/// A floor that was never seen is not more than so many doubts too high.
+/// A floor that was never seen is not more than so many doubts too high; as long as these are not learned, so many ninth deciles of queueing.
 const MISPLACED: f64 = 6.0;
+const MISPLACED_AT_FIRST: f64 = 2.0;
 
 /// The doubt, us.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +42,11 @@ impl EdgeDoubt {
         }
     }
 
-    /// Whether packets before the floor by `shift` show that it had never been seen, rather than that the path became shorter, us.
-    pub fn explains(&self, shift: f64) -> bool {
-        shift < 0.0 && self.least.is_none_or(|least| -shift <= MISPLACED * least)
+    /// Whether packets before the floor by `shift` show that it had never been seen, rather than that the path became shorter, us; `ninth_decile` is
+    /// that way's.
+    pub fn explains(&self, shift: f64, ninth_decile: f64) -> bool {
+        let reach = self.least.map_or(MISPLACED_AT_FIRST * ninth_decile, |least| MISPLACED * least);
+        (-reach..0.0).contains(&shift)
     }
 
     /// How far the clock can be off for it, us.

@@ -45,8 +45,10 @@ const REMEMBERED_VARIANCE: f64 = 0.04;
 /// A change of one way is often followed by one of the other: so long the floors are not compared, s.
 const SETTLING: f64 = 200.0;
 
-/// After so many exchanges two changes are compared, and this part of a change is little.
+/// After so many exchanges two changes are compared, or after the server's patience if that comes first, but not after fewer than so many;
+/// and this part of a change is little.
 const JUDGED: u32 = 16;
+const LEAST_JUDGED: u32 = 8;
 const SHARED: f64 = 0.05;
 
 /// Floors that were left, for each way.
@@ -254,19 +256,24 @@ impl Displacement {
         }
     }
 
-    /// The difference of the floors from before the changes, if it is time to judge these and both ways changed by the same amount: to
-    /// within what is known of the difference, `deviation`, which must be small beside the change. Then one thing happened to both.
+    /// Whether the changes of both ways are to be compared now: once, when enough is known of them.
+    pub fn is_time_to_compare(&self, is_ripe: bool) -> bool {
+        self.exchanges == JUDGED || (is_ripe && self.exchanges < JUDGED)
+    }
+
+    /// The difference of the floors from before the changes, if both ways changed by the same amount: to within what is known of the
+    /// difference, `deviation`, which must be small beside the change. Then one thing happened to both.
     pub fn shared(&self, [forward, backward]: [f64; 2], deviation: f64) -> Option<f64> {
-        let [forward_then, backward_then] = self.before.filter(|_| self.exchanges == JUDGED)?;
+        let [forward_then, backward_then] = self.before?;
         let (there, back) = (forward - forward_then, backward - backward_then);
         let room = 3.0 * deviation;
         let is_shared = (there - back).abs() <= room && room <= SHARED * there.abs().min(back.abs());
         is_shared.then_some(forward_then - backward_then)
     }
 
-    /// Whether the floors have been displaced for `patience`.
+    /// Whether the floors have been displaced for `patience`, and neither has moved for a while: the one is found before the other.
     pub fn is_ripe(&self, patience: f64) -> bool {
-        self.before.is_some() && self.age >= patience
+        self.before.is_some() && self.age >= patience && self.exchanges >= LEAST_JUDGED
     }
 
     /// How far the server's time stepped, if that is what happened, us: the two floors moved apart by the same amount.

@@ -63,6 +63,10 @@ pub struct Learned {
     shifts_up: u64,
     shifts_down: u64,
     server_steps: u64,
+    /// Exchanges that the classic algorithm did not use.
+    used_alone: u64,
+    /// The last exchange contradicted what is proven.
+    is_contradicted: bool,
     upset: Upset,
 }
 
@@ -128,6 +132,8 @@ impl Learned {
             shifts_up: 0,
             shifts_down: 0,
             server_steps: 0,
+            used_alone: 0,
+            is_contradicted: false,
             upset: Upset::default(),
             config,
             nominal,
@@ -159,12 +165,25 @@ impl Learned {
     fn take_in(&mut self, exchange: &Exchange) -> Outcome {
         self.upset = Upset::default();
         let judged = self.classic.update(exchange);
-        if judged.verdict != Verdict::Used {
+        // What is within the proof is judged here: the two directions tell more of it than the offset alone.
+        let is_insane = judged.events.contains(Event::OffsetInsane);
+        let is_within_proof = judged.verdict == Verdict::Contradiction && is_insane;
+        self.is_contradicted = match judged.verdict {
+            Verdict::Used | Verdict::FloorOnly => false,
+            Verdict::Contradiction => !is_insane,
+            Verdict::Rejected(_) => self.is_contradicted,
+        };
+        if judged.verdict != Verdict::Used && !is_within_proof {
             return judged;
         }
-        let mut events = judged.events.only(SHARED);
         let offset = self.naive_error(exchange);
-        let stepped = judged.events.contains(Event::ServerStepAccepted);
+        let stepped = judged.events.contains(Event::ServerStepAccepted) && !is_insane;
+        let mut events = judged.events.only(SHARED);
+        if stepped {
+            self.server_steps = self.server_steps.saturating_add(1);
+            events.add(Event::ServerStepAccepted);
+        }
+        self.used_alone = self.used_alone.saturating_add(u64::from(is_within_proof));
         let is_young = self.now.is_some_and(|now| now.past < YOUNG);
         if judged.events.contains(Event::Restarted) || (stepped && is_young) {
             self.now = None;
@@ -208,7 +227,6 @@ enum Footing {
 const SHARED: &[Event] = &[
     Event::RateUpdated,
     Event::RateInsane,
-    Event::ServerStepAccepted,
     Event::IdentityChanged,
     Event::WanderExceeded,
     Event::MemoryDropped,

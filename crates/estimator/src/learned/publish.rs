@@ -2,7 +2,9 @@
 
 use super::{Learned, MICRO, Now, YOUNG};
 use crate::{Agreement, Estimator, Event, Events, Outcome, RateMemory, Summary};
-use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai};
+use ffclock_units::{
+    Bound, ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai,
+};
 
 /// What the arithmetic of the filter can lose, s.
 const LEAST_UNCERTAINTY: f64 = 1e-8;
@@ -34,7 +36,7 @@ impl Learned {
     }
 
     fn status(&self, now: &Now) -> Status {
-        if self.classic.is_challenged() || self.displacement.step(self.floors()).is_some() {
+        if self.is_contradicted || self.displacement.step(self.floors()).is_some() {
             Status::FreeRunning
         } else if now.past < YOUNG || Self::uncertainty_growth(now) > Rate::from_fraction(WARM_RATE) {
             Status::WarmingUp
@@ -46,7 +48,7 @@ impl Learned {
     fn make_estimate(&self, now: &Now) -> Option<Estimate> {
         self.classic.estimate()?;
         let time = Self::time(now);
-        let bound = self.classic.bound_of(time);
+        let bound = self.classic.bound_of(now.counter, time);
         let bound_growth = self.classic.growth(now.blend.rate * MICRO);
         Some(Estimate {
             counter: now.counter,
@@ -65,7 +67,7 @@ impl Learned {
     /// Holds the learned time against the classic one, and tells when they begin to disagree.
     pub(super) fn compare(&self, now: &mut Now, events: &mut Events) {
         let Some(other) = self.classic.estimate() else { return };
-        let apart = (Self::time(now) - other.time).as_seconds().abs();
+        let apart = (Self::time(now) - time_at(&other, now.counter)).as_seconds().abs();
         let joint = self.uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
         let disagrees = now.past >= YOUNG && apart > DISAGREEMENT * joint;
         if disagrees && !now.disagrees {
@@ -83,6 +85,11 @@ impl Learned {
     }
 }
 
+/// The time of an estimate at `counter`.
+fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
+    estimate.time + estimate.period * (counter - estimate.counter)
+}
+
 impl Estimator for Learned {
     fn update(&mut self, exchange: &Exchange) -> Outcome {
         self.take_in(exchange)
@@ -94,15 +101,21 @@ impl Estimator for Learned {
 
     fn summary(&self) -> Summary {
         let classic = self.classic.summary();
+        let classic = Summary {
+            used: classic.used.saturating_add(self.used_alone),
+            contradictions: classic.contradictions.saturating_sub(self.used_alone),
+            server_steps: self.server_steps,
+            ..classic
+        };
         let Some(now) = self.now else { return Summary { agreement: self.agreement(), ..classic } };
         let [forward, backward] = now.blend.floors;
-        let before = self.classic.estimate().map(|estimate| estimate.time - Self::time(&now)).unwrap_or_default();
+        let before =
+            self.classic.estimate().map(|other| time_at(&other, now.counter) - Self::time(&now)).unwrap_or_default();
         let rate = (1.0 + now.blend.rate * MICRO) / (1.0 + classic.period.relative_to(self.nominal).as_fraction());
         Summary {
             floor: Span::from_seconds((forward + backward) * MICRO),
             shifts_up: self.shifts_up,
             shifts_down: self.shifts_down,
-            server_steps: classic.server_steps.saturating_add(self.server_steps),
             local_rate: Some(Rate::from_fraction(rate - 1.0)),
             offset: ClockError::new(classic.offset.as_span() + before),
             warming_up: now.past < YOUNG,

@@ -151,7 +151,8 @@ impl Learned {
             return None;
         }
         let theta = self.scratch.blend(&self.roster, 1.0, 1.0).theta;
-        if !self.classic.is_proven(frame.moment(exchange.received.counter, theta * MICRO)) {
+        let counter = exchange.received.counter;
+        if !self.classic.is_proven(counter, frame.moment(counter, theta * MICRO)) {
             return None;
         }
         core::mem::swap(&mut self.bank, &mut self.scratch);
@@ -171,7 +172,7 @@ impl Learned {
             let family = self.bank.best(&self.roster).family;
             let density = self.learning.densities()[family.index()][way.index()];
             let Some(found) = floors::find(&self.recent, way, family, density) else { continue };
-            if self.edges.explains(found.shift) {
+            if self.edges.explains(found.shift, density.ninth_decile) {
                 self.revise(&Revision::Revelation { since: found.since, way, shift: found.shift });
                 continue;
             }
@@ -192,7 +193,11 @@ impl Learned {
     fn revise(&mut self, revision: &Revision) {
         self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.roster);
         match revision {
-            Revision::Revelation { .. } => self.second.retell(&self.recent),
+            Revision::Revelation { .. } => {
+                self.second.retell(&self.recent);
+                // They were held against a time that has moved.
+                self.known.clear();
+            }
             Revision::Floor(_) | Revision::Jolt { .. } => self.second.interrupt(),
         }
         self.upset.note(*revision);
@@ -228,8 +233,11 @@ impl Learned {
     fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
-        self.share_change(floors);
-        if !self.displacement.is_ripe(self.step_patience) {
+        let is_ripe = self.displacement.is_ripe(self.step_patience);
+        if self.displacement.is_time_to_compare(is_ripe) {
+            self.share_change(floors);
+        }
+        if !is_ripe {
             return 0.0;
         }
         let step = self.displacement.step(floors);
@@ -274,7 +282,7 @@ impl Learned {
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
         let step = Span::from_seconds(now.blend.theta * MICRO);
         let time = now.frame.moment(now.counter, step.as_seconds());
-        if is_sound && !self.classic.is_proven(time) {
+        if is_sound && !self.classic.is_proven(now.counter, time) {
             events.add(Event::OutsideProof);
             now.outside = now.outside.saturating_add(1);
         } else {
