@@ -131,3 +131,14 @@ fn a_silence_of_1e6_s_ends_the_time_of_the_learned_filter() {
         assert_eq!(status == ffclock_units::Status::WarmingUp, shifted, "{silence}: {status:?}");
     }
 }
+
+/// A path that becomes shorter is news only if it had been known.
+#[test]
+fn a_floor_is_settled_after_32_exchanges() {
+    let is_news = |past: u32| {
+        let mut lab = after(past, 8);
+        (lab.world.forward_floor, lab.world.backward_floor) = (50e-6, 50e-6);
+        next(&mut lab, 16.0).events.contains(Event::FloorShiftDown)
+    };
+    assert_eq!((1..100).find(|past| is_news(*past)), Some(32));
+}
