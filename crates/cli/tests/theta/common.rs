@@ -69,9 +69,10 @@ pub fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64))
 pub fn run_four(name: &str, rounds: u64, more: &[&str]) -> (Output, Place) {
     let place = Place::new(name);
     let output = Command::new(FFCLOCK)
-        .args(["--json", "theta", "run", "--netns", "4", "--f", "1", "--limit", "20 s"])
+        .args(["--json", "theta", "run", "--netns", "4", "--f", "1"])
         .args(["--rounds", &rounds.to_string(), "--log", &place.log()])
         .args(if more.contains(&"--delay") { &[][..] } else { &["--delay", "1 ms"] })
+        .args(if more.contains(&"--limit") { &[][..] } else { &["--limit", "20 s"] })
         .args(more)
         .output()
         .expect("works in a test");
