@@ -1,6 +1,6 @@
 //! `ffclock theta run --hosts`: an `ssh` of the test's own starts the ranks in namespaces that play the hosts, through a shell as the real one does.
 
-use crate::common::{FFCLOCK, Place, free_port, has_namespaces, json, judge};
+use crate::common::{FFCLOCK, HOSTS, Place, bridged, free_port, has_namespaces, json, judge};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,35 +19,7 @@ holder=$(cat "$directory/holder-$host")
 exec nsenter --target "$holder" --net --uts sh -c "$*"
 "#;
 
-/// A bridge in a namespace of the script's own, and hosts at it; `$run` starts.
-fn script(place: &Place, hosts: &[&str], run: &str) -> String {
-    format!(
-        r#"set -e
-        cd {directory}
-        ip link set lo up
-        ip link add name hub type bridge && ip link set hub up
-        number=0
-        for host in {hosts}; do
-            number=$((number + 1))
-            unshare --net --uts sh -c "hostname node$number && exec sleep 120" &
-            holder=$!
-            while [ "$(readlink /proc/$holder/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.02; done
-            ip link add name port$number type veth peer name eth0 netns $holder
-            ip link set port$number master hub up
-            nsenter --target $holder --net ip link set lo up
-            nsenter --target $holder --net ip address add $host/24 dev eth0
-            nsenter --target $holder --net ip link set eth0 up
-            while [ "$(nsenter --target $holder --uts hostname)" != node$number ]; do sleep 0.02; done
-            echo $holder > bin/holder-$host
-        done
-        export PATH="{directory}/bin:$PATH"
-        {run}"#,
-        directory = place.0.display(),
-        hosts = hosts.join(" "),
-    )
-}
-
-/// Runs on hosts that are up, with `ssh` and `ffclock` where a shell finds them. Everything ends with the one process that the rest is below.
+/// Runs on hosts that are up, with `ssh` and `ffclock` where a shell finds them.
 fn on_hosts(place: &Place, up: &[&str], run: &str) -> Output {
     let programs = place.0.join("bin");
     std::fs::create_dir_all(&programs).expect("works in a test");
@@ -55,12 +27,8 @@ fn on_hosts(place: &Place, up: &[&str], run: &str) -> Output {
     std::fs::write(&ssh, SSH).expect("works in a test");
     std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).expect("works in a test");
     symlink(FFCLOCK, programs.join("ffclock")).expect("works in a test");
-    let own = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c"];
-    let output = Command::new("timeout").args(["-k", "5", "100"]).args(own).arg(script(place, up, run)).output();
-    output.expect("works in a test")
+    bridged(place, up, run)
 }
-
-const HOSTS: [&str; 4] = ["10.81.0.1", "10.81.0.2", "10.81.0.3", "10.81.0.4"];
 
 /// What four hosts are to do. All read the counter of this machine, and what checks of it say may differ from rank to rank.
 fn four(place: &Place, more: &str) -> String {

@@ -2,10 +2,11 @@
 //!
 //! Each with a delay D between rounds and without one, where every message is the cause of the next.
 
-use crate::common::{FFCLOCK, Place, Ranks, analyse, free_port, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK, HOSTS, Place, Ranks, analyse, bridged, free_port, has_namespaces, json, run_four};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 const DELAYS: [&str; 2] = ["1 ms", "0 s"];
 /// More rounds than any test has the time for.
@@ -129,6 +130,46 @@ fn ranks_do_not_wait_for_a_rank_0_that_hangs() {
     let output = ranks.end();
     ranks.0.push(rank_0);
     judge_orphan(&output, &["rank 0", "the limit of 2 s"]);
+}
+
+/// The host of rank 0 leaves the network without a word: nobody waits for the end of the limit.
+#[test]
+fn a_host_that_vanishes_is_noticed() {
+    if !has_namespaces() {
+        return;
+    }
+    let place = Place::new("vanished");
+    let run = format!(
+        r#"rank=0
+        for host in {hosts}; do
+            nsenter --target $(cat bin/holder-$host) --net --uts {FFCLOCK} --json theta rank --rank $rank --size 4 --f 1 \
+                --rounds {ENDLESS} --delay "1 ms" --limit "90 s" --rendezvous {rank_0}:9217 --counter monotonic-raw \
+                --log {log} > said$rank 2> complained$rank &
+            eval "rank_$rank=$!"
+            rank=$((rank + 1))
+        done
+        sleep 3
+        ip link set port1 nomaster
+        for rank in 1 2 3; do eval "wait \$rank_$rank" && exit 9; done
+        wait $rank_0 && exit 9
+        exit 0"#,
+        hosts = HOSTS.join(" "),
+        rank_0 = HOSTS[0],
+        log = place.log(),
+    );
+    let begun = Instant::now();
+    let output = bridged(&place, &HOSTS, &run);
+    let took = begun.elapsed();
+    let said = |name: &str| std::fs::read_to_string(place.0.join(name)).unwrap_or_default();
+    assert!(output.status.success(), "{output:?} {} {}", said("complained0"), said("complained1"));
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    for rank in 1..4 {
+        let complaint = said(&format!("complained{rank}"));
+        assert!(complaint.contains(&format!("rank {rank} of 4: rank 0: ")), "{complaint}");
+    }
+    let failures = said("said0");
+    assert!((1..4).all(|rank| failures.contains(&format!("rank {rank} on node{}: ", rank + 1))), "{failures}");
+    judge_rest(&place.log(), 1);
 }
 
 /// What a rank has no room for is counted as such, in what is told, in the log, and by the analysis.
