@@ -118,7 +118,9 @@ impl Ranks {
         // Rank 0 ends last: only then is there nothing left to load.
         for child in &mut self.children {
             let status = child.wait()?;
-            code = code.max(status.code().unwrap_or(i32::from(Failure::FAILED)));
+            // Codes of others, such as ssh, and signals have no meaning here.
+            let is_ours = |code: &i32| *code <= i32::from(Failure::USAGE);
+            code = code.max(status.code().filter(is_ours).unwrap_or(i32::from(Failure::FAILED)));
         }
         let gone = self.loads.end();
         match u8::try_from(code) {

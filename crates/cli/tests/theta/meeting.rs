@@ -13,6 +13,27 @@ fn ranks_that_stay_away_are_named() {
     assert!(said.contains("only 3 of 4 ranks came") && said.contains("missing: [3]"), "{said}");
 }
 
+/// One that was told something else, or says that it is another: rank 0 says which, and nobody is left waiting.
+#[test]
+fn ranks_that_do_not_agree_are_named() {
+    for (words, part) in [
+        (["--rounds", "21"], "rank 1 was started with"),
+        (["--rounds", "20"], "two processes say that they are rank 1"),
+    ] {
+        let port = free_port();
+        let mut ranks = Ranks::start(port, 0..1, &["--rounds", "20"]);
+        ranks.0.append(&mut Ranks::start(port, 1..2, &words).0);
+        ranks.0.append(&mut Ranks::start(port, 1..2, &["--rounds", "20"]).0);
+        let output = ranks.end();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(said.contains(part), "{said}");
+        while !ranks.0.is_empty() {
+            assert_eq!(ranks.end().status.code(), Some(1));
+        }
+    }
+}
+
 /// Whoever looks which ports are open says nothing. The ranks that come after it are heard all the same.
 #[test]
 fn silent_connections_hold_nobody_up() {
