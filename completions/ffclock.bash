@@ -2578,7 +2578,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__rank)
-            opts="-h --rank --size --rendezvous --listen --host --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --log --page --control --json --help"
+            opts="-h --rank --size --rendezvous --listen --host --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --events --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2636,6 +2636,10 @@ _ffclock() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2686,7 +2690,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__run)
-            opts="-h --netns --hosts --port --load --pages --load-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --log --page --control --json --help"
+            opts="-h --netns --hosts --port --load --pages --load-priority --f --rounds --delay --printed --patience --limit --priority --round-trips --fault --counter --events --log --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2745,6 +2749,10 @@ _ffclock() {
                     return 0
                     ;;
                 --counter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --events)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

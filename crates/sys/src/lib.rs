@@ -27,6 +27,7 @@ mod poll;
 mod shared_page;
 mod signals;
 mod socket;
+mod stream;
 mod time;
 mod timer;
 mod tracing;
@@ -42,6 +43,7 @@ pub use poll::{Interest, poll};
 pub use shared_page::{PageFileError, SharedPage, SharedPageReader};
 pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
+pub use stream::give_up_silent_peer;
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
 pub use tracing::{

@@ -40,6 +40,9 @@ pub(super) struct Args {
     pub(super) course: Course,
 }
 
+/// About 2 GiB.
+const EVENTS_MAX: u32 = 1 << 25;
+
 /// What is run: the same for all ranks.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Course {
@@ -74,6 +77,9 @@ pub(super) struct Course {
     /// [default: the counter of the page, or what the checks of the CPU counter decide]
     #[arg(long, value_name = "COUNTER")]
     pub(super) counter: Option<CounterKind>,
+    /// How many events each rank keeps until the end, in memory; more are counted, and the log is partial
+    #[arg(long, value_name = "COUNT", default_value_t = EVENTS_MAX, value_parser = clap::value_parser!(u32).range(1..=EVENTS_MAX.into()))]
+    pub(super) events: u32,
     /// Where the log goes, on the host of rank 0; it must not hold one yet
     #[arg(long, value_name = "DIR")]
     pub(super) log: Option<PathBuf>,
@@ -105,6 +111,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         host: args.host.clone(),
         counter: course.counter,
         page: global.page.clone(),
+        events_max: course.events,
     };
     if place.rank > 0 {
         return run_rank(&options).map_err(|error| named(place, &error));
@@ -172,10 +179,10 @@ fn tell(global: &Global, summary: &LiveSummary, log: Option<&Path>) -> Result<()
 }
 
 fn render(summary: &LiveSummary, log: Option<&Path>) -> String {
-    let LiveSummary { sent, perceived, dropped, lost, refused, unstamped, buffer_bytes, .. } = summary;
+    let LiveSummary { sent, perceived, dropped, lost, refused, unstamped, unrecorded, buffer_bytes, .. } = summary;
     let mut text = format!(
         "{sent} messages sent, {perceived} perceived, {dropped} dropped by full socket buffers (of {buffer_bytes} bytes or more), {lost} lost elsewhere\n\
-         {refused} packets refused, {unstamped} kernel stamps missing\n"
+         {refused} packets refused, {unstamped} kernel stamps missing, {unrecorded} events not recorded\n"
     );
     if summary.replies.0 > 0 {
         let _ = writeln!(text, "{} replies sent, {} came back", summary.replies.0, summary.replies.1);

@@ -11,7 +11,7 @@ use ffclock_theta::live::Level;
 use ffclock_units::Span;
 use namespaces::Namespaces;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -118,7 +118,9 @@ impl Ranks {
         // Rank 0 ends last: only then is there nothing left to load.
         for child in &mut self.children {
             let status = child.wait()?;
-            code = code.max(status.code().unwrap_or(i32::from(Failure::FAILED)));
+            // Codes of others, such as ssh, and signals have no meaning here.
+            let is_ours = |code: &i32| *code <= i32::from(Failure::USAGE);
+            code = code.max(status.code().filter(is_ours).unwrap_or(i32::from(Failure::FAILED)));
         }
         let gone = self.loads.end();
         match u8::try_from(code) {
@@ -184,12 +186,12 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
 }
 
 fn on_hosts(global: &Global, args: &Args) -> Result<Ranks, Failure> {
+    if let Some(host) = args.hosts.iter().find(|host| host.is_empty() || host.starts_with('-')) {
+        return Err(Failure::usage(format!("--hosts: {host:?} is no host")));
+    }
     let size = args.hosts.len().to_string();
-    let mut children = Vec::new();
+    let mut ranks = Ranks { children: Vec::new(), loads: Loads::default(), _namespaces: None };
     for (rank, host) in args.hosts.iter().enumerate() {
-        if host.is_empty() || host.starts_with('-') {
-            return Err(Failure::usage(format!("--hosts: {host:?} is no host")));
-        }
         let mut words = rank_words(args, &format!("{}:{}", args.hosts[0], args.port));
         words.extend(["--rank".to_owned(), rank.to_string(), "--size".to_owned(), size.clone()]);
         words.extend(["--listen".to_owned(), format!("0.0.0.0:{}", args.port)]);
@@ -199,9 +201,13 @@ fn on_hosts(global: &Global, args: &Args) -> Result<Ranks, Failure> {
         }
         // ssh hands the words to a shell.
         let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
-        children.push(Command::new("ssh").args(["-o", "BatchMode=yes", host, "ffclock"]).args(quoted).spawn()?);
+        let mut ssh = Command::new("ssh");
+        // Ranks read nothing, and what we were given is for whoever comes after us.
+        ssh.args(["-o", "BatchMode=yes", host, "ffclock"]).args(quoted).stdin(Stdio::null());
+        let remedy = "install an ssh client, or start `ffclock theta rank` on each host by another launcher";
+        ranks.children.push(ssh.spawn().map_err(|error| Failure::from(format!("ssh: {error}; {remedy}")))?);
     }
-    Ok(Ranks { children, loads: Loads::default(), _namespaces: None })
+    Ok(ranks)
 }
 
 /// `theta rank` with the course, as words of a command line.
@@ -215,6 +221,7 @@ fn rank_words(args: &Args, rendezvous: &str) -> Vec<String> {
     option("delay", time(course.delay));
     option("patience", time(course.patience));
     option("limit", time(course.limit));
+    option("events", course.events.to_string());
     course.priority.into_iter().for_each(|priority| option("priority", priority.to_string()));
     course.log.iter().for_each(|log| option("log", log.display().to_string()));
     course.fault.iter().for_each(|fault| option("fault", fault.clone()));

@@ -69,9 +69,10 @@ pub fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64))
 pub fn run_four(name: &str, rounds: u64, more: &[&str]) -> (Output, Place) {
     let place = Place::new(name);
     let output = Command::new(FFCLOCK)
-        .args(["--json", "theta", "run", "--netns", "4", "--f", "1", "--limit", "20 s"])
+        .args(["--json", "theta", "run", "--netns", "4", "--f", "1"])
         .args(["--rounds", &rounds.to_string(), "--log", &place.log()])
         .args(if more.contains(&"--delay") { &[][..] } else { &["--delay", "1 ms"] })
+        .args(if more.contains(&"--limit") { &[][..] } else { &["--limit", "20 s"] })
         .args(more)
         .output()
         .expect("works in a test");
@@ -150,4 +151,39 @@ impl Drop for Ranks {
 /// A port that is free now.
 pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").expect("works in a test").local_addr().expect("works in a test").port()
+}
+
+/// Addresses of hosts at a bridge.
+pub const HOSTS: [&str; 4] = ["10.81.0.1", "10.81.0.2", "10.81.0.3", "10.81.0.4"];
+
+/// Runs a script in a namespace with a bridge, at which the hosts are: namespaces called node1, node2 and so on at port1, port2, each held by the process
+/// `bin/holder-ADDRESS` of the place. Everything ends with the one process that the rest is below. `bin` is where a shell looks first.
+pub fn bridged(place: &Place, hosts: &[&str], run: &str) -> Output {
+    let script = format!(
+        r#"set -e
+        cd {directory}
+        mkdir -p bin
+        ip link set lo up
+        ip link add name hub type bridge && ip link set hub up
+        number=0
+        for host in {hosts}; do
+            number=$((number + 1))
+            unshare --net --uts sh -c "hostname node$number && exec sleep 120" &
+            holder=$!
+            while [ "$(readlink /proc/$holder/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.02; done
+            ip link add name port$number type veth peer name eth0 netns $holder
+            ip link set port$number master hub up
+            nsenter --target $holder --net ip link set lo up
+            nsenter --target $holder --net ip address add $host/24 dev eth0
+            nsenter --target $holder --net ip link set eth0 up
+            while [ "$(nsenter --target $holder --uts hostname)" != node$number ]; do sleep 0.02; done
+            echo $holder > bin/holder-$host
+        done
+        export PATH="{directory}/bin:$PATH"
+        {run}"#,
+        directory = place.0.display(),
+        hosts = hosts.join(" "),
+    );
+    let own = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c", &script];
+    Command::new("timeout").args(["-k", "5", "100"]).args(own).output().expect("works in a test")
 }

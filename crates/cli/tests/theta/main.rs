@@ -8,11 +8,14 @@ mod faults;
 mod files;
 mod hosts;
 mod measuring;
+mod meeting;
 #[path = "../system/programs.rs"]
 #[expect(clippy::unwrap_used, reason = "a test that cannot build its programs has failed")]
 mod programs;
+mod ssh;
+mod stopping;
 
-use common::{FFCLOCK, Place, Ranks, free_port, has, has_namespaces, json, judge};
+use common::{FFCLOCK, Place, free_port, has, has_namespaces, json, judge};
 use std::path::Path;
 use std::process::Command;
 
@@ -57,34 +60,6 @@ fn mpirun_starts_the_ranks() {
         .expect("works in a test");
     assert!(output.status.success(), "{output:?}");
     judge(&json(&output), &place.log(), (4, 100));
-}
-
-#[test]
-fn a_rank_that_dies_is_named_and_the_rest_kept() {
-    let place = Place::new("death");
-    let log = place.log();
-    let mut ranks = Ranks::start(free_port(), 0..4, &["--rounds", "1000000", "--delay", "1 ms", "--log", &log]);
-    ranks.wait_until_running(2);
-    ranks.0[2].kill().expect("works in a test");
-    let output = ranks.end();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let failures = json(&output)["failures"].to_string();
-    assert!(failures.contains("rank 2 on ") && failures.contains("died"), "{failures}");
-    let run = std::fs::read_to_string(Path::new(&log).join("run.json")).expect("works in a test");
-    assert!(run.contains("\"complete\": false"), "{run}");
-    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", &log]).output().expect("works in a test");
-    let told = String::from_utf8_lossy(&analysed.stdout).to_lowercase()
-        + &String::from_utf8_lossy(&analysed.stderr).to_lowercase();
-    assert!(told.contains("partial") || told.contains("did not come to the end"), "{analysed:?}");
-}
-
-#[test]
-fn ranks_that_stay_away_are_named() {
-    let mut ranks = Ranks::start(free_port(), 0..3, &["--patience", "2 s"]);
-    let output = ranks.end();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("only 3 of 4 ranks came") && said.contains("missing: [3]"), "{said}");
 }
 
 /// Loads run beside the ranks, end with them, and lose nothing uncounted.

@@ -1,6 +1,6 @@
-//! What live runs measure beside: losses, round trips, priorities; and ranks that hang.
+//! What live runs measure beside: losses, round trips, priorities.
 
-use crate::common::{FFCLOCK, Place, Ranks, analyse, free_port, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK, analyse, free_port, has_namespaces, json, run_four};
 use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
 use ffclock_theta::record::Event;
 use std::path::Path;
@@ -122,37 +122,4 @@ fn refused_priorities_are_told() {
     let output = without_right(&["theta", "load", "timer", "--level", "5", "--for", "50 ms", "--priority", "9"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("normal, because"), "{output:?}");
-}
-
-/// A rank that stands still is named within seconds, and the others' events are kept.
-#[test]
-fn a_rank_that_hangs_is_named() {
-    let place = Place::new("hang");
-    let log = place.log();
-    let mut ranks =
-        Ranks::start(free_port(), 0..4, &["--rounds", "1000000", "--delay", "1 ms", "--limit", "4 s", "--log", &log]);
-    ranks.wait_until_running(2);
-    let stopped = Command::new("kill").args(["-STOP", &ranks.0[2].id().to_string()]).status().expect("works in a test");
-    assert!(stopped.success());
-    let output = ranks.end();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let failures = json(&output)["failures"].to_string();
-    assert!(failures.contains("the limit is over"), "{failures}");
-    assert!(failures.contains("rank 2 on ") && failures.contains("it hangs"), "{failures}");
-    let (is_well, report, _) = analyse(&log, &[]);
-    assert!(!is_well && report["whole"] == false, "{report}");
-    assert!(report["counts"]["messages"].as_u64() > Some(100), "{report}");
-}
-
-/// Whoever is left when rank 0 dies ends and says so.
-#[test]
-fn ranks_do_not_outlive_rank_0() {
-    let mut ranks = Ranks::start(free_port(), 0..4, &["--rounds", "1000000", "--delay", "1 ms"]);
-    ranks.wait_until_running(2);
-    ranks.0[0].kill().expect("works in a test");
-    ranks.0.remove(0).wait().expect("works in a test");
-    let output = ranks.end();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(said.contains("rank 1 of 4") && said.contains("rank 0"), "{said}");
 }

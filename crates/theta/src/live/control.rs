@@ -1,13 +1,20 @@
 //! What ranks and the coordinator say to one another: a line of JSON each, over TCP.
 
 use super::{Injected, LiveError, Settings};
+use ffclock_sys::give_up_silent_peer;
+use ffclock_units::Span;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 /// A longer line is refused.
 const LINE_MAX: u64 = 4 << 20;
+/// How long a rank, or rank 0, may take to say what it has to say at once.
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
+/// A host that answers nothing for so long, not even its kernel, has gone.
+const SILENT_HOST: Span = Span::from_secs(15);
 
 /// The first that a rank says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +44,8 @@ pub(super) struct Go {
     pub(super) addresses: Vec<SocketAddr>,
     /// The number of each rank's host.
     pub(super) host_of: Vec<u32>,
+    /// How long the run may take, in nanoseconds; then rank 0 says that it is over.
+    pub(super) limit_ns: u64,
 }
 
 /// What comes afterwards from a rank.
@@ -70,6 +79,8 @@ pub(super) struct LogHeader {
     pub(super) buffer_bytes: u64,
     /// Kernel stamps that did not come or could not be trusted.
     pub(super) unstamped: u64,
+    /// Events and round trips for which there was no room.
+    pub(super) unrecorded: u64,
     /// What was done on purpose.
     pub(super) injected: Injected,
     /// The round at the end.
@@ -113,17 +124,43 @@ pub(super) fn write<T: Serialize>(mut stream: &TcpStream, word: &T) -> Result<()
     stream.write_all(&line).map_err(LiveError::network("talking to another rank"))
 }
 
+/// Makes a connection ready for talking: words go at once, reading waits, and a host that has gone is noticed.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(super) fn prepare(stream: &TcpStream) -> Result<(), LiveError> {
+    let prepared = stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true));
+    prepared.and_then(|()| give_up_silent_peer(stream, SILENT_HOST)).map_err(LiveError::network("a connection"))
+}
+
 /// Reads a line; what comes after it stays in the reader.
 pub(super) fn read<T: DeserializeOwned>(reader: &mut BufReader<TcpStream>) -> Result<T, LiveError> {
-    let mut line = Vec::new();
-    let length = reader
-        .by_ref()
-        .take(LINE_MAX)
-        .read_until(b'\n', &mut line)
-        .map_err(LiveError::network("listening to another rank"))?;
-    if length == 0 {
-        return Err(LiveError::Protocol("it closed the connection: it has died or was stopped".to_owned()));
+    let in_time = || LiveError::Protocol("it did not say in time what it had to say".to_owned());
+    Line::default().read(reader)?.ok_or_else(in_time)
+}
+
+/// A line that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Line(Vec<u8>);
+
+impl Line {
+    /// Reads on; none if there is no more for now, where the stream does not block or has a timeout. What comes after the line stays in the reader.
+    ///
+    /// # Errors
+    /// When the connection is at its end, the line is too long, or it is no such word.
+    pub(super) fn read<T: DeserializeOwned>(
+        &mut self,
+        reader: &mut BufReader<TcpStream>,
+    ) -> Result<Option<T>, LiveError> {
+        let room = LINE_MAX.saturating_sub(self.0.len() as u64);
+        match reader.by_ref().take(room).read_until(b'\n', &mut self.0) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(None),
+            read => read.map_err(LiveError::network("listening to another rank"))?,
+        };
+        if self.0.is_empty() {
+            return Err(LiveError::Protocol("it closed the connection: it has died or was stopped".to_owned()));
+        }
+        let word = serde_json::from_slice(&self.0);
+        word.map(Some).map_err(|error| LiveError::Protocol(format!("it does not speak our protocol: {error}")))
     }
-    serde_json::from_slice(&line)
-        .map_err(|error| LiveError::Protocol(format!("it does not speak our protocol: {error}")))
 }

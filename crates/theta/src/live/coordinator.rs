@@ -1,23 +1,23 @@
 //! Rank 0's other half: brings the ranks together, notices when one dies or hangs, and gathers their logs.
 
+mod doorway;
+
 use super::clocks::Hosts;
-use super::control::{self, FromCoordinator, FromRank, Go, Hello, LogHeader};
+use super::control::{self, ANSWER, FromCoordinator, FromRank, Go, Hello, LogHeader};
 use super::gathered::{Gathered, RankLog};
 use super::priority::{above, raise_priority};
 use super::{LiveError, Settings};
-use ffclock_sys::{Interest, mono_now, poll, random_nonce};
+use doorway::Doorway;
+use ffclock_sys::{mono_now, random_nonce};
 use ffclock_units::{Moment, Mono, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// A larger log of one rank is refused.
 const LOG_BYTES_MAX: u64 = 4 << 30;
-/// How long a rank may take to say what it has to say at once.
-const ANSWER: Duration = Duration::from_secs(10);
 /// How long the last f ranks may take after the others.
 const LAG: Duration = Duration::from_secs(3);
 /// How long a rank may take to hand over its log, once it has begun to.
@@ -81,7 +81,8 @@ impl Coordinator {
         let plan = self.settings.plan(hosts.count())?;
         let run = random_nonce().map_err(LiveError::network("choosing a number for the run"))?;
         let addresses = hellos.iter().map(|hello| hello.address).collect();
-        let go = Go { run, addresses, host_of: hosts.host_of.clone() };
+        let limit_ns = u64::try_from(self.limit.as_nanos()).unwrap_or(u64::MAX);
+        let go = Go { run, addresses, host_of: hosts.host_of.clone(), limit_ns };
         let (sender, news) = channel();
         let mut streams = Vec::new();
         for (rank, (_, reader)) in ranks.drain(..).enumerate() {
@@ -102,15 +103,19 @@ impl Coordinator {
     fn meet(&self) -> Result<Vec<(Hello, BufReader<TcpStream>)>, LiveError> {
         let deadline = mono_now() + self.patience;
         let mut ranks: BTreeMap<u32, (Hello, BufReader<TcpStream>)> = BTreeMap::new();
+        let mut doorway = Doorway::new(&self.listener);
         while ranks.len() < self.settings.processes as usize {
-            let Some(stream) = self.accept(deadline)? else { return Err(self.missing(&ranks)) };
-            // Whoever is no rank of ours is not listened to.
-            let Ok((hello, reader)) = greet(stream) else { continue };
-            self.judge(&hello)?;
-            if ranks.contains_key(&hello.rank) {
-                return Err(LiveError::Protocol(format!("two processes say that they are rank {}", hello.rank)));
+            let arrived = doorway.next(deadline)?;
+            if arrived.is_empty() {
+                return Err(self.missing(&ranks));
             }
-            ranks.insert(hello.rank, (hello, reader));
+            for (hello, reader) in arrived {
+                self.judge(&hello)?;
+                if ranks.contains_key(&hello.rank) {
+                    return Err(LiveError::Protocol(format!("two processes say that they are rank {}", hello.rank)));
+                }
+                ranks.insert(hello.rank, (hello, reader));
+            }
         }
         Ok(ranks.into_values().collect())
     }
@@ -123,21 +128,6 @@ impl Coordinator {
             address: self.address().map_or_else(|_| "?".to_owned(), |address| address.to_string()),
             seconds: self.patience.as_seconds() as u64,
             missing: (0..size).filter(|rank| !ranks.contains_key(rank)).collect(),
-        }
-    }
-
-    fn accept(&self, deadline: Moment<Mono>) -> Result<Option<TcpStream>, LiveError> {
-        let error = "waiting for the ranks";
-        loop {
-            if let Ok((stream, _)) = self.listener.accept() {
-                stream.set_nonblocking(false).map_err(LiveError::network(error))?;
-                return Ok(Some(stream));
-            }
-            if mono_now() >= deadline {
-                return Ok(None);
-            }
-            poll(&mut [Interest::readable(self.listener.as_fd())], Some(deadline))
-                .map_err(LiveError::network(error))?;
         }
     }
 
@@ -214,14 +204,6 @@ fn numbers(ranks: &BTreeSet<u32>) -> String {
 
 fn until(deadline: Moment<Mono>) -> Duration {
     Duration::from_nanos(u64::try_from((deadline - mono_now()).as_nanos()).unwrap_or(0))
-}
-
-fn greet(stream: TcpStream) -> Result<(Hello, BufReader<TcpStream>), LiveError> {
-    stream.set_read_timeout(Some(ANSWER)).map_err(LiveError::network("greeting"))?;
-    let mut reader = BufReader::new(stream);
-    let hello = control::read(&mut reader)?;
-    reader.get_ref().set_read_timeout(None).map_err(LiveError::network("greeting"))?;
-    Ok((hello, reader))
 }
 
 /// Passes on what a rank says, until it has handed over its log or is gone.

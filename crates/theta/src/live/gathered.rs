@@ -62,6 +62,8 @@ pub struct LiveSummary {
     pub refused: u64,
     /// Kernel stamps that did not come or could not be trusted.
     pub unstamped: u64,
+    /// Events and round trips for which a rank had no room.
+    pub unrecorded: u64,
     /// The smallest socket buffer of a rank, in bytes as the kernel counts them.
     pub buffer_bytes: u64,
     /// What was done on purpose.
@@ -118,7 +120,17 @@ impl Gathered {
         match log {
             // Of one that was given up nothing is believed any more.
             Ok(_) if self.lost[rank as usize] => (),
-            Ok(log) => self.logs[rank as usize] = Some(log),
+            Ok(log) => {
+                let lost = log.header.unrecorded;
+                if lost > 0 {
+                    let host = &self.hellos[rank as usize].host;
+                    let why = format!(
+                        "rank {rank} on {host} had no room for {lost} events, which are not recorded (--events)"
+                    );
+                    self.failures.push(why);
+                }
+                self.logs[rank as usize] = Some(log);
+            }
             Err(_) if self.has_ended(rank) => (),
             Err(why) => {
                 self.lost[rank as usize] = true;
@@ -156,6 +168,7 @@ impl Gathered {
             lost: (sent + replies.0).saturating_sub(arrived),
             refused,
             unstamped: sum(|header| header.unstamped),
+            unrecorded: sum(|header| header.unrecorded),
             buffer_bytes: self.headers().map(|header| header.buffer_bytes).min().unwrap_or(0),
             injected,
             least_round: correct.filter_map(|(_, log)| Some(log.as_ref()?.header.round)).min().unwrap_or(0),
@@ -255,7 +268,7 @@ impl Gathered {
             host_of: self.hosts.host_of.iter().map(|&host| crate::record::HostId(host)).collect(),
             faults: self.plan.told.clone(),
             settings,
-            unrecorded: 0,
+            unrecorded: summary.unrecorded,
         }
     }
 }

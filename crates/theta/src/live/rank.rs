@@ -1,25 +1,27 @@
 //! One rank: a machine, a UDP socket, a log in memory.
 
 mod meeting;
+mod recorder;
+mod sending;
 
 use super::alarm::Alarm;
-use super::control::{self, FromCoordinator, FromRank, Go, LogHeader};
+use super::control::{self, ANSWER, FromCoordinator, FromRank, Go, LogHeader};
 use super::injector::Injector;
 use super::packet::{Packet, Stay};
 use super::page_clock::PageClock;
 use super::post::{Held, Mail, Post, socket_error};
 use super::priority::raise_priority;
-use super::store::{EVENT_BYTES, pack, pack_trips};
 use super::{LiveError, Place, Replies, Settings};
 use crate::algorithm::{Process, Switch};
 use crate::log::RoundTrip;
 use crate::record::{self, Event, ProcessId, Round, WayIn};
 use ffclock_counter::{CounterKind, read_ordered};
 use ffclock_sys::{Interest, Received, mono_now, poll};
-use ffclock_units::{Counter, Period, Span};
+use ffclock_units::{Counter, Moment, Mono, Period, Span};
+use recorder::Recorder;
 use std::hint::spin_loop;
 use std::io::{BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
@@ -43,12 +45,16 @@ pub struct RankOptions {
     pub counter: Option<CounterKind>,
     /// The page to compare hosts by; by default the machine's, and only where there are several machines.
     pub page: Option<PathBuf>,
+    /// How many events it keeps, and how many round trips; 2^25 at most. More are counted only.
+    pub events_max: u32,
 }
 
-/// More events are counted, not kept: about 2 GiB.
-const EVENTS_MAX: usize = 1 << 25;
 /// After the end of a run, this long without a message means that none is in transit.
-const SILENCE: Span = Span::from_nanos(50_000_000);
+const SILENCE: Span = Span::from_millis(50);
+/// Whatever still comes then is left, so that the log is handed over before rank 0 loses its patience.
+const SILENCE_AWAITED: Span = Span::from_secs(6);
+/// So many packets and stamps are taken in before anything else is looked at: without delay a process may never find its socket empty.
+const TAKEN_AT_ONCE: usize = 64;
 
 /// Takes part in a run until the coordinator ends it, and hands the log over.
 ///
@@ -92,10 +98,13 @@ struct Rank {
     alarm: Alarm,
     /// When it was told to go.
     started: u64,
-    events: Vec<Event>,
-    trips: Vec<RoundTrip>,
+    recorder: Recorder,
     header: LogHeader,
+    /// If rank 0 has said nothing by then, it never will.
+    over: Moment<Mono>,
     has_told: bool,
+    /// It was told to stop: it records what comes, and sends no messages any more, or those would be the cause of others for ever.
+    is_stopping: bool,
 }
 
 impl Rank {
@@ -113,10 +122,6 @@ impl Rank {
         self.started.saturating_add((picoseconds as f64 * 1e-12 / self.period.as_seconds()) as u64)
     }
 
-    fn record(&mut self, event: Event) {
-        if self.events.len() < EVENTS_MAX { self.events.push(event) } else { self.header.unstamped += 1 }
-    }
-
     /// Until the coordinator says stop; then until nothing comes any more.
     fn take_part(&mut self) -> Result<(), LiveError> {
         self.started = self.counter().raw();
@@ -127,8 +132,10 @@ impl Rank {
             self.take_in()?;
             self.tell_if_done()?;
         }
+        self.is_stopping = true;
         let mut quiet_since = mono_now();
-        while mono_now() < quiet_since + SILENCE {
+        let awaited_until = quiet_since + SILENCE_AWAITED;
+        while mono_now() < (quiet_since + SILENCE).min(awaited_until) {
             let perceived = self.header.perceived + self.header.replies_perceived;
             let mut interests = [Interest::readable(self.post.as_fd())];
             poll(&mut interests, Some(quiet_since + SILENCE)).map_err(socket_error)?;
@@ -149,7 +156,7 @@ impl Rank {
             Interest::readable(self.control.as_fd()),
             Interest::readable(self.alarm.bell.as_fd()),
         ];
-        poll(&mut interests, None).map_err(LiveError::network("waiting"))?;
+        poll(&mut interests, Some(self.over)).map_err(LiveError::network("waiting"))?;
         let [_, word, bell] = interests.map(|interest| interest.is_readable());
         if bell {
             self.alarm.silence();
@@ -157,6 +164,10 @@ impl Rank {
         }
         if word {
             let FromCoordinator::Stop = control::read(&mut self.commands).map_err(|error| refused("rank 0", &error))?;
+        } else if mono_now() >= self.over {
+            let (limit, more) = (self.go.limit_ns as f64 * 1e-9, ANSWER.as_secs());
+            let why = format!("it hangs: the limit of {limit} s is over for {more} s, and it did not say stop");
+            return Err(refused("rank 0", &LiveError::Protocol(why)));
         }
         Ok(word)
     }
@@ -204,13 +215,14 @@ impl Rank {
         Ok(())
     }
 
-    /// Everything that has come to the socket.
+    /// What has come to the socket, or the first of it.
     fn take_in(&mut self) -> Result<(), LiveError> {
-        while let Some(mail) = self.post.next()? {
+        for _ in 0..TAKEN_AT_ONCE {
+            let Some(mail) = self.post.next()? else { break };
             match mail {
                 Mail::Packet(received, packet) => self.open(&received, packet)?,
                 Mail::Stamp { receiver, round, at: Some(at) } => {
-                    self.record(Event::Transmission { process: self.own, receiver, round, at });
+                    self.recorder.event(Event::Transmission { process: self.own, receiver, round, at });
                 }
                 Mail::Stamp { at: None, .. } => self.header.unstamped += 1,
                 Mail::Unreachable => self.header.refused += 1,
@@ -239,16 +251,14 @@ impl Rank {
 
     fn returned(&mut self, received: &Received, packet: Packet, stay: Stay) {
         self.header.replies_perceived += 1;
-        if self.trips.len() < EVENTS_MAX {
-            self.trips.push(RoundTrip {
-                sender: self.own,
-                receiver: ProcessId(packet.sender),
-                round: Round(packet.round),
-                returned: received.best().counter,
-                perceived_after: stay.perceived,
-                replied_after: stay.replied,
-            });
-        }
+        self.recorder.trip(RoundTrip {
+            sender: self.own,
+            receiver: ProcessId(packet.sender),
+            round: Round(packet.round),
+            returned: received.best().counter,
+            perceived_after: stay.perceived,
+            replied_after: stay.replied,
+        });
     }
 
     fn perceive(&mut self, received: &Received, packet: Packet) -> Result<(), LiveError> {
@@ -261,7 +271,7 @@ impl Rank {
         let at = self.counter();
         let way_in = WayIn { kernel, received: Some(received.user.counter) };
         let (sender, round) = (ProcessId(packet.sender), Round(packet.round));
-        self.record(Event::Perception { process: self.own, sender, round, at, way_in });
+        self.recorder.event(Event::Perception { process: self.own, sender, round, at, way_in });
         if self.injector.has_twin() {
             let lag = self.injector.twin_lag();
             let later = self.counter_at(self.since_start(at) + lag);
@@ -282,29 +292,21 @@ impl Rank {
         }
     }
 
-    /// Sends the message back, as the paper did.
-    fn reply(&mut self, received: &Received, (packet, perceived): (Packet, Counter)) -> Result<(), LiveError> {
-        let came = received.best().counter.raw();
-        let stay = Stay {
-            perceived: perceived.raw().saturating_sub(came),
-            replied: self.counter().raw().saturating_sub(came),
-        };
-        self.header.replies_sent += 1;
-        self.post.send(Packet { sender: self.own.0, reply: Some(stay), ..packet }, received.from).map(drop)
-    }
-
     /// Does what a machine wants: records its switch, broadcasts, sets the timer. Of a twin nothing is recorded.
     fn react(&mut self, which: usize, switch: Option<Switch>, at: Counter) -> Result<(), LiveError> {
         if let (Some(Switch { from, to, decided, rule }), OWN) = (switch, which) {
             let decided = Counter::from_raw(decided);
             let (from, to) = (Round(from), Round(to));
-            self.record(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
+            self.recorder.event(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
+        }
+        if self.is_stopping {
+            return Ok(());
         }
         let rounds = self.settings.rounds;
         while let Some(round) = self.machines[which].process.poll_transmit().filter(|&round| round <= rounds) {
             if which == OWN {
                 let at = self.counter();
-                self.record(Event::Broadcast { process: self.own, round: Round(round), at });
+                self.recorder.event(Event::Broadcast { process: self.own, round: Round(round), at });
             }
             self.broadcast(round)?;
         }
@@ -318,36 +320,6 @@ impl Rank {
         Ok(())
     }
 
-    fn broadcast(&mut self, round: u64) -> Result<(), LiveError> {
-        if self.settings.faults.is_empty() {
-            return (0..self.settings.processes).try_for_each(|receiver| self.hand_over_copies((receiver, round), 1));
-        }
-        let now = self.since_start(self.counter());
-        for receiver in 0..self.settings.processes {
-            for told in self.injector.told(receiver, round, now) {
-                let way = self.injector.way(receiver, now);
-                if way.from > now {
-                    let until = self.counter_at(way.from);
-                    self.post.hold(until, Held::Message { receiver, round: told, copies: way.copies });
-                    self.alarm.set(until);
-                } else {
-                    self.hand_over_copies((receiver, told), way.copies)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn hand_over_copies(&mut self, (receiver, round): (u32, u64), copies: u64) -> Result<(), LiveError> {
-        let to: SocketAddr = self.go.addresses[receiver as usize];
-        for _ in 0..copies {
-            let packet = Packet { run: self.go.run, sender: self.own.0, round, reply: None };
-            self.post.send_stamped(packet, (receiver, to))?;
-            self.header.sent += 1;
-        }
-        Ok(())
-    }
-
     fn hand_over(mut self) -> Result<(), LiveError> {
         self.header.unstamped += self.post.outstanding();
         self.header.dropped = self.post.dropped().unwrap_or(0);
@@ -356,10 +328,10 @@ impl Rank {
         self.header.started = self.started;
         self.header.no_clock = self.page.trouble.take();
         self.header.clock = std::mem::take(&mut self.page.words);
-        self.header.bytes = ((self.events.len() + self.trips.len()) * EVENT_BYTES) as u64;
+        self.header.unrecorded = self.recorder.lost();
+        self.header.bytes = self.recorder.bytes();
         control::write(&self.control, &FromRank::Log(Box::new(self.header)))?;
-        let parts = self.events.chunks(1 << 14).map(pack).chain(self.trips.chunks(1 << 14).map(pack_trips));
-        for part in parts {
+        for part in self.recorder.packed() {
             self.control.write_all(&part).map_err(LiveError::network("handing the log over"))?;
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! A rank's way to rank 0.
 
+use super::recorder::Recorder;
 use super::{Machine, Rank, RankOptions, refused};
 use crate::algorithm::Process;
 use crate::live::LiveError;
 use crate::live::alarm::Alarm;
-use crate::live::control::{self, Go, Hello, LogHeader};
+use crate::live::control::{self, ANSWER, Go, Hello, LogHeader};
 use crate::live::injector::Injector;
 use crate::live::page_clock::PageClock;
 use crate::live::post::Post;
@@ -13,7 +14,7 @@ use ffclock_counter::{Choice, CounterKind, choose, nominal, read_ordered};
 use ffclock_sys::mono_now;
 use ffclock_units::{Counter, Period, Span};
 use std::io::BufReader;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,12 +31,13 @@ impl Rank {
         let hello = hello(options, (&post, &page))?;
         control::write(&control, &hello)?;
         let mut commands = BufReader::new(control.try_clone().map_err(LiveError::network("a second handle"))?);
-        let go: Go = control::read(&mut commands).map_err(|error| refused(&options.rendezvous, &error))?;
+        let go = wait_for_go(&mut commands, options)?;
         let size = options.settings.processes as usize;
         if go.addresses.len() != size || go.host_of.len() != size {
             return Err(LiveError::Protocol("rank 0 names too few addresses".to_owned()));
         }
         let (injector, machines) = machines(options, &go, period)?;
+        let over = mono_now() + Span::from_nanos(go.limit_ns.into()) + Span::from_secs(ANSWER.as_secs() as i64);
         let header =
             LogHeader { period_s: period.as_seconds(), buffer_bytes: post.buffer_bytes as u64, ..LogHeader::default() };
         Ok(Rank {
@@ -52,10 +54,11 @@ impl Rank {
             commands,
             alarm: Alarm::start(kind, period).map_err(LiveError::network("a timer"))?,
             started: read_ordered(kind).raw(),
-            events: Vec::with_capacity(1 << 16),
-            trips: Vec::new(),
+            recorder: Recorder::new(options.events_max as usize),
             header,
+            over,
             has_told: false,
+            is_stopping: false,
         })
     }
 }
@@ -127,26 +130,51 @@ fn machines(options: &RankOptions, go: &Go, period: Period) -> Result<(Injector,
     Ok((injector, machines))
 }
 
+/// Rank 0 may have begun to wait for the others as late as we have found it, and then has as much patience.
+fn wait_for_go(commands: &mut BufReader<TcpStream>, options: &RankOptions) -> Result<Go, LiveError> {
+    let patience = duration(options.patience).max(Duration::from_millis(1)) * 2;
+    commands.get_ref().set_read_timeout(Some(patience)).map_err(LiveError::network("waiting for rank 0"))?;
+    let said = control::Line::default().read(commands);
+    commands.get_ref().set_read_timeout(None).map_err(LiveError::network("waiting for rank 0"))?;
+    let late = || {
+        let seconds = patience.as_secs_f64();
+        let why = "is that rank 0, and have all ranks been started?";
+        LiveError::Protocol(format!("it took our connection, and said nothing within {seconds} s: {why}"))
+    };
+    said.and_then(|go| go.ok_or_else(late)).map_err(|error| refused(&options.rendezvous, &error))
+}
+
 /// Tries until rank 0 is there.
 fn connect(rendezvous: &str, patience: Span) -> Result<TcpStream, LiveError> {
     let deadline = mono_now() + patience;
     loop {
-        let error = match try_connect(rendezvous) {
+        // A host that is not there answers nothing, and the kernel would go on asking for two minutes.
+        let rest = duration(deadline - mono_now()).max(BETWEEN_TRIES);
+        let error = match try_connect(rendezvous, rest) {
             Ok(stream) => return Ok(stream),
             Err(error) => error,
         };
         if mono_now() >= deadline {
-            return Err(LiveError::network(format!("meeting rank 0 at {rendezvous}"))(error));
+            return Err(error);
         }
         std::thread::sleep(BETWEEN_TRIES);
     }
 }
 
-fn try_connect(rendezvous: &str) -> std::io::Result<TcpStream> {
-    let addresses: Vec<SocketAddr> = rendezvous.to_socket_addrs()?.collect();
-    let stream = TcpStream::connect(addresses.as_slice())?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
+fn try_connect(rendezvous: &str, rest: Duration) -> Result<TcpStream, LiveError> {
+    let meeting = || LiveError::network(format!("meeting rank 0 at {rendezvous}"));
+    let mut error = std::io::Error::from(std::io::ErrorKind::NotFound);
+    for address in rendezvous.to_socket_addrs().map_err(meeting())? {
+        match TcpStream::connect_timeout(&address, rest) {
+            Ok(stream) => return control::prepare(&stream).map(|()| stream),
+            Err(refused) => error = refused,
+        }
+    }
+    Err(meeting()(error))
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(0))
 }
 
 /// A line that the kernel shows.

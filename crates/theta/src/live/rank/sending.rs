@@ -1,0 +1,56 @@
+//! What a rank sends: its broadcasts as its links let them pass, and replies.
+
+use super::Rank;
+use crate::live::LiveError;
+use crate::live::packet::{Packet, Stay};
+use crate::live::post::Held;
+use ffclock_sys::Received;
+use ffclock_units::Counter;
+use std::net::SocketAddr;
+
+impl Rank {
+    pub(super) fn broadcast(&mut self, round: u64) -> Result<(), LiveError> {
+        if self.settings.faults.is_empty() {
+            return (0..self.settings.processes).try_for_each(|receiver| self.hand_over_copies((receiver, round), 1));
+        }
+        let now = self.since_start(self.counter());
+        for receiver in 0..self.settings.processes {
+            for told in self.injector.told(receiver, round, now) {
+                let way = self.injector.way(receiver, now);
+                if way.from > now {
+                    let until = self.counter_at(way.from);
+                    self.post.hold(until, Held::Message { receiver, round: told, copies: way.copies });
+                    self.alarm.set(until);
+                } else {
+                    self.hand_over_copies((receiver, told), way.copies)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn hand_over_copies(&mut self, (receiver, round): (u32, u64), copies: u64) -> Result<(), LiveError> {
+        let to: SocketAddr = self.go.addresses[receiver as usize];
+        for _ in 0..copies {
+            let packet = Packet { run: self.go.run, sender: self.own.0, round, reply: None };
+            self.post.send_stamped(packet, (receiver, to))?;
+            self.header.sent += 1;
+        }
+        Ok(())
+    }
+
+    /// Sends the message back, as the paper did.
+    pub(super) fn reply(
+        &mut self,
+        received: &Received,
+        (packet, perceived): (Packet, Counter),
+    ) -> Result<(), LiveError> {
+        let came = received.best().counter.raw();
+        let stay = Stay {
+            perceived: perceived.raw().saturating_sub(came),
+            replied: self.counter().raw().saturating_sub(came),
+        };
+        self.header.replies_sent += 1;
+        self.post.send(Packet { sender: self.own.0, reply: Some(stay), ..packet }, received.from).map(drop)
+    }
+}
