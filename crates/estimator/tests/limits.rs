@@ -142,3 +142,22 @@ fn a_floor_is_settled_after_32_exchanges() {
     };
     assert_eq!((1..100).find(|past| is_news(*past)), Some(32));
 }
+
+/// What is proven of the rate rests on a day: not on less, and no more however long it goes on.
+#[test]
+fn the_rate_is_proven_by_a_day() {
+    let mut config = ClassicConfig::default();
+    config.set("wander", "1 ppb").expect("a rate");
+    let mut world = World::lan(4);
+    world.walk = 0.0;
+    let mut lab = Lab::with(world, config, None);
+    let mut growth = |until: f64| {
+        lab.run(64.0, until * HOUR, |_| ());
+        lab.classic.estimate().expect("an estimate").bound_growth.as_rate().as_ppb()
+    };
+    let grown = [17.0, 25.0, 37.0, 73.0].map(&mut growth);
+    println!("{grown:?}");
+    assert!(
+        grown[0] > 1.3 * grown[1] && (grown[1] / grown[2] - 1.0).abs() < 0.1 && (grown[1] / grown[3] - 1.0).abs() < 0.1
+    );
+}

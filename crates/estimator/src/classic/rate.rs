@@ -238,6 +238,14 @@ mod tests {
 
     const PRIOR: Slope = Slope { rate: 0.0, error: 5e-4 };
 
+    #[test]
+    fn a_pair_within_a_millisecond_says_nothing() {
+        let far = record(10.0, 1e-6, 0.0);
+        assert_eq!(slope(&far, &record(10.0009, 1e-6, 0.0)), None);
+        assert_eq!(slope(&far, &record(f64::NAN, 1e-6, 0.0)), None);
+        assert!((slope(&far, &record(10.0011, 1e-6, 0.0)).unwrap().rate - 1e-6).abs() < 1e-9);
+    }
+
     fn record(x: f64, rate: f64, error: f64) -> Record {
         Record { x, y: rate * x, cost: 300e-6 + error, floor: 300e-6 }
     }

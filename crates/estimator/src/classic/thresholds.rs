@@ -167,8 +167,9 @@ mod tests {
     fn every_threshold_follows_its_option() {
         let mut config = ClassicConfig::default();
         let before = Thresholds::new(&config);
-        assert!((before.shift(1e-3) - 150e-6).abs() < 1e-9 && (before.shift(5e-3) - 450e-6).abs() < 1e-9);
-        assert!((before.offset_quality(1e-3) - 450e-6).abs() < 1e-9);
+        // A far path begins at 3 ms.
+        assert!((before.shift(2.9e-3) - 150e-6).abs() < 1e-9 && (before.shift(3.1e-3) - 450e-6).abs() < 1e-9);
+        assert!((before.offset_quality(2.9e-3) - 450e-6).abs() < 1e-9);
         assert!((before.offset_sanity(100.0) - 2.5e-3).abs() < 1e-8);
         config.set("timestamp_limit", "30 us").unwrap();
         config.set("rate_error_bound", "1 ppm").unwrap();
