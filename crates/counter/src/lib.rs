@@ -38,5 +38,5 @@ pub use continuity::{Break, Continuity, HostReadings, Observation, Readings};
 #[cfg(target_arch = "x86_64")]
 pub use cpu::{has_rdtscp, hypervisor, read_rdtscp};
 pub use cpu_round::{CpuDisagreement, CpuRound};
-pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered};
+pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered, try_read};
 pub use nominal::{Nominal, NominalError, NominalSource, nominal};
