@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_instruments::spread::{Sorted, Spread};
-use ffclock_instruments::stability::{Point, read_beside_base};
+use ffclock_instruments::stability::Point;
 use ffclock_instruments::ways::Way;
 use ffclock_units::{
     ClockError, Counter, Estimate, Exchange, LeapTable, Moment, Period, Server, ServerIdentity, ServerQuality, Span,
@@ -146,10 +146,8 @@ impl Tracks {
             .collect()
     }
 
-    /// Compares every clock with the truth now; `None` before there is any.
-    pub(super) fn check(&mut self, phase: usize, t: f64) -> Result<Option<Errors>, Failure> {
-        let points = self.ways.iter().map(|way| read_beside_base(way).ok_or_else(|| absurd(way)));
-        let points = points.collect::<Result<Vec<Point>, Failure>>()?;
+    /// Compares every clock with the truth now, `points` being every counter beside the base; `None` before there is any.
+    pub(super) fn check(&mut self, phase: usize, t: f64, points: &[Point]) -> Option<Errors> {
         let estimates: Vec<Option<Estimate>> = self.tracks.iter().map(|track| track.estimator.estimate()).collect();
         let mut errors = Errors { t, phase, error_s: Vec::new(), bound_s: Vec::new() };
         for (number, estimate) in estimates.iter().enumerate() {
@@ -162,7 +160,7 @@ impl Tracks {
                 self.errors.entry((number, phase)).or_default().push(judged);
             }
         }
-        Ok(errors.error_s.iter().any(Option::is_some).then_some(errors))
+        errors.error_s.iter().any(Option::is_some).then_some(errors)
     }
 
     /// Hands an exchange to every clock.
