@@ -38,6 +38,14 @@ impl CounterKind {
         CounterKind::Module(ModuleCounter::KvmClock),
     ];
 
+    /// Whether each CPU has its own, so that those of two may disagree, through whatever they are read.
+    pub const fn is_per_cpu(self) -> bool {
+        matches!(
+            self,
+            CounterKind::Tsc | CounterKind::Module(ModuleCounter::Tsc) | CounterKind::Module(ModuleCounter::KvmClock)
+        )
+    }
+
     /// The name in configuration files and in the status.
     pub const fn name(self) -> &'static str {
         match self {
