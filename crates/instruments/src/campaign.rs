@@ -148,7 +148,9 @@ pub fn run<S: Surroundings>(
         let mut phase = Phase { begin_s: passed(), ..*phase };
         let before: f64 = done.iter().map(|phase| phase.length_s).sum();
         let share = || ((before + passed() - phase.begin_s) / total).clamp(0.0, 1.0);
-        let ended = work_through(&phase, every, surroundings, &share, || round(&phase, passed()));
+        let length = Span::from_seconds(phase.length_s);
+        let wait = |deadline| surroundings.wait(deadline, share());
+        let ended = work_through(length, every, wait, || round(&phase, passed()));
         phase.length_s = passed() - phase.begin_s;
         done.push(phase);
         match ended {
@@ -161,19 +163,18 @@ pub fn run<S: Surroundings>(
 }
 
 /// The rounds of one phase.
-fn work_through<S: Surroundings>(
-    phase: &Phase,
+fn work_through<E>(
+    length: Span,
     every: Span,
-    surroundings: &mut S,
-    share: &impl Fn() -> f64,
-    mut round: impl FnMut() -> Result<(), S::Error>,
-) -> Result<ControlFlow<()>, S::Error> {
+    mut wait: impl FnMut(Moment<Mono>) -> Result<ControlFlow<()>, E>,
+    mut round: impl FnMut() -> Result<(), E>,
+) -> Result<ControlFlow<()>, E> {
     let mut next = mono_now();
-    let end = next + Span::from_seconds(phase.length_s);
+    let end = next + length;
     loop {
         round()?;
         next = following(next, every);
-        if surroundings.wait(next.min(end), share())?.is_break() {
+        if wait(next.min(end))?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         if next >= end {
