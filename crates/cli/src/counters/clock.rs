@@ -144,9 +144,11 @@ impl Measured {
         }
         let clocks: Vec<Vec<String>> = self.clocks.iter().map(|clock| self.clock_row(clock)).collect();
         let mut page = text::table(&CLOCK_HEADING, &clocks);
+        let reference = self.stamps.first().map_or("socket", |stamps| &stamps.reference);
         let _ = writeln!(
             page,
-            "\nhow far stamps lie outside those of the socket at the driver: earlier on the way out, later on the way in"
+            "\nhow far stamps lie outside those at the driver ({}): earlier on the way out, later on the way in",
+            text::printable(reference)
         );
         page +=
             &text::table(&STAMP_HEADING, &self.stamps.iter().map(|stamps| self.stamp_row(stamps)).collect::<Vec<_>>());

@@ -78,11 +78,18 @@ pub(super) struct ClockFigures {
     pub(super) p99_s: f64,
 }
 
-/// How far stamps lie outside those of the socket, on the side of user space: how much earlier on the way out, how much later on the
+fn socket() -> String {
+    Stamps::Socket.name().to_owned()
+}
+
+/// How far stamps lie outside those at the driver, on the side of user space: how much earlier on the way out, how much later on the
 /// way in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct StampFigures {
     pub(super) stamps: String,
+    /// What they are compared with; in recordings of earlier versions always the socket's.
+    #[serde(default = "socket")]
+    pub(super) reference: String,
     pub(super) direction: String,
     pub(super) phase: usize,
     pub(super) count: usize,
@@ -187,9 +194,16 @@ impl Tracks {
         Row { t, phase, server_in_ns: nanos(server_in), server_out_ns: nanos(server_out), stamps }
     }
 
+    /// What the other stamps are compared with: the raw counter at the driver where somebody reads it there, the module before the
+    /// tracepoints; else the socket's, which are the kernel's at the same place but by the system clock.
+    fn reference(&self) -> Stamps {
+        self.kinds.last().copied().unwrap_or(Stamps::Socket)
+    }
+
     fn note_delays(&mut self, phase: usize, exchanged: &Exchanged) {
-        let Some([sent, received]) = exchanged.socket else { return };
-        for (kind, stamps) in self.kinds.iter().enumerate().filter(|(_, stamps)| **stamps != Stamps::Socket) {
+        let reference = self.reference();
+        let Some([sent, received]) = by_base(reference, exchanged) else { return };
+        for (kind, stamps) in self.kinds.iter().enumerate().filter(|(_, stamps)| **stamps != reference) {
             let Some([other_sent, other_received]) = by_base(*stamps, exchanged) else { continue };
             let out = sent.counter - other_sent.counter;
             let back = other_received.counter - received.counter;
@@ -224,12 +238,13 @@ impl Tracks {
         }
     }
 
-    /// How far each kind of stamps lies outside the socket's, by direction and phase.
+    /// How far each kind of stamps lies outside the reference's, by direction and phase.
     pub(super) fn stamp_figures(&self) -> Vec<StampFigures> {
         let each = self.delays.iter().filter_map(|(&(kind, direction, phase), delays)| {
             let stamps = self.kinds[kind].name().to_owned();
             let direction = ["out", "in"][direction].to_owned();
-            Some(StampFigures { stamps, direction, phase, count: delays.len(), ns: Spread::of(delays)? })
+            let reference = self.reference().name().to_owned();
+            Some(StampFigures { stamps, reference, direction, phase, count: delays.len(), ns: Spread::of(delays)? })
         });
         each.collect()
     }
