@@ -3,9 +3,10 @@
 use super::{Found, Outcome, open, read, room};
 use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, PacketStamp, layout};
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
@@ -68,6 +69,20 @@ fn overflow(device: &Ffcounter, one: &UdpSocket, other: &UdpSocket) -> Outcome {
     let mut same = File::from(device.as_fd().try_clone_to_owned().map_err(text)?);
     let empty = same.read(&mut [0; 4096]).map_err(|error| error.raw_os_error());
     Found(empty == Err(Some(EAGAIN))).or_fail(|| format!("a read with nothing waiting gave {empty:?}"))
+}
+
+/// Of a daemon whose stamps are to be taken at the driver, at least `least` were, and most: it keeps time as well without any, so only its
+/// status tells.
+pub(crate) fn stamped(control: &str, least: f64) -> Outcome {
+    let mut daemon = UnixStream::connect(control).map_err(text)?;
+    daemon.write_all(b"{\"command\":\"status\"}\n").map_err(text)?;
+    let mut status = String::new();
+    BufReader::new(daemon).read_line(&mut status).map_err(text)?;
+    let told = status.split_once("\"stamps\":\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or("nothing");
+    println!("FIGURE clock.stamps {told}");
+    let before = |words: &str| -> Option<f64> { told.split_once(words)?.0.rsplit([' ', '(']).next()?.parse().ok() };
+    let (at_driver, by_socket) = (before(" at the driver").unwrap_or(0.0), before(" by the socket").unwrap_or(0.0));
+    Found(at_driver >= least && at_driver > by_socket).or_fail(|| format!("the status says of the stamps: {told}"))
 }
 
 /// As the kernel numbers it (asm-generic/errno-base.h).
