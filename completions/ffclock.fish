@@ -99,7 +99,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "show" -d 'Show a recording again'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l for -d 'How long to measure without stress' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
@@ -110,7 +110,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l for -d 'How long to measure without stress' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
@@ -121,7 +121,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l for -d 'How long to measure without stress' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, temperature-cycle' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l record -d 'Record everything into a file (docs/counters.md)' -r -F

@@ -23,8 +23,7 @@
 struct ffc_ring {
 	struct list_head list;
 	DECLARE_KFIFO(fifo, struct ffcounter_stamp, RING);
-	spinlock_t lock;		/* writers of the fifo, and want */
-	struct mutex readers;
+	spinlock_t lock;		/* everything below and the fifo */
 	wait_queue_head_t waiting;
 	struct ffcounter_stamping want;
 	u32 lost;
@@ -94,9 +93,13 @@ static void keep(struct ffc_ring *ring, struct ffcounter_stamp *stamp)
 		stamp->value = sample.value;
 		stamp->epoch = sample.epoch;
 		stamp->id = sample.id;
-		stamp->lost = ring->lost;
-		if (!kfifo_put(&ring->fifo, *stamp))
+		/* Who reads late wants what passed last. */
+		if (kfifo_is_full(&ring->fifo)) {
+			kfifo_skip(&ring->fifo);
 			ring->lost++;
+		}
+		stamp->lost = ring->lost;
+		kfifo_put(&ring->fifo, *stamp);
 	}
 	spin_unlock_irqrestore(&ring->lock, flags);
 	wake_up_interruptible(&ring->waiting);
@@ -202,7 +205,6 @@ struct ffc_ring *ffc_ring_new(void)
 	INIT_LIST_HEAD(&ring->list);
 	INIT_KFIFO(ring->fifo);
 	spin_lock_init(&ring->lock);
-	mutex_init(&ring->readers);
 	init_waitqueue_head(&ring->waiting);
 	return ring;
 }
@@ -215,18 +217,21 @@ void ffc_ring_free(struct ffc_ring *ring)
 	kvfree(ring);
 }
 
-/* Never waits: poll(2) does. */
+/* Never waits: poll(2) does. One by one, since the oldest may be replaced. */
 ssize_t ffc_ring_read(struct ffc_ring *ring, char __user *to, size_t size)
 {
-	unsigned int copied = 0;
-	int error;
+	struct ffcounter_stamp stamp;
+	size_t copied = 0;
 
-	if (size < sizeof(struct ffcounter_stamp))
+	if (size < sizeof(stamp))
 		return -EINVAL;
-	mutex_lock(&ring->readers);
-	error = kfifo_to_user(&ring->fifo, to, size, &copied);
-	mutex_unlock(&ring->readers);
-	return error ?: copied ?: -EAGAIN;
+	while (size - copied >= sizeof(stamp) &&
+	       kfifo_out_spinlocked(&ring->fifo, &stamp, 1, &ring->lock)) {
+		if (copy_to_user(to + copied, &stamp, sizeof(stamp)))
+			return copied ? (ssize_t)copied : -EFAULT;
+		copied += sizeof(stamp);
+	}
+	return copied ? (ssize_t)copied : -EAGAIN;
 }
 
 __poll_t ffc_ring_poll(struct ffc_ring *ring, struct file *file,

@@ -2,7 +2,7 @@
 //! `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
-//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
+//!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
 use ffclock_counter::{CounterKind, read_ordered};
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ["probe"] => return if Ffcounter::open().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) },
         ["pairs"] => pairs(),
         ["stamps"] => network::stamps(),
+        ["stamped", control, least] => network::stamped(control, number(least)),
         ["suspend"] => suspend(),
         ["latency"] => latency(),
         ["clock", port] => clock::tell_time(port),

@@ -1,8 +1,12 @@
 //! The checks that need packets.
 
 use super::{Found, Outcome, open, read, room};
-use ffclock_counter::ffcounter::{ModuleCounter, PacketStamp, layout};
+use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, PacketStamp, layout};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
@@ -41,15 +45,8 @@ pub(crate) fn stamps() -> Outcome {
         Found(two.iter().all(|stamp| stamp.source_port == port.to_be() && stamp.length == 48 && stamp.lost == 0))
             .or_fail(|| format!("{:?}", two[0]))?;
     }
-    for _ in 0..300 {
-        one.send_to(&[7; 48], other.local_addr().map_err(text)?).map_err(text)?;
-    }
+    overflow(&device, &one, &other)?;
     let mut more = room();
-    let kept = device.read_stamps(&mut more).map_err(text)?.len();
-    one.send_to(&[7; 48], other.local_addr().map_err(text)?).map_err(text)?;
-    let told = device.read_stamps(&mut more).map_err(text)?.first().map_or(0, |stamp| stamp.lost);
-    Found(kept == 256 && told == 600 - 256)
-        .or_fail(|| format!("a full ring kept {kept} of 600 and told of {told} lost"))?;
     device.stamp_ports(ModuleCounter::Tsc, &[]).map_err(text)?;
     one.send_to(&[9; 48], other.local_addr().map_err(text)?).map_err(text)?;
     thread::sleep(Duration::from_millis(20));
@@ -57,6 +54,39 @@ pub(crate) fn stamps() -> Outcome {
     // One packet's receiving half may have come between the two readings above.
     Found(after_end <= 1).or_fail(|| format!("{after_end} stamps although nobody wants them"))
 }
+
+/// A full ring keeps the newest and counts the others; an empty one says so.
+fn overflow(device: &Ffcounter, one: &UdpSocket, other: &UdpSocket) -> Outcome {
+    for packet in 0..300_u64 {
+        one.send_to(&[packet.to_be_bytes(); 6].concat(), other.local_addr().map_err(text)?).map_err(text)?;
+    }
+    let mut more = room();
+    let kept = device.read_stamps(&mut more).map_err(text)?;
+    let (count, words) = (kept.len(), [kept.first(), kept.last()].map(|stamp| stamp.map(word)));
+    let told = kept.last().map_or(0, |stamp| stamp.lost);
+    Found(count == 256 && told == 600 - 256 && words == [Some(172), Some(299)])
+        .or_fail(|| format!("a full ring kept {count} of 600, from packet {words:?}, and told of {told} lost"))?;
+    let mut same = File::from(device.as_fd().try_clone_to_owned().map_err(text)?);
+    let empty = same.read(&mut [0; 4096]).map_err(|error| error.raw_os_error());
+    Found(empty == Err(Some(EAGAIN))).or_fail(|| format!("a read with nothing waiting gave {empty:?}"))
+}
+
+/// Of a daemon whose stamps are to be taken at the driver, at least `least` were, and most: it keeps time as well without any, so only its
+/// status tells.
+pub(crate) fn stamped(control: &str, least: f64) -> Outcome {
+    let mut daemon = UnixStream::connect(control).map_err(text)?;
+    daemon.write_all(b"{\"command\":\"status\"}\n").map_err(text)?;
+    let mut status = String::new();
+    BufReader::new(daemon).read_line(&mut status).map_err(text)?;
+    let told = status.split_once("\"stamps\":\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or("nothing");
+    println!("FIGURE clock.stamps {told}");
+    let before = |words: &str| -> Option<f64> { told.split_once(words)?.0.rsplit([' ', '(']).next()?.parse().ok() };
+    let (at_driver, by_socket) = (before(" at the driver").unwrap_or(0.0), before(" by the socket").unwrap_or(0.0));
+    Found(at_driver >= least && at_driver > by_socket).or_fail(|| format!("the status says of the stamps: {told}"))
+}
+
+/// As the kernel numbers it (asm-generic/errno-base.h).
+const EAGAIN: i32 = 11;
 
 fn bind() -> Result<UdpSocket, String> {
     let socket = UdpSocket::bind("127.0.0.1:0").map_err(text)?;

@@ -35,7 +35,9 @@ pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
 
 /// The time now.
 pub(crate) fn read(clock: &Clock) -> Result<Told, Failure> {
-    read_at(clock, clock.stamp())
+    // A stamp cannot say why its counter was not to be read; the clock can.
+    let told = convert(clock, clock.stamp());
+    told.map_err(|error| unreadable(clock.now().err().unwrap_or(error)))
 }
 
 /// The time of a stamp.

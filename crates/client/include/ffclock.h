@@ -74,6 +74,10 @@ enum ffclock_error {
    * The clock was not good enough in time.
    */
   FFCLOCK_ERROR_TIMEOUT = 14,
+  /**
+   * The page is about a counter of the kernel that this program cannot read.
+   */
+  FFCLOCK_ERROR_COUNTER_UNREADABLE = 15,
 };
 
 /**

@@ -48,6 +48,8 @@ pub enum ErrorCode {
     OtherCounter = 13,
     /// The clock was not good enough in time.
     Timeout = 14,
+    /// The page is about a counter of the kernel that this program cannot read.
+    CounterUnreadable = 15,
 }
 
 /// How far a reading may be trusted.
@@ -247,7 +249,7 @@ pub extern "C" fn ffclock_strerror(error: c_int) -> *const c_char {
         .as_ptr()
 }
 
-const TEXTS: [(ErrorCode, &CStr); 15] = [
+const TEXTS: [(ErrorCode, &CStr); 16] = [
     (ErrorCode::Ok, c"success"),
     (ErrorCode::NullPointer, c"a pointer that may not be null is"),
     (ErrorCode::Missing, c"there is no clock page: start ffclockd, or name its page in FFCLOCK_PAGE"),
@@ -263,6 +265,10 @@ const TEXTS: [(ErrorCode, &CStr); 15] = [
     (ErrorCode::OtherEpoch, c"the stamps belong to another epoch of the counter"),
     (ErrorCode::OtherCounter, c"the clock page is about a counter that this machine has not"),
     (ErrorCode::Timeout, c"the clock was not good enough in time"),
+    (
+        ErrorCode::CounterUnreadable,
+        c"/dev/ffcounter cannot be read: load the module, or join the group that owns the device (docs/kernel.md)",
+    ),
 ];
 
 /// Asks the clock and stores its answer; stores nothing where there is none.
@@ -369,6 +375,7 @@ impl From<ReadError> for ErrorCode {
             ReadError::BeforeEpoch => ErrorCode::BeforeEpoch,
             ReadError::OtherEpoch => ErrorCode::OtherEpoch,
             ReadError::OtherCounter(_) => ErrorCode::OtherCounter,
+            ReadError::CounterUnreadable { .. } => ErrorCode::CounterUnreadable,
         }
     }
 }
@@ -377,6 +384,7 @@ impl From<&OpenError> for ErrorCode {
     fn from(error: &OpenError) -> Self {
         match error {
             OpenError::Page { error, .. } => (*error).into(),
+            OpenError::Counter { .. } => ErrorCode::CounterUnreadable,
             OpenError::File { error: PageFileError::Missing(_) } => ErrorCode::Missing,
             OpenError::File { error: PageFileError::Permission(_) } => ErrorCode::Permission,
             OpenError::File { error: PageFileError::NotAFile(_) | PageFileError::Size { .. } } => ErrorCode::NotAPage,

@@ -51,12 +51,14 @@ impl Clock {
     /// Opens the page at `path`. It may still be empty: [`wait_until`](Self::wait_until) waits for the first estimate.
     ///
     /// # Errors
-    /// Where the file is missing, forbidden, of a wrong size, of another version, damaged or of an earlier boot.
+    /// Where the file is missing, forbidden, of a wrong size, of another version, damaged or of an earlier boot, and where its counter is
+    /// one of the kernel's that this program may not read.
     pub fn open_at(path: &Path) -> Result<Self, OpenError> {
         let page = open::open_page(path)?;
         let published = Reader::new(page.words()).mark().map(|mark| mark.counter_id);
         let (counter_id, kind) =
             published.and_then(|id| Some((id, open::kind_of(id)?))).unwrap_or((CPU_COUNTER, CounterKind::Tsc));
+        open::check_counter(path, kind)?;
         Ok(Clock { page, path: path.to_owned(), counter_id, kind, verified: Verified::none() })
     }
 
@@ -78,7 +80,7 @@ impl Clock {
     ///
     /// # Errors
     /// [`ReadError::NoEstimate`] or [`ReadError::Page`]; other errors where the page is about a counter that this
-    /// machine has not.
+    /// machine has not, or that this program cannot read.
     #[inline(always)]
     pub fn now(&self) -> Result<Reading, ReadError> {
         // The kernel's counter has its own way: a call would make the registers of this one spill.
@@ -111,9 +113,9 @@ impl Clock {
     #[cold]
     #[inline(never)]
     fn careful_now(&self) -> Result<Reading, ReadError> {
-        let counter = read_ordered(self.kind);
+        let counter = open::read_counter(self.kind, self.counter_id);
         match self.reader().verify(self.counter_id, &self.verified) {
-            Ok(snapshot) => snapshot.reading_at(counter),
+            Ok(snapshot) => snapshot.reading_at(counter?),
             Err(ReadError::OtherCounter(id)) => self.now_by(id),
             Err(error) => Err(error),
         }
@@ -121,12 +123,13 @@ impl Clock {
 
     fn now_by(&self, id: CounterId) -> Result<Reading, ReadError> {
         let kind = open::kind_of(id).ok_or(ReadError::OtherCounter(id))?;
-        self.reader().reading_at(read_ordered(kind), id)
+        self.reader().reading_at(open::read_counter(kind, id)?, id)
     }
 
     /// Reads the counter, after everything that the program did before, and notes its epoch; converts nothing.
     ///
-    /// A stamp taken while the page was empty or damaged is of no epoch, and refused later.
+    /// A stamp taken while the page was empty or damaged is of no epoch, and refused later. One of a kernel's counter that could
+    /// not be read is refused as well; [`now`](Self::now) says why.
     #[inline]
     pub fn stamp(&self) -> Stamp {
         let counter = read_ordered(self.kind);

@@ -1,8 +1,10 @@
 //! Finding the page and making sure that it is one.
 
-use ffclock_counter::CounterKind;
-use ffclock_page::{BootId, CounterId, PageError, Reader};
+use ffclock_counter::ffcounter::FfcounterError;
+use ffclock_counter::{CounterKind, try_read};
+use ffclock_page::{BootId, CounterId, PageError, ReadError, Reader};
 use ffclock_sys::{PageFileError, SharedPageReader};
+use ffclock_units::Counter;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,16 @@ pub enum OpenError {
         path: PathBuf,
         /// What is wrong with the page.
         error: PageError,
+    },
+    /// The page is about a counter of the kernel that this program cannot read.
+    #[error("{path} is about the counter {counter}: {error}")]
+    Counter {
+        /// The file.
+        path: PathBuf,
+        /// The counter.
+        counter: CounterKind,
+        /// Why it cannot be read.
+        error: FfcounterError,
     },
 }
 
@@ -91,6 +103,39 @@ pub(crate) fn kind_of(id: CounterId) -> Option<CounterKind> {
         id if id == CPU_COUNTER => Some(CounterKind::Tsc),
         // Named alike on both sides.
         id => id.name().parse().ok().filter(|kind| matches!(kind, CounterKind::Module(_))),
+    }
+}
+
+/// Whether the counter of a page can be read at all. One that is asleep wakes up again.
+pub(crate) fn check_counter(path: &Path, counter: CounterKind) -> Result<(), OpenError> {
+    match try_read(counter) {
+        Ok(_) | Err(FfcounterError::Asleep(_)) => Ok(()),
+        Err(error) => Err(OpenError::Counter { path: path.to_owned(), counter, error }),
+    }
+}
+
+/// Reads the counter of a page.
+pub(crate) fn read_counter(kind: CounterKind, id: CounterId) -> Result<Counter, ReadError> {
+    try_read(kind).map_err(|error| ReadError::CounterUnreadable { counter: id, why: in_short(&error) })
+}
+
+/// A reading that fails allocates nothing.
+fn in_short(error: &FfcounterError) -> &'static str {
+    match error {
+        FfcounterError::Missing(_) => {
+            "/dev/ffcounter is not there: load the kernel module ffcounter (see docs/kernel.md)"
+        }
+        FfcounterError::Permission(_) => {
+            "/dev/ffcounter may not be opened: run as root or as a member of the group that owns it (see docs/kernel.md)"
+        }
+        FfcounterError::Version { .. } => {
+            "/dev/ffcounter speaks another version of its interface: build module and program from the same source"
+        }
+        FfcounterError::NoCounter(_) => "this machine has none any more (`ffclock counters` lists those that it has)",
+        FfcounterError::Asleep(_) => "it is asleep: a suspend is under way, and a new epoch follows it",
+        FfcounterError::StampingDenied | FfcounterError::Io { .. } => {
+            "/dev/ffcounter fails: `ffclock counters` shows the error, and the kernel's log may say why"
+        }
     }
 }
 

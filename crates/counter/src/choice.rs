@@ -2,7 +2,7 @@
 
 use crate::agreement::{Agreement, compare_cpus};
 use crate::ffcounter::{ModuleCounter, layout, shared};
-use crate::{AgreementError, CounterKind, UnknownCounter};
+use crate::{AgreementError, CounterKind, Trust, UnknownCounter};
 use core::fmt;
 use core::str::FromStr;
 use std::fs;
@@ -127,6 +127,23 @@ pub fn current_clocksource() -> Option<String> {
     Some(fs::read_to_string(CURRENT).ok()?.trim().to_owned())
 }
 
+/// Whether the kernel trusts the CPU's counter, by its list of clocksources.
+pub(crate) fn trust_by_list() -> Option<Trust> {
+    Some(judge_list(&fs::read_to_string(AVAILABLE).ok()?))
+}
+
+fn judge_list(available: &str) -> Trust {
+    if offers(available) {
+        Trust::Trusted
+    } else {
+        Trust::Lost(format!("it does not offer {CLOCKSOURCE} as a clocksource any more, only {}", available.trim()))
+    }
+}
+
+fn offers(available: &str) -> bool {
+    available.split_ascii_whitespace().any(|source| source == CLOCKSOURCE)
+}
+
 fn check_kernel() -> Check {
     judge_clocksources(current_clocksource().as_deref(), fs::read_to_string(AVAILABLE).ok().as_deref())
 }
@@ -134,7 +151,7 @@ fn check_kernel() -> Check {
 /// The kernel watches the counters and withdraws one that it found unsteady from the list of those available. A guest's
 /// kernel may prefer the clock of its hypervisor; that says nothing against the counter but deserves a warning.
 fn judge_clocksources(current: Option<&str>, available: Option<&str>) -> Check {
-    let offered = available.unwrap_or_default().split_ascii_whitespace().any(|source| source == CLOCKSOURCE);
+    let offered = offers(available.unwrap_or_default());
     let (ok, detail) = match current {
         None => (false, "the kernel does not tell its clocksource".to_owned()),
         Some(CLOCKSOURCE) => (true, format!("it is the kernel's clocksource ({CLOCKSOURCE})")),
@@ -211,6 +228,9 @@ mod tests {
     fn a_clocksource_that_the_kernel_withdrew_is_not_trusted() {
         assert!(judge_clocksources(Some(CLOCKSOURCE), Some("x")).ok);
         assert!(!judge_clocksources(Some("hpet"), Some("hpet acpi_pm")).ok);
+        assert_eq!(judge_list(&format!("hpet {CLOCKSOURCE}\n")), Trust::Trusted);
+        let Trust::Lost(why) = judge_list("hpet acpi_pm\n") else { panic!("trusted") };
+        assert!(why.ends_with("only hpet acpi_pm"), "{why}");
         assert!(!judge_clocksources(None, None).ok);
         let guest = judge_clocksources(Some("kvm-clock"), Some(&format!("kvm-clock {CLOCKSOURCE} acpi_pm\n")));
         assert!(guest.ok && guest.detail.starts_with("warning: "), "{guest:?}");

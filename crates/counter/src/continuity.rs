@@ -4,14 +4,14 @@
 //! nobody steps (`CLOCK_MONOTONIC_RAW` beside the CPU counter; `CLOCK_MONOTONIC`, which is slewed and so a coarse
 //! witness, beside the raw clock itself), and how far `CLOCK_BOOTTIME` ran ahead of `CLOCK_MONOTONIC`, which is the
 //! time spent in suspend. The name of the kernel's clocksource is watched too, since the raw clock changes its rate
-//! with it.
+//! with it, and so is the kernel's opinion of the counter: it may give one up that it does not use itself.
 //!
 //! A pause of a virtual machine in which all witnesses ran on, or all stood, cannot be seen from inside and does no
 //! harm to intervals.
 
 use crate::CpuDisagreement;
-use crate::choice::current_clocksource;
-use crate::ffcounter::shared;
+use crate::choice::{current_clocksource, trust_by_list};
+use crate::ffcounter::{layout, shared};
 use crate::{ClockReading, CounterKind, HostClock, Nominal, read_narrowest};
 use core::fmt;
 use ffclock_units::{Counter, Period, Rate, Span, Ticks};
@@ -43,6 +43,19 @@ pub trait Readings {
     fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
         Ok(None)
     }
+    /// Whether the kernel trusts the counter; `None` where that cannot be told now.
+    fn trust(&mut self) -> Option<Trust> {
+        None
+    }
+}
+
+/// What the kernel thinks of a counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It found nothing wrong with it.
+    Trusted,
+    /// It found it unsteady; how that shows.
+    Lost(String),
 }
 
 /// The readings of this host.
@@ -88,6 +101,11 @@ pub enum Break {
         /// The epoch now.
         to: u32,
     },
+    /// The kernel trusts the counter no more.
+    TrustLost {
+        /// How that shows.
+        why: String,
+    },
     /// The counters of two CPUs do not agree.
     CpusDisagree(CpuDisagreement),
     /// The kernel counts time by another clocksource.
@@ -108,6 +126,7 @@ impl fmt::Display for Break {
             Break::CounterVanished { why } => write!(f, "the counter cannot be read: {why}"),
             Break::EpochEnded { from: None, to } => write!(f, "the counter is back, in its epoch {to}"),
             Break::EpochEnded { from: Some(from), to } => write!(f, "the counter's epoch {from} ended, now it is {to}"),
+            Break::TrustLost { why } => write!(f, "the kernel trusts the counter no more: {why}"),
             Break::CpusDisagree(seen) => seen.fmt(f),
             Break::ClocksourceChanged { from, to } => write!(f, "the kernel's clocksource changed from {from} to {to}"),
         }
@@ -148,6 +167,7 @@ pub struct Continuity<R = HostReadings> {
     stated_epoch: Option<u32>,
     clocksource: Option<String>,
     clocksource_read: Span,
+    trust: Option<Trust>,
 }
 
 impl Continuity {
@@ -165,6 +185,7 @@ impl<R: Readings> Continuity<R> {
         let witness_is_slewed = kind == CounterKind::MonotonicRaw;
         let clocksource_read = first.witness;
         let stated_epoch = readings.stated_epoch().ok().flatten();
+        let trust = readings.trust();
         Continuity {
             readings,
             nominal,
@@ -174,6 +195,7 @@ impl<R: Readings> Continuity<R> {
             stated_epoch,
             clocksource,
             clocksource_read,
+            trust,
         }
     }
 
@@ -200,7 +222,11 @@ impl<R: Readings> Continuity<R> {
         let moved = self.compare(now);
         // A changed clocksource explains a disagreement, so it is asked for at once when there is one.
         if moved.is_err() || (now.witness - self.clocksource_read).abs() >= CLOCKSOURCE_EVERY {
-            self.check_clocksource(now)?;
+            self.clocksource_read = now.witness;
+            // Both are asked: a kernel that gives its clocksource up takes it off its list, and that is one break.
+            let trusted = self.check_trust();
+            self.check_clocksource()?;
+            trusted?;
         }
         moved
     }
@@ -224,8 +250,16 @@ impl<R: Readings> Continuity<R> {
         }
     }
 
-    fn check_clocksource(&mut self, now: &Observation) -> Result<(), Break> {
-        self.clocksource_read = now.witness;
+    /// What was distrusted from the beginning was chosen all the same, and what cannot be told for once is as before.
+    fn check_trust(&mut self) -> Result<(), Break> {
+        let Some(now) = self.readings.trust() else { return Ok(()) };
+        match (self.trust.replace(now.clone()), now) {
+            (Some(Trust::Trusted), Trust::Lost(why)) => Err(Break::TrustLost { why }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_clocksource(&mut self) -> Result<(), Break> {
         // Where it cannot be told for once (no descriptor left to open the file), what was told before still counts.
         let Some(current) = self.readings.clocksource() else { return Ok(()) };
         match self.clocksource.replace(current.clone()) {
@@ -287,6 +321,18 @@ impl Readings for HostReadings {
         let CounterKind::Module(counter) = self.kind else { return Ok(None) };
         shared::sample(counter).map(|sample| Some(sample.epoch)).map_err(|error| error.to_string())
     }
+
+    fn trust(&mut self) -> Option<Trust> {
+        match self.kind {
+            CounterKind::Tsc => trust_by_list(),
+            CounterKind::MonotonicRaw => None,
+            CounterKind::Module(counter) => {
+                let is_doubted = shared::sample(counter).ok()?.has(layout::UNTRUSTED);
+                let lost = || Trust::Lost(format!("the module ffcounter says so of module:{counter}"));
+                Some(if is_doubted { lost() } else { Trust::Trusted })
+            }
+        }
+    }
 }
 
 /// `CLOCK_BOOTTIME` between two readings of `CLOCK_MONOTONIC`: the difference as a range.
@@ -312,6 +358,7 @@ mod tests {
         suspended: Option<Span>,
         clocksource: Option<String>,
         stated_epoch: Result<Option<u32>, String>,
+        trust: Option<Trust>,
         off: Rate,
     }
 
@@ -331,6 +378,9 @@ mod tests {
         fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
             self.0.borrow().stated_epoch.clone()
         }
+        fn trust(&mut self) -> Option<Trust> {
+            self.0.borrow().trust.clone()
+        }
     }
 
     impl Host {
@@ -348,7 +398,8 @@ mod tests {
         let counter = Counter::from_raw(u64::MAX - 1_000_000_000);
         let clocksource = Some("tsc".to_owned());
         let (witness, suspended, stated_epoch) = (Span::from_secs(100), Some(Span::ZERO), Ok(Some(7)));
-        let host = Host { counter, witness, suspended, clocksource, stated_epoch, off };
+        let trust = Some(Trust::Trusted);
+        let host = Host { counter, witness, suspended, clocksource, stated_epoch, trust, off };
         let host = Rc::new(RefCell::new(host));
         let period = Period::from_seconds(1e-9).unwrap();
         let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
@@ -426,6 +477,30 @@ mod tests {
         }
         host.borrow_mut().stated_epoch = Ok(Some(9));
         assert_eq!(watcher.observe(), Err(Break::EpochEnded { from: None, to: 9 }));
+        assert_eq!(watcher.observe(), Ok(()));
+    }
+
+    /// As when the kernel marks the TSC unstable that it does not use itself.
+    #[test]
+    fn a_counter_that_loses_the_kernels_trust_is_told_once() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let lost = Trust::Lost("it offers hpet".to_owned());
+        let course = [(None, false), (Some(Trust::Trusted), false), (Some(lost.clone()), true), (None, false)];
+        for (trust, seen) in course.into_iter().chain([(Some(lost), false)]) {
+            host.borrow_mut().trust.clone_from(&trust);
+            host.borrow_mut().run(Span::from_secs(2));
+            assert_eq!(matches!(watcher.observe(), Err(Break::TrustLost { .. })), seen, "{trust:?}");
+        }
+    }
+
+    #[test]
+    fn a_clocksource_that_the_kernel_gives_up_is_one_break() {
+        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        host.borrow_mut().trust = Some(Trust::Lost("it offers hpet".to_owned()));
+        host.borrow_mut().clocksource = Some("hpet".to_owned());
+        host.borrow_mut().run(Span::from_secs(2));
+        assert!(matches!(watcher.observe(), Err(Break::ClocksourceChanged { .. })));
+        host.borrow_mut().run(Span::from_secs(2));
         assert_eq!(watcher.observe(), Ok(()));
     }
 

@@ -5,7 +5,7 @@
 //! comparison at the start ([`compare_cpus`](crate::compare_cpus)) sees those. It costs far less, and fits a daemon of one thread.
 
 use crate::affinity::{allowed_cpus, set_allowed};
-use crate::{CounterKind, read_ordered};
+use crate::{CounterKind, try_read};
 use core::fmt;
 use ffclock_units::{Counter, Ticks};
 use std::io;
@@ -59,6 +59,11 @@ impl CpuRound {
         Ok(CpuRound { kind, cpus: allowed_cpus()?, next: 1 })
     }
 
+    /// What is read on each.
+    pub fn kind(&self) -> CounterKind {
+        self.kind
+    }
+
     /// Visits the next CPU from the first one and returns; the thread may run where it could before. Nothing where there is one CPU.
     ///
     /// # Errors
@@ -70,12 +75,14 @@ impl CpuRound {
         let was_allowed = allowed_cpus()?;
         let readings = self.visit(home, away);
         set_allowed(&was_allowed)?;
-        Ok(judge(home, away, readings?))
+        Ok(readings?.and_then(|readings| judge(home, away, readings)))
     }
 
-    fn visit(&self, home: usize, away: usize) -> io::Result<[Counter; 3]> {
-        let on = |cpu: usize| set_allowed(&[cpu]).map(|()| read_ordered(self.kind));
-        Ok([on(home)?, on(away)?, on(home)?])
+    /// `None` where the counter cannot be read now, which says nothing about the CPUs.
+    fn visit(&self, home: usize, away: usize) -> io::Result<Option<[Counter; 3]>> {
+        let on = |cpu: usize| set_allowed(&[cpu]).map(|()| try_read(self.kind).ok());
+        let [before, here, after] = [on(home)?, on(away)?, on(home)?];
+        Ok(before.zip(here).zip(after).map(|((before, here), after)| [before, here, after]))
     }
 }
 

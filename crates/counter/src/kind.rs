@@ -1,6 +1,6 @@
 //! Which counter.
 
-use crate::ffcounter::{ModuleCounter, shared};
+use crate::ffcounter::{FfcounterError, ModuleCounter, shared};
 use crate::{clocks, cpu};
 use core::fmt;
 use core::str::FromStr;
@@ -38,6 +38,14 @@ impl CounterKind {
         CounterKind::Module(ModuleCounter::KvmClock),
     ];
 
+    /// Whether each CPU has its own, so that those of two may disagree, through whatever they are read.
+    pub const fn is_per_cpu(self) -> bool {
+        matches!(
+            self,
+            CounterKind::Tsc | CounterKind::Module(ModuleCounter::Tsc) | CounterKind::Module(ModuleCounter::KvmClock)
+        )
+    }
+
     /// The name in configuration files and in the status.
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,6 +82,18 @@ pub fn read_ordered(kind: CounterKind) -> Counter {
         CounterKind::Tsc => cpu::read_ordered(),
         CounterKind::MonotonicRaw => clocks::raw_clock(),
         CounterKind::Module(counter) => shared::value(counter),
+    }
+}
+
+/// Reads the counter as [`read_ordered`] does, or says why it cannot be read, which happens to those of the kernel module only.
+///
+/// # Errors
+/// The module is not there, its device may not be opened, it has no such counter, or that is asleep.
+#[inline]
+pub fn try_read(kind: CounterKind) -> Result<Counter, FfcounterError> {
+    match kind {
+        CounterKind::Tsc | CounterKind::MonotonicRaw => Ok(read_ordered(kind)),
+        CounterKind::Module(counter) => shared::try_value(counter),
     }
 }
 

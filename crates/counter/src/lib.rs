@@ -34,9 +34,9 @@ pub use agreement::{Agreement, AgreementError, compare_cpus};
 pub use bracket::{Bracketed, read_bracketed, read_narrowest, read_pair_raw};
 pub use choice::{Check, Choice, Chosen, choose, current_clocksource};
 pub use clocks::{ClockReading, HostClock, raw_clock};
-pub use continuity::{Break, Continuity, HostReadings, Observation, Readings};
+pub use continuity::{Break, Continuity, HostReadings, Observation, Readings, Trust};
 #[cfg(target_arch = "x86_64")]
 pub use cpu::{has_rdtscp, hypervisor, read_rdtscp};
 pub use cpu_round::{CpuDisagreement, CpuRound};
-pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered};
+pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered, try_read};
 pub use nominal::{Nominal, NominalError, NominalSource, nominal};

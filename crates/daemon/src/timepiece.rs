@@ -7,7 +7,7 @@
 
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterKind, HostReadings, Nominal, NominalError};
-use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings};
+use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
 use ffclock_page::CounterId;
 use ffclock_units::{Counter, CounterEpoch};
 
@@ -56,9 +56,9 @@ impl Host for ThisHost {
         Box::new(HostReadings::new(kind))
     }
 
-    /// The kernel's clocks are one for all CPUs.
+    /// The kernel's clocks, and counters outside the CPUs, are one for all of them.
     fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>> {
-        let round = (kind == CounterKind::Tsc).then(|| CpuRound::start(kind).ok()).flatten()?;
+        let round = kind.is_per_cpu().then(|| CpuRound::start(kind).ok()).flatten()?;
         Some(Box::new(round))
     }
 }
@@ -77,6 +77,10 @@ impl Readings for Witnesses {
 
     fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
         self.0.stated_epoch()
+    }
+
+    fn trust(&mut self) -> Option<Trust> {
+        self.0.trust()
     }
 }
 
@@ -166,8 +170,13 @@ impl Timepiece {
 
     /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Says what is left of the past.
     pub(crate) fn begin_epoch(&mut self, broken: &Break) -> Past {
-        let counter_is_doubtful =
-            matches!(broken, Break::ClocksourceChanged { .. } | Break::CounterVanished { .. } | Break::CpusDisagree(_));
+        let counter_is_doubtful = matches!(
+            broken,
+            Break::ClocksourceChanged { .. }
+                | Break::CounterVanished { .. }
+                | Break::CpusDisagree(_)
+                | Break::TrustLost { .. }
+        );
         if counter_is_doubtful && self.choice == Choice::Auto {
             self.choose_again();
         }

@@ -121,43 +121,66 @@ pub trait Surroundings {
     fn wait(&mut self, deadline: Moment<Mono>, share: f64) -> Result<ControlFlow<()>, Self::Error>;
 }
 
-/// Works through `phases`, with a round every `every`. `round` gets the phase and the seconds since the beginning. Returns the phases as
-/// they really were: one begins when its conditions are there, and the last one may have been cut short.
-///
-/// # Errors
-/// Those of the surroundings and of the rounds.
+/// What became of a campaign. What was measured before an error is worth as much as ever.
+#[derive(Debug)]
+pub struct Course<E> {
+    /// The phases as they really were: one begins when its conditions are there, and the last one may have been cut short.
+    pub phases: Vec<Phase>,
+    /// Those errors of the surroundings and of the rounds that ended it.
+    pub ended: Result<(), E>,
+}
+
+/// Works through `phases`, with a round every `every`. `round` gets the phase and the seconds since the beginning.
 pub fn run<S: Surroundings>(
     phases: &[Phase],
     every: Span,
     surroundings: &mut S,
     mut round: impl FnMut(&Phase, f64) -> Result<(), S::Error>,
-) -> Result<Vec<Phase>, S::Error> {
+) -> Course<S::Error> {
     let begin = mono_now();
     let passed = || (mono_now() - begin).as_seconds();
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut done: Vec<Phase> = Vec::new();
     for phase in phases {
-        surroundings.enter(phase)?;
+        if let Err(error) = surroundings.enter(phase) {
+            return Course { phases: done, ended: Err(error) };
+        }
         let mut phase = Phase { begin_s: passed(), ..*phase };
-        let mut next = mono_now();
-        let end = next + Span::from_seconds(phase.length_s);
         let before: f64 = done.iter().map(|phase| phase.length_s).sum();
-        let is_cut = loop {
-            round(&phase, passed())?;
-            next = following(next, every);
-            let share = ((before + passed() - phase.begin_s) / total).clamp(0.0, 1.0);
-            let is_cut = surroundings.wait(next.min(end), share)?.is_break();
-            if is_cut || next >= end {
-                break is_cut;
-            }
-        };
+        let share = || ((before + passed() - phase.begin_s) / total).clamp(0.0, 1.0);
+        let length = Span::from_seconds(phase.length_s);
+        let wait = |deadline| surroundings.wait(deadline, share());
+        let ended = work_through(length, every, wait, || round(&phase, passed()));
         phase.length_s = passed() - phase.begin_s;
         done.push(phase);
-        if is_cut {
-            break;
+        match ended {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(())) => break,
+            Err(error) => return Course { phases: done, ended: Err(error) },
         }
     }
-    Ok(done)
+    Course { phases: done, ended: Ok(()) }
+}
+
+/// The rounds of one phase.
+fn work_through<E>(
+    length: Span,
+    every: Span,
+    mut wait: impl FnMut(Moment<Mono>) -> Result<ControlFlow<()>, E>,
+    mut round: impl FnMut() -> Result<(), E>,
+) -> Result<ControlFlow<()>, E> {
+    let mut next = mono_now();
+    let end = next + length;
+    loop {
+        round()?;
+        next = following(next, every);
+        if wait(next.min(end))?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        if next >= end {
+            return Ok(ControlFlow::Continue(()));
+        }
+    }
 }
 
 /// The next round on the grid that still lies ahead: one that took too long costs those that it covered.
@@ -206,8 +229,9 @@ mod tests {
         let done = run(&phases, Span::from_millis(1), &mut told, |phase, at| {
             rounds.push((phase.number, at));
             Ok(())
-        })
-        .unwrap();
+        });
+        done.ended.unwrap();
+        let done = done.phases;
         assert!(done.is_sorted_by_key(|phase| phase.begin_s) && done.iter().all(|phase| phase.length_s >= 0.004));
         assert_eq!(told.entered, ["quiet", "cpu", "quiet", "network", "quiet"]);
         assert!(rounds.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1));
@@ -222,10 +246,26 @@ mod tests {
         let done = run(&phases, Span::from_millis(1), &mut told, |_, _| {
             rounds += 1;
             Ok(())
-        })
-        .unwrap();
-        assert_eq!((rounds, done.len()), (3, 1));
-        assert!(done[0].length_s < 60.0);
+        });
+        done.ended.unwrap();
+        assert_eq!((rounds, done.phases.len()), (3, 1));
+        assert!(done.phases[0].length_s < 60.0);
+    }
+
+    #[test]
+    fn an_error_ends_a_campaign_and_what_was_before_is_kept() {
+        let phases = schedule(&[Load::Cpu], Span::from_millis(4));
+        let done =
+            run(
+                &phases,
+                Span::from_millis(1),
+                &mut Told::default(),
+                |phase, _| {
+                    if phase.number == 1 { Err(()) } else { Ok(()) }
+                },
+            );
+        assert_eq!((done.ended, done.phases.len()), (Err(()), 2));
+        assert!(done.phases[0].length_s >= 0.004 && done.phases[1].length_s < 0.004, "{:?}", done.phases);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod tally;
 pub use sampling::{Arrangement, BATCH};
 pub use tally::{Bins, Figures, Outlier, Overhead, Round};
 
-use crate::ways::Way;
+use crate::ways::{Unread, Way};
 use ffclock_counter::{CounterKind, read_ordered};
 use ffclock_units::Period;
 use sampling::{Burst, burst_on, bursts_everywhere};
@@ -21,18 +21,18 @@ use tally::Tally;
 /// Why latencies cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum LatencyError {
-    /// The thread cannot be put on its CPU.
+    /// A thread cannot be started or put on its CPU.
     #[error(
-        "threads cannot be put on their CPUs: {0}; run it where the allowed CPUs do not change (see taskset, cpuset)"
+        "threads cannot be started, or put on their CPUs: {0}; run it where there is room for them, and where the allowed CPUs do not change (see taskset, cpuset)"
     )]
     Cpus(#[from] io::Error),
-    /// A counter that was there is gone.
-    #[error(
-        "{way} cannot be read any more: its device was removed, or its module unloaded. Load it again, or leave it out with --only"
-    )]
-    Vanished {
+    /// A counter that could be read cannot be read now.
+    #[error("{way} cannot be read any more: {why}")]
+    Unread {
         /// Which way of reading.
         way: String,
+        /// Why.
+        why: Unread,
     },
 }
 
@@ -104,8 +104,11 @@ impl Latency {
 
     fn check(&self, bursts: &[Burst]) -> Result<(), LatencyError> {
         match bursts.iter().find(|burst| burst.ticks.is_none()) {
-            Some(burst) => Err(LatencyError::Vanished { way: self.plan.ways[burst.way].name() }),
             None => Ok(()),
+            Some(burst) => {
+                let way = &self.plan.ways[burst.way];
+                Err(LatencyError::Unread { way: way.name(), why: way.why_unread() })
+            }
         }
     }
 

@@ -11,8 +11,9 @@ mod reference;
 
 pub use allan::{Deviation, allan_deviation, deviations, modified_allan_deviation};
 pub use analysis::{Curve, Steadiness, analyse, with_reference};
-pub use reference::{Reference, ReferenceError, points_of_file};
+pub use reference::{Reference, ReferenceError, check_file, points_of_file};
 
+use crate::followed::{Followed, Unfollowed};
 use crate::ways::Way;
 use ffclock_counter::{CounterKind, read_ordered};
 use ffclock_units::{Counter, Period};
@@ -67,14 +68,9 @@ pub struct CounterAbout {
 /// Why stability cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum StabilityError {
-    /// A counter that was there is gone.
-    #[error(
-        "{name} cannot be read any more: its device was removed, or its module unloaded. Load it again, or leave it out with --only"
-    )]
-    Vanished {
-        /// Which.
-        name: String,
-    },
+    /// A counter that was there is gone, or its values began anew.
+    #[error(transparent)]
+    Unfollowed(#[from] Unfollowed),
     /// A frequency that no counter has.
     #[error(
         "{name} claims {hertz} Hz, which no counter has: leave it out with --only, and report it to whoever made its driver"
@@ -98,7 +94,7 @@ const PLAUSIBLE_HERTZ: core::ops::Range<f64> = 10.0..1e11;
 /// A measurement under way.
 #[derive(Debug)]
 pub struct Stability {
-    ways: Vec<Way>,
+    followed: Followed,
     reference: Option<Reference>,
     period: Period,
 }
@@ -111,13 +107,14 @@ impl Stability {
     pub fn new(ways: Vec<Way>, reference: Option<Reference>, period: Period) -> Result<Self, StabilityError> {
         match ways.iter().find(|way| !PLAUSIBLE_HERTZ.contains(&way.hertz())) {
             Some(way) => Err(StabilityError::AbsurdFrequency { name: way.name(), hertz: way.hertz() }),
-            None => Ok(Stability { ways, reference, period }),
+            None => Ok(Stability { followed: Followed::new(ways), reference, period }),
         }
     }
 
     /// What a recording says about the run.
     pub fn about(&self, every_s: f64) -> About {
-        let counters = self.ways.iter().map(|way| CounterAbout { name: way.name(), hertz: way.hertz() }).collect();
+        let ways = self.followed.ways();
+        let counters = ways.iter().map(|way| CounterAbout { name: way.name(), hertz: way.hertz() }).collect();
         let reference = self.reference.as_ref().map(|reference| reference.name().to_owned());
         About { base_hertz: self.period.as_hertz(), counters, reference, every_s }
     }
@@ -127,22 +124,14 @@ impl Stability {
     /// # Errors
     /// A counter or the reference is gone.
     pub fn sample(&mut self, phase: usize, t: f64) -> Result<Sample, StabilityError> {
-        let points = self.ways.iter().map(|way| {
-            narrowest(|| way.read().map(i128::from)).ok_or_else(|| StabilityError::Vanished { name: way.name() })
-        });
-        let points = points.collect::<Result<Vec<Point>, StabilityError>>()?;
+        let points = self.followed.points()?;
         let reference = self.reference.as_mut().map(Reference::point).transpose()?.flatten();
         Ok(Sample { t, phase, points, reference })
     }
 }
 
-/// A reading of `way` between two of the base, the narrowest of some; `None` where it cannot be read.
-pub fn read_beside_base(way: &Way) -> Option<Point> {
-    narrowest(|| way.read().map(i128::from))
-}
-
 /// A reading between two of the base, the narrowest of [`TRIES`]; `None` where it cannot be read.
-fn narrowest(mut read: impl FnMut() -> Option<i128>) -> Option<Point> {
+pub(crate) fn narrowest(mut read: impl FnMut() -> Option<i128>) -> Option<Point> {
     (0..TRIES).map(|_| bracket(&mut read)).min_by_key(|point| point.map_or(0, |point| point.width))?
 }
 

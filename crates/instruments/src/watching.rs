@@ -5,7 +5,7 @@
 //! ([`CpuRound`], which the daemon uses too).
 
 use ffclock_counter::ffcounter::Ffcounter;
-use ffclock_counter::{Break, Continuity, CounterKind, CpuDisagreement, CpuRound, NominalError, nominal};
+use ffclock_counter::{Break, Continuity, CounterKind, CpuRound, NominalError, nominal};
 use ffclock_counter::{HostReadings, Readings};
 use serde::Serialize;
 use std::fs;
@@ -43,7 +43,7 @@ pub enum WatchError {
 /// Watches the counters of this host.
 pub struct Watcher<R = HostReadings> {
     counters: Vec<(CounterKind, Continuity<R>)>,
-    cpus: Option<CpuRound>,
+    cpus: Vec<CpuRound>,
     trusted: Option<Vec<String>>,
 }
 
@@ -58,7 +58,9 @@ impl Watcher {
             Ok::<_, WatchError>((counter, Continuity::start(counter, nominal)))
         });
         let counters = watched.collect::<Result<Vec<_>, WatchError>>()?;
-        Ok(Watcher { counters, cpus: Some(CpuRound::start(CounterKind::Tsc)?), trusted: available() })
+        let each = counters.iter().map(|(counter, _)| *counter).filter(|counter| counter.is_per_cpu());
+        let cpus = each.map(CpuRound::start).collect::<io::Result<Vec<CpuRound>>>()?;
+        Ok(Watcher { counters, cpus, trusted: available() })
     }
 }
 
@@ -70,10 +72,14 @@ impl<R: Readings> Watcher<R> {
     pub fn look(&mut self, t: f64) -> Result<Vec<Finding>, WatchError> {
         let mut found: Vec<Finding> = Vec::new();
         for (counter, continuity) in &mut self.counters {
-            found.extend(continuity.observe().err().map(|broken| of_break(t, *counter, &broken)));
+            let broken = continuity.observe().err();
+            // The kernel's list tells it of the CPU's counter, below.
+            let is_told = |broken: &Break| *counter == CounterKind::Tsc && matches!(broken, Break::TrustLost { .. });
+            found.extend(broken.filter(|broken| !is_told(broken)).map(|broken| of_break(t, *counter, &broken)));
         }
-        if let Some(cpus) = &mut self.cpus {
-            found.extend(cpus.look()?.iter().map(|seen| of_cpus(t, seen)));
+        for cpus in &mut self.cpus {
+            let seen = cpus.look()?;
+            found.extend(seen.map(|seen| of_break(t, cpus.kind(), &Break::CpusDisagree(seen))));
         }
         found.extend(self.compare_trust(t, available()));
         Ok(found)
@@ -89,6 +95,7 @@ impl<R: Readings> Watcher<R> {
 }
 
 const DISAGREES: &str = "disagrees-between-cpus";
+const TRUST_LOST: &str = "trust-lost";
 
 fn of_break(t: f64, counter: CounterKind, broken: &Break) -> Finding {
     let kind = match broken {
@@ -97,15 +104,11 @@ fn of_break(t: f64, counter: CounterKind, broken: &Break) -> Finding {
         Break::CounterStalled { .. } => "stalled",
         Break::ClocksourceChanged { .. } => "clocksource-changed",
         Break::CpusDisagree(_) => DISAGREES,
+        Break::TrustLost { .. } => TRUST_LOST,
         Break::CounterVanished { .. } => "vanished",
         Break::EpochEnded { .. } => "epoch-ended",
     };
     Finding { t, counter: counter.name().to_owned(), kind, evidence: broken.to_string() }
-}
-
-fn of_cpus(t: f64, seen: &CpuDisagreement) -> Finding {
-    let counter = CounterKind::Tsc.name().to_owned();
-    Finding { t, counter, kind: DISAGREES, evidence: seen.to_string() }
 }
 
 fn present() -> Vec<CounterKind> {
@@ -126,7 +129,7 @@ fn changes(t: f64, before: &[String], now: &[String]) -> Vec<Finding> {
     let lost = before.iter().filter(|name| missing_from(now, name)).map(|name| {
         let evidence =
             format!("the kernel does not offer {name} as a clocksource any more; it offers {}", now.join(" "));
-        Finding { t, counter: name.clone(), kind: "trust-lost", evidence }
+        Finding { t, counter: name.clone(), kind: TRUST_LOST, evidence }
     });
     let gained = now.iter().filter(|name| missing_from(before, name)).map(|name| {
         let evidence = format!("the kernel offers {name} as a clocksource now");
@@ -159,7 +162,7 @@ mod tests {
         let period = Period::from_hertz(1e9).unwrap();
         let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
         let continuity = Continuity::with_readings(Script(script.to_vec()), CounterKind::Tsc, nominal);
-        Watcher { counters: vec![(CounterKind::Tsc, continuity)], cpus: None, trusted: available() }
+        Watcher { counters: vec![(CounterKind::Tsc, continuity)], cpus: Vec::new(), trusted: available() }
     }
 
     #[test]

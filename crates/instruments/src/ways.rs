@@ -1,7 +1,7 @@
 //! The ways to read a counter or a clock.
 
 use crate::ffi;
-use ffclock_counter::ffcounter::{CounterPage, Ffcounter, ModuleCounter, Sample, layout};
+use ffclock_counter::ffcounter::{CounterPage, Ffcounter, FfcounterError, ModuleCounter, Sample, layout};
 use ffclock_counter::{CounterKind, read_ordered, read_unordered};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -78,8 +78,39 @@ enum Reader {
     SystemCall(PosixClock),
     Device(Arc<File>),
     Module(Arc<Ffcounter>, ModuleCounter),
-    ModulePage(Arc<CounterPage>),
+    ModulePage(Arc<CounterPage>, Arc<Ffcounter>, ModuleCounter),
     Kernel(Arc<Ffcounter>, ModuleCounter, Inside),
+    /// What a test says.
+    #[cfg(test)]
+    Told(Told),
+}
+
+#[cfg(test)]
+pub(crate) type Told = Arc<std::sync::Mutex<std::collections::VecDeque<Result<Stated, Unread>>>>;
+
+/// A reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// What the counter shows.
+    pub value: u64,
+    /// The epoch that it states: earlier values of another one have nothing to do with this. `None` for one that knows none.
+    pub epoch: Option<u32>,
+}
+
+/// Why a counter cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// It is gone.
+    #[error("its device was removed, or its module unloaded. Load it again, or leave it out with --only")]
+    Gone,
+    /// The machine sleeps or wakes.
+    #[error("a suspend is under way. Measure again when it is over")]
+    Asleep,
+    /// It can be read, but not in this way now.
+    #[error(
+        "its page is closed, after a suspend or since the counter is another one. Measure again, or leave it out with --only"
+    )]
+    Closed,
 }
 
 /// What of a reading inside the kernel is meant.
@@ -130,6 +161,13 @@ impl Way {
         Way { counter: "ptp7".to_owned(), access: "clock_gettime", hertz: 1e9, reader: Reader::Device(device) }
     }
 
+    /// A counter that shows what a test says, then vanishes.
+    #[cfg(test)]
+    pub(crate) fn told(readings: Vec<Result<Stated, Unread>>) -> Self {
+        let told = Arc::new(std::sync::Mutex::new(readings.into()));
+        Way { counter: "module:hpet".to_owned(), access: "ioctl", hertz: 1e9, reader: Reader::Told(told) }
+    }
+
     /// What is read.
     pub fn counter(&self) -> &str {
         &self.counter
@@ -170,7 +208,9 @@ impl Way {
             Reader::Module(module, counter) | Reader::Kernel(module, counter, _) => {
                 work.run(|| module.read(*counter).ok().map(|sample| sample.value))
             }
-            Reader::ModulePage(page) => work.run(|| page.read().map(|reading| reading.counter.raw())),
+            Reader::ModulePage(page, ..) => work.run(|| page.read().map(|reading| reading.counter.raw())),
+            #[cfg(test)]
+            Reader::Told(_) => work.run(|| self.read_stated().ok().map(|stated| stated.value)),
         }
     }
 
@@ -188,6 +228,28 @@ impl Way {
         Some(measure())
     }
 
+    /// Reads once, with the epoch. A page that is closed is no reason to have none: its counter can be asked through the device.
+    ///
+    /// # Errors
+    /// Why the counter cannot be read.
+    pub fn read_stated(&self) -> Result<Stated, Unread> {
+        match &self.reader {
+            Reader::Module(module, counter) | Reader::Kernel(module, counter, _) => of_module(module, *counter),
+            Reader::ModulePage(page, module, counter) => match page.read() {
+                Some(reading) => Ok(Stated { value: reading.counter.raw(), epoch: Some(reading.epoch) }),
+                None => of_module(module, *counter),
+            },
+            #[cfg(test)]
+            Reader::Told(told) => told.lock().map_or(None, |mut told| told.pop_front()).unwrap_or(Err(Unread::Gone)),
+            _ => self.read().map(|value| Stated { value, epoch: None }).ok_or(Unread::Gone),
+        }
+    }
+
+    /// Why a reading that was just tried gave nothing.
+    pub fn why_unread(&self) -> Unread {
+        self.read_stated().err().unwrap_or(Unread::Closed)
+    }
+
     /// Reads once; `None` where the counter cannot be read.
     pub fn read(&self) -> Option<u64> {
         struct Once;
@@ -198,6 +260,14 @@ impl Way {
             }
         }
         self.with(Once)
+    }
+}
+
+fn of_module(module: &Ffcounter, counter: ModuleCounter) -> Result<Stated, Unread> {
+    match module.read(counter) {
+        Ok(sample) => Ok(Stated { value: sample.value, epoch: Some(sample.epoch) }),
+        Err(FfcounterError::Asleep(_)) => Err(Unread::Asleep),
+        Err(_) => Err(Unread::Gone),
     }
 }
 
@@ -264,7 +334,7 @@ pub fn devices(prefix: &str) -> Vec<PathBuf> {
 fn module_ways(module: &Arc<Ffcounter>, counter: ModuleCounter, sample: &Sample) -> Vec<Way> {
     let way = |access, reader| Way { counter: format!("module:{counter}"), access, hertz: sample.hertz(), reader };
     let page = sample.has(layout::PAGE).then(|| module.page(counter).ok()).flatten();
-    let page = page.map(|page| way("page", Reader::ModulePage(Arc::new(page))));
+    let page = page.map(|page| way("page", Reader::ModulePage(Arc::new(page), module.clone(), counter)));
     let kernel = |access, inside| way(access, Reader::Kernel(module.clone(), counter, inside));
     let mut ways = vec![way("ioctl", Reader::Module(module.clone(), counter))];
     ways.extend(page);

@@ -35,6 +35,13 @@ pub enum ReadError {
     OtherEpoch,
     /// The page is about this counter, and the stamp was taken with another.
     OtherCounter(CounterId),
+    /// The page is about a counter of the kernel, and that cannot be read.
+    CounterUnreadable {
+        /// Which.
+        counter: CounterId,
+        /// Why, with the remedy.
+        why: &'static str,
+    },
 }
 
 impl From<PageError> for ReadError {
@@ -69,6 +76,9 @@ impl fmt::Display for ReadError {
             ReadError::BeforeEpoch => f.write_str("the stamp was taken before the counter's present epoch began"),
             ReadError::OtherEpoch => f.write_str("the stamp belongs to another epoch of the counter"),
             ReadError::OtherCounter(id) => write!(f, "the page is about the counter {}", id.name()),
+            ReadError::CounterUnreadable { counter, why } => {
+                write!(f, "the counter {} of the clock cannot be read: {why}", counter.name())
+            }
         }
     }
 }

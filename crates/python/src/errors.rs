@@ -23,6 +23,8 @@ pub(crate) fn no_reading(error: ReadError) -> PyErr {
         ReadError::NoEstimate | ReadError::Page(PageFault::Empty) => UnsynchronisedError::new_err(text),
         ReadError::BeforeEpoch | ReadError::OtherEpoch => EpochError::new_err(text),
         // A page about a counter that this machine has not is of no use, whatever its epoch.
-        ReadError::OtherCounter(_) | ReadError::Page(_) => PageError::new_err(text),
+        ReadError::OtherCounter(_) | ReadError::CounterUnreadable { .. } | ReadError::Page(_) => {
+            PageError::new_err(text)
+        }
     }
 }

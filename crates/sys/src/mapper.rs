@@ -167,6 +167,13 @@ impl<R: PairReader> Mapper<R> {
         found.map_or(stamp, |counter| Stamp { counter, width: self.read_cost, ..stamp })
     }
 
+    /// Makes room for the passage of the packet that is sent next.
+    pub(crate) fn prepare_to_send(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.drain(self.reader.read_counter());
+        }
+    }
+
     /// Reads a pair: before a packet is sent, and whenever a limit for stamps is of use.
     pub fn mark(&mut self) -> Mark {
         self.read_on().0

@@ -249,6 +249,9 @@ impl StampedSocket {
         // The kernel reports an ICMP message about an earlier packet in place of sending this one, so it is tried
         // again.
         let mut tries = 3;
+        if self.mode == StampMode::Kernel {
+            mapper.prepare_to_send();
+        }
         loop {
             let before = (self.mode == StampMode::Kernel).then(|| mapper.mark());
             let user = mapper.user_stamp();

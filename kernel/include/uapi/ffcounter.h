@@ -89,7 +89,7 @@ struct ffcounter_stamping {
 struct ffcounter_stamp {
 	__u64 value;
 	__u32 epoch;
-	__u32 lost;			/* records lost so far: nobody read */
+	__u32 lost;			/* unread records replaced so far */
 	__u32 ifindex;
 	__u16 id;			/* the counter */
 	__u8 direction;			/* FFCOUNTER_SENT or _RECEIVED */

@@ -15,7 +15,7 @@ use crate::lab::truth::Truth;
 use crate::text::{self, Align};
 use crate::{Global, output, waiting_time};
 use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_instruments::campaign::{self, Phase};
+use ffclock_instruments::campaign::{self, Course, Phase};
 use ffclock_instruments::recording::{Recorded, RecordingError};
 use ffclock_instruments::ways::one_for_each_counter;
 use ffclock_sys::system_utc_now;
@@ -62,6 +62,8 @@ struct About {
     skew_ppm: f64,
     wander_ppm: f64,
     clocks: Vec<String>,
+    /// Kinds of stamps that the host has not; recordings of earlier versions do not name them.
+    #[serde(default)]
     missing: Vec<String>,
 }
 
@@ -84,22 +86,25 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         missing: packets.missing().to_vec(),
     };
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
-    let phases = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
-        if let Some(errors) = tracks.check(phase.number, t)? {
+    let Course { phases, ended } = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
+        if let Some(errors) = tracks.check(phase.number, t, &packets.beside_base()?) {
             record.append("errors", &errors)?;
         }
         match packets.exchange()? {
             Some(exchanged) => record.append("exchange", &tracks.feed(phase.number, t, &exchanged)),
             None => record.append("lost", &serde_json::json!({ "t": t, "phase": phase.number })),
         }
-    })?;
+    });
     drop((conditions, packets));
     record.extend("phase", &phases)?;
     let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
     record.extend("clock", &result.clocks)?;
     record.extend("stamps", &result.stamps)?;
-    record.finish()?;
-    if global.json { Ok(()) } else { output::write(&result.page()) }
+    record.conclude(&ended)?;
+    if !global.json {
+        output::write(&result.page())?;
+    }
+    ended
 }
 
 fn truth(args: &Args, period: Period) -> Truth {
@@ -139,9 +144,11 @@ impl Measured {
         }
         let clocks: Vec<Vec<String>> = self.clocks.iter().map(|clock| self.clock_row(clock)).collect();
         let mut page = text::table(&CLOCK_HEADING, &clocks);
+        let reference = self.stamps.first().map_or("socket", |stamps| &stamps.reference);
         let _ = writeln!(
             page,
-            "\nhow far stamps lie outside those of the socket at the driver: earlier on the way out, later on the way in"
+            "\nhow far stamps lie outside those at the driver ({}): earlier on the way out, later on the way in",
+            text::printable(reference)
         );
         page +=
             &text::table(&STAMP_HEADING, &self.stamps.iter().map(|stamps| self.stamp_row(stamps)).collect::<Vec<_>>());
@@ -163,7 +170,8 @@ impl Measured {
             self.phase(clock.phase),
             clock.count.to_string(),
         ];
-        let held = format!("{} of {}", clock.count - clock.outside, clock.count);
+        // A damaged recording may claim anything.
+        let held = format!("{} of {}", clock.count.saturating_sub(clock.outside), clock.count);
         first.into_iter().chain(spans.map(text::span)).chain([held]).collect()
     }
 

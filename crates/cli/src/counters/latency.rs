@@ -9,7 +9,7 @@ use super::record::Record;
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
-use ffclock_instruments::campaign::{self, Phase};
+use ffclock_instruments::campaign::{self, Course, Phase};
 use ffclock_instruments::handover::{Handover, play_all};
 use ffclock_instruments::latency::{About, BATCH, Figures, Latency, Outlier, Overhead, Plan};
 use ffclock_instruments::recording::{Recorded, RecordingError};
@@ -47,11 +47,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let mut latency = Latency::new(Plan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
     let about = latency.about();
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
-    let phases = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let Course { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let rounds = latency.round(phase.number, t).map_err(|error| Failure::from(error.to_string()))?;
         record.extend("round", &rounds)
-    })?;
+    });
     drop(conditions);
+    let (handovers, ended) = match play_all(&cpus) {
+        Ok(handovers) => (handovers, ended),
+        Err(error) => (Vec::new(), ended.and(Err(error.into()))),
+    };
     record.extend("phase", &phases)?;
     let result = Measured {
         phases,
@@ -59,12 +63,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         figures: latency.figures(),
         overheads: latency.overheads(),
         outliers: latency.outliers(),
-        handovers: play_all(&cpus)?,
+        handovers,
     };
     result.record(&mut record)?;
     record.extend("histogram", &latency.bins())?;
-    record.finish()?;
-    if global.json { Ok(()) } else { output::write(&result.page()) }
+    record.conclude(&ended)?;
+    if !global.json {
+        output::write(&result.page())?;
+    }
+    ended
 }
 
 /// What came of it.

@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::{Global, output};
-use ffclock_instruments::recording::{Recorded, Recorder, read};
-use serde::Serialize;
+use ffclock_instruments::recording::{Recorded, Recorder, RecordingError, read};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -56,8 +56,16 @@ impl Record {
         output::write(&text)
     }
 
+    /// Ends the recording in good order, also where an error ended the measurement: what was measured before is kept, and the reason with it.
+    pub(super) fn conclude(mut self, ended: &Result<(), Failure>) -> Result<(), Failure> {
+        if let Err(failure) = ended {
+            self.append(BROKEN, &Broken { reason: failure.to_string() })?;
+        }
+        self.finish()
+    }
+
     /// Ends the recording in good order.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), Failure> {
         if let Some((path, recorder)) = self.file {
             recorder.finish().map_err(|error| unwritable(&path, &error))?;
         }
@@ -66,6 +74,19 @@ impl Record {
             None => Ok(()),
         }
     }
+}
+
+const BROKEN: &str = "broken";
+
+/// Why a measurement ended before its time.
+#[derive(Serialize, Deserialize)]
+struct Broken {
+    reason: String,
+}
+
+/// Why the measurement of a recording ended before its time, where it did.
+pub(super) fn why_broken(recorded: &Recorded) -> Result<Option<String>, RecordingError> {
+    Ok(recorded.all::<Broken>(BROKEN)?.pop().map(|broken| broken.reason))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {

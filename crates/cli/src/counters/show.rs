@@ -2,7 +2,7 @@
 
 use super::{clock, latency, record, stability};
 use crate::failure::Failure;
-use crate::{Global, output};
+use crate::{Global, output, text};
 use std::path::PathBuf;
 
 /// Options of `ffclock counters show`.
@@ -30,9 +30,20 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         "latency" => latency::Measured::of(&recorded).map_err(failed)?.page(),
         "clock" => clock::Measured::of(&recorded).map_err(failed)?.page(),
         "stability" => stability::Measured::of(&recorded).map_err(failed)?.page(),
+        "probe" => {
+            return Err(format!(
+                "{0} is a recording of ffclock probe: `ffclock probe show {0}` prints it",
+                args.recording.display()
+            )
+            .into());
+        }
         other => {
             return Err(format!("{}: nothing is known of the instrument {other:?}", args.recording.display()).into());
         }
     };
-    output::write(&page)
+    output::write(&page)?;
+    match record::why_broken(&recorded).map_err(failed)? {
+        Some(reason) => output::line(&format!("\nended before its time: {}", text::printable(&reason))),
+        None => Ok(()),
+    }
 }

@@ -6,10 +6,10 @@ use super::record::Record;
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
-use ffclock_instruments::campaign::{self, Phase};
+use ffclock_instruments::campaign::{self, Course, Phase};
 use ffclock_instruments::recording::{Recorded, RecordingError};
 use ffclock_instruments::stability::{
-    About, Reference, Sample, Stability, Steadiness, analyse, points_of_file, with_reference,
+    About, Reference, Sample, Stability, Steadiness, analyse, check_file, points_of_file, with_reference,
 };
 use ffclock_instruments::ways::one_for_each_counter;
 use ffclock_units::Span;
@@ -27,7 +27,8 @@ use std::str::FromStr;
 
 Every counter is read between two readings of the CPU's own, which is called base. Rates are ppm, positive
 when the counter is fast; those from sample to sample are relative to the mean of the quiet phases.
-A file for --against is read at the end: lines of the base's reading, a comma, and the time in s.")]
+A file for --against must be there at the beginning and is read at the end: lines of the base's reading,
+a comma, and the time in s.")]
 pub(super) struct Args {
     #[command(flatten)]
     campaign: Campaign,
@@ -68,6 +69,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Some(Against::Device(path)) => Some(Reference::device(path).map_err(|error| failed(&error))?),
         _ => None,
     };
+    if let Some(Against::File(path)) = &args.against {
+        check_file(path).map_err(|error| failed(&error))?;
+    }
     let ways = one_for_each_counter(args.campaign.ways(period)?);
     let mut stability = Stability::new(ways, reference, period).map_err(|error| failed(&error))?;
     let mut conditions = Conditions::prepare(&phases)?;
@@ -77,28 +81,52 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
     let mut samples = Vec::new();
-    let phases = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let Course { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let sample = stability.sample(phase.number, t).map_err(|error| failed(&error))?;
         record.append("sample", &sample)?;
         samples.push(sample);
         Ok(())
-    })?;
+    });
     drop(conditions);
     record.extend("phase", &phases)?;
-    if let Some(Against::File(path)) = &args.against {
-        let joined = joined(&about, &samples, path)?;
-        record.extend("sample", &joined[samples.len()..])?;
-        samples = joined;
-    }
+    let joined = match &args.against {
+        Some(Against::File(path)) => {
+            join(&about, &mut samples, path).and_then(|told| record.extend("sample", &samples[told..]))
+        }
+        _ => Ok(()),
+    };
+    let ended = ended.and(joined).and_then(|()| compared(&about, &samples));
     let result = Measured::new(phases, &about, &samples);
     record.extend("steadiness", &result.found)?;
-    record.finish()?;
-    if global.json { Ok(()) } else { output::write(&result.page()) }
+    record.conclude(&ended)?;
+    if !global.json {
+        output::write(&result.page())?;
+    }
+    ended
 }
 
-fn joined(about: &About, samples: &[Sample], path: &Path) -> Result<Vec<Sample>, Failure> {
+/// Adds the points of a file; returns how many samples there were before.
+fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, Failure> {
     let points = points_of_file(path).map_err(|error| Failure::from(error.to_string()))?;
-    Ok(with_reference(about, samples, &points))
+    let count = samples.len();
+    *samples = with_reference(about, samples, &points);
+    Ok(count)
+}
+
+/// A reference that said nothing is no reference, whatever the counters did among themselves.
+fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
+    let Some(reference) = &about.reference else { return Ok(()) };
+    let told = samples.iter().filter(|sample| sample.reference.is_some()).count();
+    if told >= 2 {
+        return Ok(());
+    }
+    let what = if reference.contains("pps") { "pulses came from" } else { "times came from" };
+    let told = if told == 0 { "no".to_owned() } else { format!("only {told}") };
+    Err(format!(
+        "{told} {what} {reference} while it was measured, and a rate needs two: measure for longer, and see whether its signal is connected \
+         (`ffclock counters` lists the devices)"
+    )
+    .into())
 }
 
 /// What came of it.
@@ -144,12 +172,12 @@ impl Measured {
                 text::printable(&found.counter),
                 text::printable(&found.against),
                 phase.name().to_owned(),
-                format!("{:+.4}", found.rate_ppm),
+                found.rate_ppm.map_or("-".to_owned(), |rate| format!("{rate:+.4}")),
                 spread(|rates| rates.median),
                 spread(|rates| rates.iqr()),
                 spread(|rates| rates.min),
                 spread(|rates| rates.max),
-                format!("{:.0}", found.width_ns),
+                found.width_ns.map_or("-".to_owned(), |width| format!("{width:.0}")),
             ]
         };
         self.phases.iter().map(of_phase).collect()

@@ -12,6 +12,9 @@ use std::time::Duration;
 
 const STRESS_NG: &str = "stress-ng";
 const MISSING: &str = "the load needs stress-ng, which cannot be run here; `tools/setup packages` installs it, or install the package stress-ng";
+/// Sees to it that a load does not outlive us.
+const SETPRIV: &str = "setpriv";
+const UNGUARDED: &str = "the load is started by setpriv, which cannot be run here; install the package util-linux";
 /// A load ends by itself so long after its phase, should nobody be left to end it.
 const GRACE_S: f64 = 60.0;
 /// How long stress-ng may take to end in good order.
@@ -53,6 +56,8 @@ impl Stress {
         if loads.iter().any(|load| *load != Load::Network) {
             let tried = Command::new(STRESS_NG).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
             tried.map_err(|error| format!("{MISSING} ({error})"))?;
+            let tried = Command::new(SETPRIV).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+            tried.map_err(|error| format!("{UNGUARDED} ({error})"))?;
         }
         if loads.contains(&Load::Network) {
             namespaces_permitted().map_err(|reason| {
@@ -147,11 +152,11 @@ fn arguments(load: Load) -> &'static [&'static str] {
 
 fn program(load: Load, directory: &Path, seconds: f64) -> Result<Running, Failure> {
     let timeout = format!("{:.0}s", seconds + GRACE_S);
-    let mut command = Command::new("setpriv");
+    let mut command = Command::new(SETPRIV);
     command.args(["--pdeathsig", "KILL", STRESS_NG, "--quiet", "--timeout", &timeout]).args(arguments(load));
     command.arg("--temp-path").arg(directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().map_err(|error| format!("{MISSING} (setpriv: {error})"))?;
+    let child = command.spawn().map_err(|error| format!("{UNGUARDED} ({error})"))?;
     Ok(Running::Program(Program(child)))
 }
 

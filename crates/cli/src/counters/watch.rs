@@ -33,13 +33,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let failed = |error: ffclock_instruments::watching::WatchError| Failure::from(error.to_string());
     let mut watcher = Watcher::start().map_err(failed)?;
     let (mut looks, mut findings) = (0_u64, 0_u64);
-    campaign::run(&phases, args.every, &mut conditions, |_, t| {
+    let watched = campaign::run(&phases, args.every, &mut conditions, |_, t| {
         let found = watcher.look(t).map_err(failed)?;
         looks += 1;
         findings += found.len() as u64;
         found.iter().try_for_each(|finding| tell(global, finding))
-    })?;
+    });
     drop(conditions);
+    watched.ended?;
     if global.json {
         output::json(&serde_json::json!({ "record": "end", "looks": looks, "findings": findings }))?;
     } else {

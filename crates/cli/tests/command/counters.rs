@@ -67,6 +67,32 @@ fn a_file_is_a_reference() {
     assert!(pairs.iter().any(|pair| *pair.0 == "base" && *pair.1 == file), "{pairs:?}");
 }
 
+/// What was measured is not lost because the reference turns out to be none.
+#[test]
+fn a_file_that_is_no_reference_costs_no_measurement() {
+    let place = Place::new();
+    let (file, recording) = (place.file("reference.csv"), place.file("stability.jsonl"));
+    let [file, recording] = [&file, &recording].map(|path| path.to_str().unwrap());
+    let options = ["--every", "20 ms", "--only", "monotonic-raw vDSO", "--against", file, "--record", recording];
+    let measure = |length: &str| place.run(&[&["counters", "stability", "--for", length][..], &options].concat());
+    let begin = std::time::Instant::now();
+    let missing = measure("60 s");
+    assert!(missing.code == 1 && missing.err.contains("cannot be the reference"), "{missing:?}");
+    std::fs::write(file, "base;time\n").unwrap();
+    assert!(measure("60 s").err.contains("line 1 is not of this form"));
+    assert!(begin.elapsed().as_secs() < 30, "nothing is measured in vain: {:?}", begin.elapsed());
+    // Whoever writes it has just begun.
+    std::fs::write(file, "1,2\n").unwrap();
+    let ended = measure("300 ms");
+    assert!(ended.code == 1 && ended.err.contains("it has 1 points"), "{ended:?}");
+    assert!(ended.out.contains("monotonic-raw vDSO"), "{ended:?}");
+    let shown = place.run(&["counters", "show", recording]).well();
+    assert!(shown.contains("monotonic-raw vDSO") && shown.contains("ended before its time: "), "{shown}");
+    let found = records(&std::fs::read_to_string(recording).unwrap(), "steadiness");
+    assert!(found.iter().any(|one| one["rate_ppm"].is_number()), "{found:?}");
+    assert!(found.iter().any(|one| one["against"] == file && one["rate_ppm"].is_null()), "{found:?}");
+}
+
 #[test]
 fn the_published_clock_is_a_reference_whichever_counter_it_runs_on() {
     let place = Place::new();
@@ -100,6 +126,18 @@ fn clocks_of_the_same_packets_are_compared() {
     assert!(records(&out, "exchange").len() > 10 && records(&out, "stamps").len() >= 2);
 }
 
+/// Of a version that did not name what was missing; and no host has more readings outside the bound than readings.
+#[test]
+fn an_old_and_an_impossible_recording_of_clocks_are_shown() {
+    let place = Place::new();
+    let file = place.file("clock.jsonl");
+    let head = r#"{"format":"ffclock counters 1","instrument":"clock","about":{"base_hertz":1e9,"poll_s":1.0,"warm_up_s":0.0,"skew_ppm":0.0,"wander_ppm":0.0,"clocks":["tsc user"]}}"#;
+    let clock = r#"{"record":"clock","counter":"tsc","stamps":"user","phase":0,"count":3,"outside":5,"median_s":0.0,"iqr_s":0.0,"p1_s":0.0,"p25_s":0.0,"p75_s":0.0,"p99_s":0.0}"#;
+    std::fs::write(&file, format!("{head}\n{clock}\n{}\n", r#"{"record":"end","records":1}"#)).unwrap();
+    let shown = place.run(&["counters", "show", file.to_str().unwrap()]).well();
+    assert!(shown.contains("0 of 3"), "{shown}");
+}
+
 #[test]
 fn watching_a_sound_host_finds_nothing_and_says_so() {
     let ended = Place::new().run(&["counters", "watch", "--for", "300 ms", "--every", "50 ms", "--json"]);
@@ -118,7 +156,13 @@ fn what_cannot_be_measured_is_refused_with_a_remedy() {
     let place = Place::new();
     let cut = place.file("cut.jsonl");
     std::fs::write(&cut, "{\"format\":\"ffclock counters 1\",\"instrument\":\"latency\"}\n{\"record\":\"rou").unwrap();
-    let cut = cut.to_str().unwrap();
+    let probe = place.file("probe.jsonl");
+    std::fs::write(
+        &probe,
+        "{\"format\":\"ffclock counters 1\",\"instrument\":\"probe\"}\n{\"record\":\"end\",\"records\":0}\n",
+    )
+    .unwrap();
+    let [cut, probe] = [&cut, &probe].map(|path| path.to_str().unwrap());
     for (arguments, code, word) in [
         (&["latency", "--only", "sundial"][..], 2, "leaves nothing"),
         (&["latency", "--for", "1 ms"], 2, "too short"),
@@ -131,6 +175,7 @@ fn what_cannot_be_measured_is_refused_with_a_remedy() {
         (&["latency", "--record", "/nonexistent/x", "--for", "200 ms"], 1, "cannot be written"),
         (&["show", cut], 1, "record again"),
         (&["show", "/dev/null"], 1, "no recording"),
+        (&["show", probe], 1, "ffclock probe show"),
         (&["show", "/nonexistent/x"], 1, "cannot be opened"),
     ] {
         let ended = place.run(&[&["counters"][..], arguments].concat());

@@ -2,8 +2,9 @@
 
 use crate::common::{CPU, Directory, HERTZ, UTC_SECONDS, about, publication, seconds, writer};
 use ffclock_client::{Bound, Clock, OpenError, PageError, ReadError, Stamp, Status};
+use ffclock_counter::ffcounter::Ffcounter;
 use ffclock_counter::{CounterKind, raw_clock, read_ordered};
-use ffclock_page::{BootId, CounterId, Writer};
+use ffclock_page::{BootId, CounterId, Publication, Writer};
 use ffclock_sys::{PageFileError, SharedPage};
 use ffclock_units::{CounterEpoch, Moment, Period, Span, Ticks};
 use std::os::unix::fs::PermissionsExt;
@@ -51,6 +52,29 @@ fn a_stamp_is_converted_with_the_estimate_that_came_later() {
     let age = since_reference(reading.time) + Span::from_secs(5);
     assert!(age.abs() < Span::from_nanos(2), "{age:?}");
     assert!(reading.bound >= Bound::of(Span::from_nanos(1500)) && reading.bound < Bound::of(Span::from_nanos(1502)));
+}
+
+/// What a program sees that may not open /dev/ffcounter, or on a machine without it.
+#[test]
+fn a_counter_of_the_kernel_that_cannot_be_read_is_told_with_the_remedy() {
+    if let Ok(module) = Ffcounter::open() {
+        println!("SKIP: the module is here: {:?}", module.counters());
+        return;
+    }
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    let early = Clock::open_at(&path).expect("an empty page names no counter");
+    writer.publish(&Publication { counter_id: CounterId::ModuleHpet, ..publication() });
+    let error = Clock::open_at(&path).unwrap_err();
+    assert!(matches!(error, OpenError::Counter { .. }), "{error}");
+    let told =
+        [error.to_string(), early.now().unwrap_err().to_string(), early.now_unordered().unwrap_err().to_string()];
+    for text in told {
+        assert!(text.contains("module:hpet") && text.contains("/dev/ffcounter"), "{text}");
+        assert!(text.contains("docs/kernel.md"), "{text}");
+    }
+    assert!(early.at(early.stamp()).is_err(), "a stamp without a reading is never converted");
 }
 
 #[test]

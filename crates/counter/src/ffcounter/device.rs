@@ -56,6 +56,14 @@ pub(super) fn read_stamps(file: &File, room: &mut [PacketStamp]) -> io::Result<u
     // which every pattern of bits is a value.
     let bytes = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), size_of_val(room)) };
     let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
+    whole_stamps(bytes, size_of_val(room))
+}
+
+/// How many stamps `bytes` are. A call that claims to have given more than there was room for tells nothing.
+fn whole_stamps(bytes: usize, room: usize) -> io::Result<usize> {
+    if bytes > room {
+        return Err(io::Error::other(format!("it claims to have given {bytes} bytes where there was room for {room}")));
+    }
     Ok(bytes / size_of::<PacketStamp>())
 }
 
@@ -107,5 +115,18 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: this is the mapping made in `new`, and no reference into it outlives `self`.
         unsafe { libc::munmap(self.words.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_there_was_room_for_is_refused() {
+        let size = size_of::<PacketStamp>();
+        assert_eq!(whole_stamps(3 * size, 4 * size).ok(), Some(3));
+        // -EAGAIN as an unsigned number of 32 bits.
+        assert!(whole_stamps(4_294_967_285, 4 * size).is_err());
     }
 }

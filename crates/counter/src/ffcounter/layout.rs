@@ -107,7 +107,7 @@ pub struct PacketStamp {
     pub value: u64,
     /// The epoch of the value.
     pub epoch: u32,
-    /// Records lost so far because nobody read them.
+    /// Records replaced so far by newer ones because nobody read them in time.
     pub lost: u32,
     /// The network interface.
     pub ifindex: u32,

@@ -130,6 +130,25 @@ pub enum FfcounterError {
     },
 }
 
+impl FfcounterError {
+    /// The same once more.
+    fn repeated(&self) -> Self {
+        match self {
+            FfcounterError::Missing(path) => FfcounterError::Missing(path.clone()),
+            FfcounterError::Permission(path) => FfcounterError::Permission(path.clone()),
+            FfcounterError::Version { path, found } => FfcounterError::Version { path: path.clone(), found: *found },
+            FfcounterError::NoCounter(counter) => FfcounterError::NoCounter(*counter),
+            FfcounterError::Asleep(counter) => FfcounterError::Asleep(*counter),
+            FfcounterError::StampingDenied => FfcounterError::StampingDenied,
+            FfcounterError::Io { path, error } => {
+                let same = error.raw_os_error().map(io::Error::from_raw_os_error);
+                let error = same.unwrap_or_else(|| io::Error::new(error.kind(), error.to_string()));
+                FfcounterError::Io { path: path.clone(), error }
+            }
+        }
+    }
+}
+
 /// The open device. It can be shared between threads.
 #[derive(Debug)]
 pub struct Ffcounter {

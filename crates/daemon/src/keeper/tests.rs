@@ -8,7 +8,7 @@ use crate::control::Reporter;
 use crate::control::report::StatusReport;
 use crate::timepiece::Cpus;
 use ffclock_counter::{
-    Choice, Chosen, CounterKind, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings,
+    Choice, Chosen, CounterKind, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,
 };
 use ffclock_estimator::RateMemory;
 use ffclock_page::{CounterId, ReadError};
@@ -29,6 +29,7 @@ struct Tampering {
     stalled_at: Option<Counter>,
     suspended: Span,
     clocksource: String,
+    trust: Trust,
     chosen: CounterKind,
     disagreement: Option<CpuDisagreement>,
 }
@@ -56,6 +57,10 @@ impl Readings for RigReadings {
 
     fn clocksource(&mut self) -> Option<String> {
         Some(self.rig.0.borrow().clocksource.clone())
+    }
+
+    fn trust(&mut self) -> Option<Trust> {
+        Some(self.rig.0.borrow().trust.clone())
     }
 }
 
@@ -90,9 +95,17 @@ impl Cpus for Rig {
 impl Rig {
     fn new() -> Self {
         let (jumped, clocksource) = (Ticks::ZERO, "tsc".to_owned());
-        let chosen = CounterKind::Tsc;
+        let (chosen, trust) = (CounterKind::Tsc, Trust::Trusted);
         let (stalled_at, disagreement, suspended) = (None, None, Span::ZERO);
-        Rig(Rc::new(RefCell::new(Tampering { jumped, stalled_at, suspended, clocksource, chosen, disagreement })))
+        Rig(Rc::new(RefCell::new(Tampering {
+            jumped,
+            stalled_at,
+            suspended,
+            clocksource,
+            trust,
+            chosen,
+            disagreement,
+        })))
     }
 
     fn tamper(&self, change: impl FnOnce(&mut Tampering)) {
@@ -302,6 +315,34 @@ fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
     let now = LeapTable::built_in().utc_from_tai(truth.at(ffclock_counter::read_ordered(CounterKind::Tsc)));
     let error = case.reading().unwrap().time - now;
     assert!(error.abs() < Span::from_millis(5), "{error}");
+}
+
+/// The kernel keeps time with another one all along, and takes the CPU's off its list.
+#[test]
+fn a_counter_that_the_kernel_does_not_use_and_gave_up_is_left_too() {
+    let (mut case, _) = one_server("trust", "counter = \"auto\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    case.rig.tamper(|tampering| {
+        tampering.trust = Trust::Lost("it offers hpet only".to_owned());
+        tampering.chosen = CounterKind::MonotonicRaw;
+    });
+    // The list is read once a second.
+    std::thread::sleep(Duration::from_millis(1100));
+    let status = case.run_until("the other counter", |status| status.counter.name == "monotonic-raw");
+    let told = "the kernel trusts the counter no more: it offers hpet only";
+    assert!(has_event(&status, told), "{:?}", status.events);
+}
+
+#[test]
+fn each_cpus_own_counter_is_compared_however_it_is_read() {
+    use crate::timepiece::ThisHost;
+    for kind in CounterKind::ALL {
+        assert_eq!(
+            ThisHost.cpus(kind).is_some(),
+            kind.name().ends_with("tsc") || kind.name().ends_with("kvm-clock"),
+            "{kind}"
+        );
+    }
 }
 
 #[test]

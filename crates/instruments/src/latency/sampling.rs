@@ -6,7 +6,8 @@ use core::hint::black_box;
 use ffclock_counter::{CounterKind, pin_to, read_ordered};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::sync::Barrier;
+use std::sync::{Barrier, OnceLock};
+use std::thread::Builder;
 
 /// Readings between two looks at the CPU's counter, back to back: the instrument's own cost is shared among them.
 pub const BATCH: usize = 32;
@@ -127,25 +128,34 @@ fn bursts_in_kernel(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<B
 /// Every way on all CPUs at once, all at the same way at the same time.
 pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> io::Result<Vec<Burst>> {
     let barrier = Barrier::new(cpus.len());
+    let bursts = at_once(cpus.iter().map(|&cpu| (Builder::new(), cpu)), |cpu| {
+        // Whoever cannot be pinned still meets the others, who would wait for ever.
+        let pinned = pin_to(cpu);
+        let outside = ways.iter().enumerate().filter(|(_, way)| way.kernel_ticks().is_none());
+        let bursts: Vec<Burst> = outside.map(|way| together(&barrier, way, cpu, burst)).collect();
+        pinned.map(|()| bursts)
+    })?;
+    Ok(bursts.into_iter().flatten().collect())
+}
+
+/// Does `work` in a thread each, once all of them are there: where one cannot be started none begins, since those that meet in `work` would
+/// wait for it for ever.
+fn at_once<N: Send, T: Send>(
+    threads: impl Iterator<Item = (Builder, N)>,
+    work: impl Fn(N) -> io::Result<T> + Sync,
+) -> io::Result<Vec<T>> {
+    let all_are_there: OnceLock<bool> = OnceLock::new();
     std::thread::scope(|scope| {
-        let workers: Vec<_> = cpus
-            .iter()
-            .map(|&cpu| {
-                let barrier = &barrier;
-                scope.spawn(move || {
-                    // Whoever cannot be pinned still meets the others, who would wait for ever.
-                    let pinned = pin_to(cpu);
-                    let outside = ways.iter().enumerate().filter(|(_, way)| way.kernel_ticks().is_none());
-                    let bursts: Vec<Burst> = outside.map(|way| together(barrier, way, cpu, burst)).collect();
-                    pinned.map(|()| bursts)
-                })
+        let (work, all_are_there) = (&work, &all_are_there);
+        let started: io::Result<Vec<_>> = threads
+            .map(|(thread, number)| {
+                thread.spawn_scoped(scope, move || all_are_there.wait().then(|| work(number)).transpose())
             })
             .collect();
-        let mut all = Vec::new();
-        for worker in workers {
-            all.extend(worker.join().map_err(|_| io::Error::other("a thread failed"))??);
-        }
-        Ok(all)
+        all_are_there.get_or_init(|| started.is_ok());
+        let ended =
+            started?.into_iter().map(|worker| worker.join().map_err(|_| io::Error::other("a thread failed"))?);
+        Ok(ended.collect::<io::Result<Vec<Option<T>>>>()?.into_iter().flatten().collect())
     })
 }
 
@@ -157,7 +167,34 @@ fn together(barrier: &Barrier, (number, way): (usize, &Way), cpu: usize, burst: 
 /// The caller's thread keeps its freedom to move.
 fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new().spawn_scoped(scope, work)?;
+        let worker = Builder::new().spawn_scoped(scope, work)?;
         worker.join().map_err(|_| io::Error::other("a thread failed"))?
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[test]
+    fn a_thread_that_cannot_be_started_keeps_nobody_waiting() {
+        let (told, heard) = mpsc::channel();
+        std::thread::spawn(move || {
+            let barrier = Barrier::new(3);
+            // No machine has so much memory for the stack of the last one.
+            let threads = [0, 0, 1 << 60].into_iter().enumerate();
+            let threads = threads.map(|(number, stack)| (Builder::new().stack_size(stack), number));
+            let meet = |number| {
+                barrier.wait();
+                Ok(number)
+            };
+            told.send(at_once(threads, meet).map_err(|error| error.kind()))
+        });
+        let ended = heard.recv_timeout(Duration::from_secs(20)).expect("nobody waits for a thread that never comes");
+        assert!(ended.is_err(), "{ended:?}");
+        let all = at_once((0..3).map(|number| (Builder::new(), number)), Ok).unwrap();
+        assert_eq!(all, [0, 1, 2]);
+    }
 }

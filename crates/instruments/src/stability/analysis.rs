@@ -13,10 +13,10 @@ pub struct Steadiness {
     pub counter: String,
     /// What it is compared with.
     pub against: String,
-    /// How much too fast it ran by its nominal frequency, ppm, from the first to the last sample.
-    pub rate_ppm: f64,
-    /// How exactly a sample is known, ns: the median width of its range.
-    pub width_ns: f64,
+    /// How much too fast it ran by its nominal frequency, ppm, from the first to the last sample; `None` of fewer than two.
+    pub rate_ppm: Option<f64>,
+    /// How exactly a sample is known, ns: the median width of its range; `None` without any.
+    pub width_ns: Option<f64>,
     /// How the rate from sample to sample strayed from the mean of the quiet phases, ppm: by phase.
     pub rates_ppm: Vec<Option<Spread>>,
     /// Allan and modified Allan deviation.
@@ -68,10 +68,9 @@ impl Curve {
             })
             .collect();
         let spacing = length / (self.t.len().saturating_sub(1).max(1)) as f64;
-        let widths = Spread::of(&self.width).map_or(0.0, |widths| widths.median);
         Steadiness {
-            rate_ppm: if length > 0.0 { ahead / length * 1e6 } else { 0.0 },
-            width_ns: widths * 1e9,
+            rate_ppm: (length > 0.0).then(|| ahead / length * 1e6),
+            width_ns: Spread::of(&self.width).map(|widths| widths.median * 1e9),
             rates_ppm,
             deviations: if spacing > 0.0 { deviations(&self.x, spacing) } else { Vec::new() },
             ..self.nothing()
@@ -80,7 +79,7 @@ impl Curve {
 
     fn nothing(&self) -> Steadiness {
         let (counter, against) = (self.counter.clone(), self.against.clone());
-        Steadiness { counter, against, rate_ppm: 0.0, width_ns: 0.0, rates_ppm: Vec::new(), deviations: Vec::new() }
+        Steadiness { counter, against, rate_ppm: None, width_ns: None, rates_ppm: Vec::new(), deviations: Vec::new() }
     }
 }
 
@@ -102,7 +101,10 @@ pub fn analyse(about: &About, samples: &[Sample]) -> Vec<Curve> {
 /// Samples that hold the points of a file as those of a reference; the phase is that of the nearest sample before.
 pub fn with_reference(about: &About, samples: &[Sample], points: &[Point]) -> Vec<Sample> {
     let origin = Origin::of(about, samples);
-    let phase_at = |t: f64| samples.iter().take_while(|sample| sample.t <= t).last().map_or(0, |sample| sample.phase);
+    let phase_at = |t: f64| {
+        let after = samples.partition_point(|sample| sample.t <= t);
+        samples[..after].last().map_or(0, |sample| sample.phase)
+    };
     let told = points.iter().map(|point| {
         let t = origin.seconds(point);
         Sample { t, phase: phase_at(t), points: Vec::new(), reference: Some(*point) }
@@ -221,10 +223,10 @@ mod tests {
         let curves = analyse(&about(None), &samples());
         assert_eq!(curves.len(), 1);
         let found = curves[0].steadiness(&phases);
-        assert!((found.rate_ppm - 60.3).abs() < 0.5, "{found:?}");
+        assert!((found.rate_ppm.unwrap() - 60.3).abs() < 0.5, "{found:?}");
         let median = |phase: usize| found.rates_ppm[phase].unwrap().median;
         assert!(median(0).abs() < 1.5 && (median(1) - 30.0).abs() < 1.5 && median(2).abs() < 1.5, "{found:?}");
-        assert!((found.width_ns - 40.0).abs() < 1e-6 && found.deviations.len() > 3);
+        assert!((found.width_ns.unwrap() - 40.0).abs() < 1e-6 && found.deviations.len() > 3);
     }
 
     #[test]
@@ -233,7 +235,7 @@ mod tests {
         let curves = analyse(&about(Some("truth")), &samples());
         let names: Vec<(&str, &str)> = curves.iter().map(|c| (c.counter.as_str(), c.against.as_str())).collect();
         assert_eq!(names, [("slow", "base"), ("base", "truth"), ("slow", "truth")]);
-        let rate = |number: usize| curves[number].steadiness(&phases).rate_ppm;
+        let rate = |number: usize| curves[number].steadiness(&phases).rate_ppm.unwrap();
         // The last sample lies after the last reference, so the two means are not over quite the same seconds.
         assert!((rate(1) - 10.0).abs() < 0.1 && (rate(2) - rate(0) - rate(1)).abs() < 0.5);
     }
@@ -254,7 +256,23 @@ mod tests {
         let phases = schedule(&[], Span::from_secs(1));
         for few in [0, 1, 2] {
             let curves = analyse(&about(Some("truth")), &samples()[..few]);
-            assert!(curves.iter().all(|curve| curve.steadiness(&phases).rate_ppm.is_finite()));
+            let found: Vec<Steadiness> = curves.iter().map(|curve| curve.steadiness(&phases)).collect();
+            assert!(found[..2].iter().all(|one| one.rate_ppm.is_some() == (few == 2)), "{few}: {found:?}");
+            assert_eq!(found[2].rate_ppm, None, "one sample lies between the references: {found:?}");
         }
+        let silent: Vec<Sample> = samples().into_iter().map(|sample| Sample { reference: None, ..sample }).collect();
+        let found = analyse(&about(Some("pps0")), &silent)[1].steadiness(&phases);
+        assert_eq!((found.rate_ppm, found.width_ns), (None, None), "no pulse came");
+    }
+
+    #[test]
+    fn a_file_of_a_day_is_joined_at_once() {
+        let one = samples().remove(0);
+        let samples: Vec<Sample> = (0..86_400).map(|t| Sample { t: f64::from(t), ..one.clone() }).collect();
+        let at = |t: u64| Point { base: one.points[0].base.wrapping_add(t * 1_000_000_000), ..one.points[0] };
+        let points: Vec<Point> = (0..86_400).map(at).collect();
+        let begin = std::time::Instant::now();
+        assert_eq!(with_reference(&about(Some("file")), &samples, &points).len(), 2 * 86_400);
+        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
     }
 }

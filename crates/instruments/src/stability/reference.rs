@@ -154,6 +154,23 @@ const LONGEST_FILE: u64 = 256 << 20;
 /// # Errors
 /// [`ReferenceError::File`].
 pub fn points_of_file(path: &Path) -> Result<Vec<Point>, ReferenceError> {
+    let points = all_points(path)?;
+    if points.len() < 3 {
+        let reason = format!("it has {} points, and a rate that changes needs three", points.len());
+        return Err(ReferenceError::File { path: path.to_owned(), reason });
+    }
+    Ok(points)
+}
+
+/// Whether a file can be a reference once it has all its points: whoever writes it may just have begun.
+///
+/// # Errors
+/// [`ReferenceError::File`].
+pub fn check_file(path: &Path) -> Result<(), ReferenceError> {
+    all_points(path).map(|_| ())
+}
+
+fn all_points(path: &Path) -> Result<Vec<Point>, ReferenceError> {
     let failed = |reason: String| ReferenceError::File { path: path.to_owned(), reason };
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
     let mut points = Vec::new();
@@ -163,9 +180,6 @@ pub fn points_of_file(path: &Path) -> Result<Vec<Point>, ReferenceError> {
             continue;
         }
         points.push(file_point(&line).ok_or_else(|| failed(format!("line {} is not of this form", number + 1)))?);
-    }
-    if points.len() < 3 {
-        return Err(failed(format!("it has {} points, and a rate that changes needs three", points.len())));
     }
     Ok(points)
 }
@@ -206,6 +220,7 @@ mod tests {
         }
         let file = std::env::temp_dir().join(format!("ffclock-reference-{}", std::process::id()));
         std::fs::write(&file, "# counter,time\n1,2\n").unwrap();
+        check_file(&file).unwrap();
         let error = points_of_file(&file).unwrap_err().to_string();
         std::fs::remove_file(&file).unwrap();
         assert!(error.contains("it has 1 points"), "{error}");

@@ -5,12 +5,13 @@
 //! by the system clock and some hundred ns wide, serves to find the passage: the only one of its side and length near it. Where there is
 //! none or more than one, the stamp of the socket is kept.
 
+mod passages;
 mod traced;
 
 use ffclock_counter::CounterKind;
 use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, PacketStamp, layout};
 use ffclock_units::{Counter, Stamp, Ticks};
-use std::collections::VecDeque;
+use passages::{Passage, Passages};
 use std::io;
 use traced::Traced;
 
@@ -23,26 +24,24 @@ pub enum Side {
     Received,
 }
 
-/// A packet passed the boundary to the driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Passage {
-    counter: Counter,
-    side: Side,
-    /// Bytes with the IP header.
-    ip_length: usize,
-}
-
 #[derive(Debug)]
 enum Origin {
     Trace(Box<Traced>),
-    Module { device: Ffcounter, counter: ModuleCounter },
+    Module {
+        device: Ffcounter,
+        counter: ModuleCounter,
+    },
+    /// What a test says has passed since the last look.
+    #[cfg(test)]
+    Told(Vec<Passage>),
 }
 
 /// Passages of the last moments.
 #[derive(Debug)]
 pub struct DriverStamps {
     origin: Origin,
-    passages: VecDeque<Passage>,
+    sent: Passages,
+    received: Passages,
     /// A second, about, in ticks.
     second: Ticks,
     tally: DriverTally,
@@ -56,9 +55,6 @@ pub struct DriverTally {
     /// Stamps that were kept since no passage, or more than one, was near.
     pub missed: u64,
 }
-
-/// Passages remembered.
-const REMEMBERED: usize = 512;
 
 impl DriverStamps {
     /// Stamps by the tracepoints of the kernel. `period_hertz` is the rate of the counter.
@@ -91,7 +87,8 @@ impl DriverStamps {
 
     fn of(origin: Origin, period_hertz: f64) -> Self {
         let second = Ticks::from_raw(period_hertz as i64);
-        DriverStamps { origin, passages: VecDeque::new(), second, tally: DriverTally::default() }
+        let [sent, received] = [Passages::within(second), Passages::within(second)];
+        DriverStamps { origin, sent, received, second, tally: DriverTally::default() }
     }
 
     /// How often a passage was found so far.
@@ -104,23 +101,20 @@ impl DriverStamps {
     /// The driver stamps a packet sent while the kernel hands it over, so the passage is the last one before the stamp. A packet received is
     /// stamped before its passage, and may have waited in a queue with others in between, so there must be one alone.
     pub fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Option<Counter> {
-        self.drain();
+        self.drain(stamp.counter);
         let (before, after) = match side {
             Side::Sent => (self.part(2000), self.part(1_000_000)),
             Side::Received => (self.part(1_000_000), self.part(5000)),
         };
         let half = stamp.width.halved();
-        let (from, to) = (stamp.counter - half - before, stamp.counter + half + after);
-        let is_near = |passage: &&Passage| {
-            passage.side == side
-                && ip_length.is_none_or(|length| length == passage.ip_length)
-                && !from.is_after(passage.counter)
-                && !passage.counter.is_after(to)
-        };
-        let mut near = self.passages.iter().filter(is_near);
+        let range = (stamp.counter - half - before, stamp.counter + half + after);
+        let is_like = |passage: &&Passage| ip_length.is_none_or(|length| length == passage.ip_length);
         let found = match side {
-            Side::Sent => near.max_by_key(|passage| (passage.counter - from).raw()),
-            Side::Received => near.next().filter(|_| near.next().is_none()),
+            Side::Sent => self.sent.between(range).rfind(is_like),
+            Side::Received => {
+                let mut near = self.received.between(range).filter(is_like);
+                near.next().filter(|_| near.next().is_none())
+            }
         };
         let found = found.map(|passage| passage.counter);
         match found {
@@ -135,13 +129,12 @@ impl DriverStamps {
         Ticks::from_raw(self.second.raw() / of_second)
     }
 
-    fn drain(&mut self) {
-        let passages = &mut self.passages;
-        let mut keep = |passage| {
-            if passages.len() == REMEMBERED {
-                passages.pop_front();
-            }
-            passages.push_back(passage);
+    /// Takes over what has passed. Done before a packet is sent, too, so that little is left to look at when its answer has come.
+    pub(crate) fn drain(&mut self, now: Counter) {
+        let (sent, received) = (&mut self.sent, &mut self.received);
+        let mut keep = |passage: Passage| match passage.side {
+            Side::Sent => sent.add(passage),
+            Side::Received => received.add(passage),
         };
         match &mut self.origin {
             // Without events the stamps of the socket serve, and the tally says so.
@@ -152,7 +145,11 @@ impl DriverStamps {
                     stamps.iter().filter(|stamp| stamp.id == counter.code()).map(passage_of).for_each(&mut keep);
                 }
             }
+            #[cfg(test)]
+            Origin::Told(passed) => passed.drain(..).for_each(&mut keep),
         }
+        self.sent.settle(now);
+        self.received.settle(now);
     }
 }
 

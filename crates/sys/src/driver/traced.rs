@@ -1,6 +1,7 @@
 //! Passages as the kernel's own tracepoints see them, on a stock kernel.
 
-use super::{Passage, Side};
+use super::Side;
+use super::passages::Passage;
 use crate::ffi;
 use crate::tracing::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_counter::CounterKind;

@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use crate::lab::worker::{Network, Rights, Task, Worker};
 use ffclock_counter::CounterKind;
-use ffclock_instruments::stability::{Point, read_beside_base};
+use ffclock_instruments::followed::{Followed, Unfollowed};
+use ffclock_instruments::stability::Point;
 use ffclock_instruments::ways::Way;
 use ffclock_sys::{
     DriverStamps, Interest, Mapper, Side, SocketEvent, StampMode, StampedSocket, mono_now, poll, random_nonce,
@@ -57,7 +58,7 @@ pub(super) struct Packets {
     mapper: Mapper,
     drivers: Vec<(DriverSource, DriverStamps)>,
     missing: Vec<String>,
-    ways: Vec<Way>,
+    followed: Followed,
     turn: usize,
     log: PathBuf,
 }
@@ -77,7 +78,8 @@ impl Packets {
         let socket = StampedSocket::connect(address, StampMode::Kernel)?;
         let mapper = Mapper::system(CounterKind::Tsc, period);
         let (drivers, missing) = (Vec::new(), Vec::new());
-        let mut packets = Packets { server, socket, mapper, drivers, missing, ways, turn: 0, log };
+        let followed = Followed::new(ways);
+        let mut packets = Packets { server, socket, mapper, drivers, missing, followed, turn: 0, log };
         packets.wait_for_server()?;
         let hertz = period.as_hertz();
         packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterKind::Tsc, hertz));
@@ -115,7 +117,7 @@ impl Packets {
 
     /// The counters.
     pub(super) fn ways(&self) -> &[Way] {
-        &self.ways
+        self.followed.ways()
     }
 
     /// One request and its reply; `None` when none came in time.
@@ -185,17 +187,18 @@ impl Packets {
         self.drivers.iter_mut().map(of).collect()
     }
 
-    fn beside_base(&self) -> Result<Vec<Point>, Failure> {
-        self.ways.iter().map(|way| read_beside_base(way).ok_or_else(|| vanished(way))).collect()
+    /// Every counter beside the base now.
+    pub(super) fn beside_base(&mut self) -> Result<Vec<Point>, Failure> {
+        self.followed.points().map_err(unfollowed)
     }
 
     /// Every counter once; another one is the first each time, so that none is always nearest to the packet.
-    fn shown(&self) -> Result<Vec<u64>, Failure> {
-        let count = self.ways.len();
+    fn shown(&mut self) -> Result<Vec<u64>, Failure> {
+        let count = self.ways().len();
         let mut shown = vec![0; count];
         for number in 0..count {
             let place = (number + self.turn) % count;
-            shown[place] = self.ways[place].read().ok_or_else(|| vanished(&self.ways[place]))?;
+            shown[place] = self.followed.read(place).map_err(unfollowed)?;
         }
         Ok(shown)
     }
@@ -217,10 +220,8 @@ struct Heard {
     shown: Vec<u64>,
 }
 
-fn vanished(way: &Way) -> Failure {
-    let name = way.name();
-    format!("{name} cannot be read any more: its device was removed, or its module unloaded. Leave it out with --only")
-        .into()
+fn unfollowed(why: Unfollowed) -> Failure {
+    why.to_string().into()
 }
 
 /// A port that is free now; should somebody take it before the server does, the server says so.

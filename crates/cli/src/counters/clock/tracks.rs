@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_instruments::spread::{Sorted, Spread};
-use ffclock_instruments::stability::{Point, read_beside_base};
+use ffclock_instruments::stability::Point;
 use ffclock_instruments::ways::Way;
 use ffclock_units::{
     ClockError, Counter, Estimate, Exchange, LeapTable, Moment, Period, Server, ServerIdentity, ServerQuality, Span,
@@ -78,11 +78,18 @@ pub(super) struct ClockFigures {
     pub(super) p99_s: f64,
 }
 
-/// How far stamps lie outside those of the socket, on the side of user space: how much earlier on the way out, how much later on the
+fn socket() -> String {
+    Stamps::Socket.name().to_owned()
+}
+
+/// How far stamps lie outside those at the driver, on the side of user space: how much earlier on the way out, how much later on the
 /// way in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct StampFigures {
     pub(super) stamps: String,
+    /// What they are compared with; in recordings of earlier versions always the socket's.
+    #[serde(default = "socket")]
+    pub(super) reference: String,
     pub(super) direction: String,
     pub(super) phase: usize,
     pub(super) count: usize,
@@ -146,10 +153,8 @@ impl Tracks {
             .collect()
     }
 
-    /// Compares every clock with the truth now; `None` before there is any.
-    pub(super) fn check(&mut self, phase: usize, t: f64) -> Result<Option<Errors>, Failure> {
-        let points = self.ways.iter().map(|way| read_beside_base(way).ok_or_else(|| absurd(way)));
-        let points = points.collect::<Result<Vec<Point>, Failure>>()?;
+    /// Compares every clock with the truth now, `points` being every counter beside the base; `None` before there is any.
+    pub(super) fn check(&mut self, phase: usize, t: f64, points: &[Point]) -> Option<Errors> {
         let estimates: Vec<Option<Estimate>> = self.tracks.iter().map(|track| track.estimator.estimate()).collect();
         let mut errors = Errors { t, phase, error_s: Vec::new(), bound_s: Vec::new() };
         for (number, estimate) in estimates.iter().enumerate() {
@@ -162,7 +167,7 @@ impl Tracks {
                 self.errors.entry((number, phase)).or_default().push(judged);
             }
         }
-        Ok(errors.error_s.iter().any(Option::is_some).then_some(errors))
+        errors.error_s.iter().any(Option::is_some).then_some(errors)
     }
 
     /// Hands an exchange to every clock.
@@ -189,9 +194,16 @@ impl Tracks {
         Row { t, phase, server_in_ns: nanos(server_in), server_out_ns: nanos(server_out), stamps }
     }
 
+    /// What the other stamps are compared with: the raw counter at the driver where somebody reads it there, the module before the
+    /// tracepoints; else the socket's, which are the kernel's at the same place but by the system clock.
+    fn reference(&self) -> Stamps {
+        self.kinds.last().copied().unwrap_or(Stamps::Socket)
+    }
+
     fn note_delays(&mut self, phase: usize, exchanged: &Exchanged) {
-        let Some([sent, received]) = exchanged.socket else { return };
-        for (kind, stamps) in self.kinds.iter().enumerate().filter(|(_, stamps)| **stamps != Stamps::Socket) {
+        let reference = self.reference();
+        let Some([sent, received]) = by_base(reference, exchanged) else { return };
+        for (kind, stamps) in self.kinds.iter().enumerate().filter(|(_, stamps)| **stamps != reference) {
             let Some([other_sent, other_received]) = by_base(*stamps, exchanged) else { continue };
             let out = sent.counter - other_sent.counter;
             let back = other_received.counter - received.counter;
@@ -226,12 +238,13 @@ impl Tracks {
         }
     }
 
-    /// How far each kind of stamps lies outside the socket's, by direction and phase.
+    /// How far each kind of stamps lies outside the reference's, by direction and phase.
     pub(super) fn stamp_figures(&self) -> Vec<StampFigures> {
         let each = self.delays.iter().filter_map(|(&(kind, direction, phase), delays)| {
             let stamps = self.kinds[kind].name().to_owned();
             let direction = ["out", "in"][direction].to_owned();
-            Some(StampFigures { stamps, direction, phase, count: delays.len(), ns: Spread::of(delays)? })
+            let reference = self.reference().name().to_owned();
+            Some(StampFigures { stamps, reference, direction, phase, count: delays.len(), ns: Spread::of(delays)? })
         });
         each.collect()
     }
