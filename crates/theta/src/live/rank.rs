@@ -11,7 +11,7 @@ use super::post::{Held, Mail, Post, socket_error};
 use super::priority::raise_priority;
 use super::store::{EVENT_BYTES, pack, pack_trips};
 use super::{LiveError, Place, Replies, Settings};
-use crate::algorithm::{Process, Switch};
+use crate::algorithm::{Process, Switch, Switches};
 use crate::log::RoundTrip;
 use crate::record::{self, Event, ProcessId, Round, WayIn};
 use ffclock_counter::{CounterKind, read_ordered};
@@ -181,17 +181,17 @@ impl Rank {
         }
         for which in 0..self.machines.len() {
             let machine = &mut self.machines[which];
-            let switch = if machine.has_started {
+            let switches = if machine.has_started {
                 if machine.process.deadline().is_none_or(|deadline| deadline > now.raw()) {
                     continue;
                 }
                 let decided = machine.quorum_at.raw();
-                machine.process.wake(now.raw()).map(|switch| Switch { decided, ..switch })
+                machine.process.wake(now.raw()).decided_at(decided)
             } else {
                 machine.has_started = true;
                 machine.process.start(now.raw())
             };
-            self.react(which, switch, now)?;
+            self.react(which, switches, now)?;
         }
         Ok(())
     }
@@ -268,7 +268,7 @@ impl Rank {
             self.post.hold(later, Held::ForTwin { sender: packet.sender, round: packet.round });
             self.alarm.set(later);
         }
-        self.react(OWN, heard.map(|switch| Switch { decided: at.raw(), ..switch }), at)?;
+        self.react(OWN, heard.decided_at(at.raw()), at)?;
         if self.settings.replies == Replies::RoundTrips { self.reply(received, (packet, at)) } else { Ok(()) }
     }
 
@@ -293,27 +293,38 @@ impl Rank {
         self.post.send(Packet { sender: self.own.0, reply: Some(stay), ..packet }, received.from).map(drop)
     }
 
-    /// Does what a machine wants: records its switch, broadcasts, sets the timer. Of a twin nothing is recorded.
-    fn react(&mut self, which: usize, switch: Option<Switch>, at: Counter) -> Result<(), LiveError> {
-        if let (Some(Switch { from, to, decided, rule }), OWN) = (switch, which) {
-            let decided = Counter::from_raw(decided);
-            let (from, to) = (Round(from), Round(to));
-            self.record(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
-        }
-        let rounds = self.settings.rounds;
-        while let Some(round) = self.machines[which].process.poll_transmit().filter(|&round| round <= rounds) {
+    /// Does what a machine wants: records its switches, broadcasts, sets the timer. Of a twin nothing is recorded.
+    fn react(&mut self, which: usize, switches: Switches, at: Counter) -> Result<(), LiveError> {
+        let mut switched_at = at;
+        for Switch { from, to, decided, rule } in switches {
             if which == OWN {
-                let at = self.counter();
-                self.record(Event::Broadcast { process: self.own, round: Round(round), at });
+                let (from, to, at, decided) = (Round(from), Round(to), switched_at, Counter::from_raw(decided));
+                self.record(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
             }
-            self.broadcast(round)?;
+            self.broadcast_up_to(which, to)?;
+            switched_at = self.counter();
         }
+        // After a start without a switch there is round 1.
+        self.broadcast_up_to(which, u64::MAX)?;
         let machine = &mut self.machines[which];
         let deadline = machine.process.deadline();
         if deadline != machine.armed {
             machine.armed = deadline;
             machine.quorum_at = at;
             deadline.into_iter().for_each(|deadline| self.alarm.set(deadline));
+        }
+        Ok(())
+    }
+
+    /// Broadcasts what a machine wants to send of the rounds up to `limit` and up to the last round of the run.
+    fn broadcast_up_to(&mut self, which: usize, limit: u64) -> Result<(), LiveError> {
+        let limit = limit.min(self.settings.rounds);
+        while let Some(round) = self.machines[which].process.poll_transmit_up_to(limit) {
+            if which == OWN {
+                let at = self.counter();
+                self.record(Event::Broadcast { process: self.own, round: Round(round), at });
+            }
+            self.broadcast(round)?;
         }
         Ok(())
     }

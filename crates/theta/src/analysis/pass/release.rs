@@ -213,6 +213,10 @@ impl Pass {
             position.reached = position.reached.max(send.round);
             self.frontier = self.frontier.max(send.round);
         }
+        // It sends these because it has jumped over them, and was in none of them.
+        if send.round < self.positions[send.sender].began_in {
+            return;
+        }
         let before = std::mem::replace(&mut self.rounds_in[send.sender], send.round);
         if before >= send.round {
             self.rounds_in[send.sender] = before;

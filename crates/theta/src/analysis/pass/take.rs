@@ -214,6 +214,9 @@ impl Pass {
         }
         self.release_hold(turn.process, i64::MIN);
         let position = &mut self.positions[turn.process];
+        if position.sent == 0 && position.switched_to == 0 {
+            position.began_in = turn.to;
+        }
         let before = std::mem::replace(&mut position.switched_to, turn.to);
         let torn = turn.to <= turn.from || (before != 0 && before != turn.from);
         if torn && self.options.range.holds(turn.at_ps) {
