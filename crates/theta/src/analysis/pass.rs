@@ -177,6 +177,10 @@ pub struct Pass {
     /// How far all have been: nothing earlier will come.
     watermark_ps: i64,
     positions: Vec<Position>,
+    /// Processes with a held switch: nearly always none or one.
+    holders: Vec<usize>,
+    /// When the earliest of their switches was: nothing later may be worked on.
+    held_ps: i64,
     /// The round that each process is in by the sends that have been released; 0 before the first.
     rounds_in: Vec<u64>,
     /// The largest of them.
@@ -222,6 +226,8 @@ impl Pass {
             streams_ps: vec![i64::MIN; streams.max(1)],
             watermark_ps: i64::MIN,
             positions: vec![Position::default(); processes],
+            holders: vec![],
+            held_ps: i64::MAX,
             rounds_in: vec![0; processes],
             round_max: 0,
             window: Window::new(processes, rounds),
