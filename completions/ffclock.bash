@@ -2250,7 +2250,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__analyse)
-            opts="-h --stamp --trim --theta --certify --xi --histograms --bin --block-messages --window-rounds --page --control --json --help"
+            opts="-h --stamp --trim --theta --certify --truth --xi --histograms --bin --block-messages --window-rounds --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -8,7 +8,7 @@
 //! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper put the clocks of the hosts
 //! together by the same assumption.
 
-use crate::analysis::{Clocks, Longest, Ratio, Stamping};
+use crate::analysis::{Clocks, Longest, Range, Ratio, Stamping};
 use crate::certified::CertifyError;
 use crate::certified::gather::{Gathered, Key, Message, Turn};
 use crate::log::{LogReader, RoundTrip};
@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 /// Both ways to see the same messages.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoundTripReport {
-    /// Messages between correct processes that were answered: only these count here.
+    /// Messages between correct processes that were answered, of those sent in the range: only these count here.
     pub answered: u64,
-    /// Others between them.
+    /// Others between them, of those sent in the range.
     pub unanswered: u64,
     /// By one-way delays.
     pub one_way: Seen,
@@ -48,13 +48,22 @@ pub struct Seen {
     pub relevant_min_ps: Option<i64>,
 }
 
+/// At which switches the two are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Where switches are stamped.
+    pub stamping: Stamping,
+    /// Which of them count, and the messages in transit at them.
+    pub range: Range,
+}
+
 /// Compares the two for a log and its round trips.
 ///
 /// # Errors
 /// As [`certify`](crate::certified::certify); clocks are not judged here.
-pub fn compare(log: &LogReader, trips: &[RoundTrip], stamping: Stamping) -> Result<RoundTripReport, CertifyError> {
-    let gathered = Gathered::from_log(log, stamping)?;
-    Ok(report(&gathered, &Averages::new(log.run(), log.clocks(), trips)?, stamping))
+pub fn compare(log: &LogReader, trips: &[RoundTrip], compared: Compared) -> Result<RoundTripReport, CertifyError> {
+    let gathered = Gathered::from_log(log, compared.stamping)?;
+    Ok(report(&gathered, &Averages::new(log.run(), log.clocks(), trips)?, compared))
 }
 
 /// The same for events in memory, those of each process in their order.
@@ -65,27 +74,28 @@ pub fn compare_events(
     (run, clocks): (&Run, &[ClockSample]),
     events: &[Event],
     trips: &[RoundTrip],
-    stamping: Stamping,
+    compared: Compared,
 ) -> Result<RoundTripReport, CertifyError> {
-    let gathered = Gathered::from_events(run, clocks, events, stamping)?;
-    Ok(report(&gathered, &Averages::new(run, clocks, trips)?, stamping))
+    let gathered = Gathered::from_events(run, clocks, events, compared.stamping)?;
+    Ok(report(&gathered, &Averages::new(run, clocks, trips)?, compared))
 }
 
-fn report(gathered: &Gathered, averages: &Averages, stamping: Stamping) -> RoundTripReport {
-    let answered = gathered.messages.iter().filter(|message| averages.of(message).is_some()).count() as u64;
+fn report(gathered: &Gathered, averages: &Averages, compared: Compared) -> RoundTripReport {
+    let counted = || gathered.messages.iter().filter(|message| compared.range.holds(message.sent.clock_ps));
+    let answered = counted().filter(|message| averages.of(message).is_some()).count() as u64;
     let one_way = |message: &Message| {
         averages.of(message)?;
         Some(message.perceived.clock_ps - message.sent.clock_ps).filter(|&delay| delay > 0)
     };
     let (one_way, averaged) =
-        (seen(gathered, one_way, stamping), seen(gathered, |message| averages.of(message), stamping));
+        (seen(gathered, one_way, compared), seen(gathered, |message| averages.of(message), compared));
     let bias = |by: fn(&Seen) -> Option<Ratio>| {
         let (averaged, one_way) = (by(&averaged)?.as_f64(), by(&one_way)?.as_f64());
         Some(100.0 * (averaged / one_way - 1.0))
     };
     RoundTripReport {
         answered,
-        unanswered: gathered.messages.len() as u64 - answered,
+        unanswered: counted().count() as u64 - answered,
         bias_first_percent: bias(|seen| seen.first),
         bias_all_percent: bias(|seen| seen.all),
         one_way,
@@ -127,13 +137,17 @@ impl Averages {
 }
 
 /// Omega with delays as `delay` tells them. Messages without one do not count.
-fn seen(gathered: &Gathered, delay: impl Fn(&Message) -> Option<i64>, stamping: Stamping) -> Seen {
+fn seen(gathered: &Gathered, delay: impl Fn(&Message) -> Option<i64>, Compared { stamping, range }: Compared) -> Seen {
     let mut coming =
         gathered.messages.iter().filter_map(|message| Some((message.sent.clock_ps, delay(message)?))).peekable();
     let mut longest = Longest::default();
     let mut seen = Seen { first: None, all: None, mean: None, delay_max_ps: None, relevant_min_ps: None };
     let (mut sum, mut count, mut highest) = (0.0, 0u64, 1);
-    seen.delay_max_ps = gathered.messages.iter().filter_map(&delay).max();
+    let reaches_in = |message: &Message, delay: i64| {
+        range.holds_transit(message.sent.clock_ps, message.sent.clock_ps.saturating_add(delay))
+    };
+    let in_range = |message: &Message| delay(message).filter(|&delay| reaches_in(message, delay));
+    seen.delay_max_ps = gathered.messages.iter().filter_map(in_range).max();
     for together in gathered.turns.chunk_by(|one, other| one.at.clock_ps == other.at.clock_ps) {
         let at = together[0].at.clock_ps;
         let is_in_transit = |sent: i64| if stamping == Stamping::BeforeBroadcast { sent < at } else { sent <= at };
@@ -142,6 +156,9 @@ fn seen(gathered: &Gathered, delay: impl Fn(&Message) -> Option<i64>, stamping: 
         }
         let is_first = together.iter().any(|turn| turn.to > highest);
         highest = together.iter().map(|turn| turn.to).max().unwrap_or(highest).max(highest);
+        if !range.holds(at) {
+            continue;
+        }
         let own = together.iter().filter_map(|turn| relevant(turn, gathered.threshold, &delay));
         let Some(relevant) = own.max() else { continue };
         seen.relevant_min_ps = Some(seen.relevant_min_ps.map_or(relevant, |least: i64| least.min(relevant)));
@@ -168,6 +185,8 @@ mod tests {
     use super::*;
     use crate::record::{Form, Host, Origin, Round, Switch, SwitchRule, WayIn};
     use ffclock_units::{Counter, Period, Rate};
+
+    const WHOLE: Compared = Compared { stamping: Stamping::AfterBroadcast, range: Range::ALL };
 
     /// Two processes on one counter of nanoseconds; f = 0.
     fn run() -> (Run, Vec<ClockSample>) {
@@ -230,7 +249,7 @@ mod tests {
         ]);
         events.push(advance(0, 2, 10_001));
         let (run, clocks) = run();
-        let seen = compare_events((&run, &clocks), &events, &trips, Stamping::AfterBroadcast).unwrap();
+        let seen = compare_events((&run, &clocks), &events, &trips, WHOLE).unwrap();
         assert_eq!((seen.answered, seen.unanswered), (4, 0));
         assert_eq!(seen.one_way.first, Ratio::of(90, 10));
         // There and back are 98 us without the stay of 1 us: 49 us each and 1 us to the perception.
@@ -238,6 +257,30 @@ mod tests {
         assert_eq!(seen.averaged.relevant_min_ps, Some(50_000_000));
         assert_eq!(seen.averaged.first, Some(Ratio::ONE));
         assert!((seen.bias_first_percent.unwrap() + 100.0 * 8.0 / 9.0).abs() < 1e-9);
+    }
+
+    /// The slow message counts where a switch of the range meets it, and nowhere else.
+    #[test]
+    fn only_switches_in_the_range_count() {
+        let (mut events, trips) = log(&[
+            (1, (0, 0), (0, 10_000, 19_000)),
+            (1, (0, 1), (0, 90_000, 99_000)),
+            (1, (1, 0), (0, 10_000, 19_000)),
+            (2, (0, 0), (100_000, 110_000, 119_000)),
+            (2, (1, 0), (100_000, 110_000, 119_000)),
+        ]);
+        events.push(advance(0, 2, 10_001));
+        events.push(advance(0, 3, 110_001));
+        let (run, clocks) = run();
+        let of = |after_us: i64, until_us: i64| {
+            let range = Range { after_ps: after_us * 1_000_000, until_ps: until_us * 1_000_000 };
+            let compared = Compared { stamping: Stamping::BeforeBroadcast, range };
+            compare_events((&run, &clocks), &events, &trips, compared).unwrap()
+        };
+        let (early, late) = (of(-1, 50), of(95, 200));
+        assert_eq!((early.one_way.first, early.answered), (Ratio::of(90, 10), 3));
+        assert_eq!((late.one_way.first, late.answered), (Some(Ratio::ONE), 2));
+        assert_eq!(late.one_way.delay_max_ps, Some(10_000_000));
     }
 
     #[test]
@@ -250,10 +293,10 @@ mod tests {
         events.push(advance(0, 2, 10_001));
         trips.remove(1);
         let (run, clocks) = run();
-        let seen = compare_events((&run, &clocks), &events, &trips, Stamping::AfterBroadcast).unwrap();
+        let seen = compare_events((&run, &clocks), &events, &trips, WHOLE).unwrap();
         assert_eq!((seen.answered, seen.unanswered), (2, 1));
         assert_eq!(seen.one_way.delay_max_ps, Some(10_000_000));
-        let nothing = compare_events((&run, &clocks), &events, &[], Stamping::AfterBroadcast).unwrap();
+        let nothing = compare_events((&run, &clocks), &events, &[], WHOLE).unwrap();
         assert_eq!((nothing.answered, nothing.one_way.first, nothing.bias_first_percent), (0, None, None));
     }
 }

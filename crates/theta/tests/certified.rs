@@ -76,7 +76,7 @@ fn world(random: &mut Random, lie: impl Fn(&Generated, i64, &mut Random) -> Opti
 }
 
 fn certify(world: &World, stamping: Stamping) -> Result<Certified, CertifyError> {
-    let options = CertifyOptions { stamping, epoch_ps: EPOCH as u64 };
+    let options = CertifyOptions { stamping, epoch_ps: EPOCH as u64, ..CertifyOptions::default() };
     certify_events(&world.generated.run, &world.clocks, &world.generated.events, &options)
 }
 

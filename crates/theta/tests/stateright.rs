@@ -67,7 +67,7 @@ impl Model for Deliveries {
 /// Distinct states up to the names of correct processes are ours; Stateright's are without that, so the largest ratio is the number of orders.
 #[test]
 fn stateright_agrees_about_the_repaired_form() {
-    let bounds = Bounds { quorum: Quorum::new(4, 1).unwrap(), form: Form::Repaired, last_round: 2 };
+    let bounds = Bounds { quorum: Quorum::new(4, 1).unwrap(), form: Form::Repaired, last_round: 2, window: None };
     let checker = Deliveries(bounds).checker().spawn_bfs().join();
     checker.assert_properties();
     let ours = explore_deliveries(bounds, &mut Effort { states_max: 1_000_000, watch: &mut |_| () }).unwrap();
@@ -81,7 +81,7 @@ fn stateright_agrees_about_the_repaired_form() {
 #[test]
 fn one_correct_process_gives_equal_numbers() {
     for last_round in 2..6 {
-        let bounds = Bounds { quorum: Quorum::new(1, 0).unwrap(), form: Form::Repaired, last_round };
+        let bounds = Bounds { quorum: Quorum::new(1, 0).unwrap(), form: Form::Repaired, last_round, window: None };
         let checker = Deliveries(bounds).checker().spawn_bfs().join();
         let ours = explore_deliveries(bounds, &mut Effort { states_max: 1_000_000, watch: &mut |_| () }).unwrap();
         assert_eq!(ours.states, checker.unique_state_count() as u64);
@@ -91,7 +91,7 @@ fn one_correct_process_gives_equal_numbers() {
 /// The deliveries of the witness against the printed form, and nothing else: Stateright comes to a state that has stopped.
 #[test]
 fn stateright_confirms_the_witness() {
-    let bounds = Bounds { quorum: Quorum::new(7, 2).unwrap(), form: Form::Printed, last_round: 4 };
+    let bounds = Bounds { quorum: Quorum::new(7, 2).unwrap(), form: Form::Printed, last_round: 4, window: None };
     let found = explore_switches(bounds, &mut Effort { states_max: 1_000_000, watch: &mut |_| () }).unwrap();
     let script = found.witness.unwrap().steps.into_iter().flat_map(|step| step.deliveries).collect();
     let checker = Scripted(Deliveries(bounds), script).checker().spawn_bfs().join();

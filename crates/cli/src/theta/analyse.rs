@@ -7,7 +7,7 @@ use ffclock_theta::abc::{SpaceTime, Step, Witness, xi};
 use ffclock_theta::analysis::{Options, Range, Report, Stamping, Wanted, Watcher, analyse, trimmed};
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
 use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn, read_round_trips};
-use ffclock_theta::round_trip::{RoundTripReport, compare};
+use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock theta analyse run-1
-  $ ffclock theta analyse run-1 --trim '1 s' --theta
+  $ ffclock theta analyse run-1 --trim '1 s' --theta --certify
   $ ffclock theta analyse run-1 --json | jq '.first.omega.ratio.value, .first.g_r'
 
 DIR is a log as docs/theta-log.md describes it. Exit code 1 if the log is damaged, contradicts itself or breaks the rules of the algorithm: the
@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Where a switch is put in time, against the broadcast of its new round
     #[arg(long, value_name = "WHERE", default_value = "after")]
     stamp: Stamp,
-    /// Leave out so much at the start and at the end
+    /// Leave out so much at the start and at the end, also of --certify and of the comparison with round trips; not together with --xi
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     trim: Option<Span>,
     /// Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower
@@ -36,6 +36,9 @@ pub(super) struct Args {
     /// Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory
     #[arg(long)]
     certify: bool,
+    /// Take the true times instead of what the clocks said: of simulated logs, which know them
+    #[arg(long)]
+    truth: bool,
     /// Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory
     #[arg(long)]
     xi: bool,
@@ -72,7 +75,14 @@ fn picoseconds(span: Span) -> u64 {
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    if args.xi && args.trim.is_some() {
+        return Err(Failure::usage(
+            "--xi and --trim do not go together: Xi* uses the order of events alone, and where clocks cut a run, chains of messages break; \
+             run analyse once for each",
+        ));
+    }
     let log = open(&args.log)?;
+    let log = if args.truth { log.by_truth().map_err(|error| failure(&args.log, &error))? } else { log };
     let range = match args.trim {
         Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
         None => Range::ALL,
@@ -81,11 +91,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         analyse(&log, options(args, range), &mut Shown(Progress::new())).map_err(|error| failure(&args.log, &error))?;
     let mut results = Results {
         report: Report::new(log.run(), &tally, log.damage()),
+        by_truth: args.truth,
         certified: None,
-        round_trips: round_trips(args, &log)?,
+        round_trips: round_trips(args, &log, range)?,
         xi: args.xi.then(|| xi_of(&log)).transpose().map_err(|error| failure(&args.log, &*error))?,
     };
-    let lie = match args.certify.then(|| certify(&log, &certify_options(args))).transpose() {
+    let lie = match args.certify.then(|| certify(&log, &certify_options(args, range))).transpose() {
         Ok(certified) => {
             results.certified = certified;
             None
@@ -110,7 +121,8 @@ pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
     let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
-    Ok(Results { report: Report::new(log.run(), &tally, log.damage()), certified: None, round_trips: None, xi: None })
+    let report = Report::new(log.run(), &tally, log.damage());
+    Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None })
 }
 
 /// Everything that was asked for.
@@ -118,6 +130,8 @@ pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
 pub(super) struct Results {
     #[serde(flatten)]
     pub(super) report: Report,
+    /// Whether times are the true ones rather than those of the clocks.
+    pub(super) by_truth: bool,
     pub(super) certified: Option<Certified>,
     /// Where the run answered its messages.
     pub(super) round_trips: Option<RoundTripReport>,
@@ -152,14 +166,15 @@ fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
 }
 
 /// What averages of round trips make of the run, if it measured any.
-fn round_trips(args: &Args, log: &LogReader) -> Result<Option<RoundTripReport>, Failure> {
+fn round_trips(args: &Args, log: &LogReader, range: Range) -> Result<Option<RoundTripReport>, Failure> {
     let trips = read_round_trips(&args.log).map_err(|error| failure(&args.log, &error))?;
-    let report = trips.map(|trips| compare(log, &trips, stamping(args))).transpose();
+    let compared = Compared { stamping: stamping(args), range };
+    let report = trips.map(|trips| compare(log, &trips, compared)).transpose();
     report.map_err(|error| failure(&args.log, &error))
 }
 
-fn certify_options(args: &Args) -> CertifyOptions {
-    CertifyOptions { stamping: stamping(args), ..CertifyOptions::default() }
+fn certify_options(args: &Args, range: Range) -> CertifyOptions {
+    CertifyOptions { stamping: stamping(args), range, ..CertifyOptions::default() }
 }
 
 fn open(path: &Path) -> Result<LogReader, Failure> {

@@ -58,7 +58,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let Sizes { n, f } = args.sizes;
     let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
     let form = if args.printed { Form::Printed } else { Form::Repaired };
-    let bounds = |last_round| Bounds { quorum, form, last_round };
+    let bounds = |last_round| Bounds { quorum, form, last_round, window: None };
     let every_delivery = args.every_delivery.unwrap_or(if n <= 4 { 3 } else { 0 });
     let report = Report {
         n,
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_witness_is_shown() {
         let quorum = Quorum::new(7, 2).unwrap();
-        let bounds = Bounds { quorum, form: Form::Printed, last_round: 4 };
+        let bounds = Bounds { quorum, form: Form::Printed, last_round: 4, window: None };
         let switches = explore(bounds, 100_000, explore_switches).unwrap();
         let report = Report { n: 7, f: 2, form: Form::Printed, switches, deliveries: None, campaign: None };
         let text = render(&report);

@@ -16,6 +16,9 @@ pub(super) fn render(results: &Results) -> String {
     let (wait, lasted) = (span(Some(report.delay_ps as i64)), span(Some(report.duration_ps as i64)));
     let _ =
         writeln!(text, "n = {processes}, f = {tolerated}, {correct} correct, D = {wait}; {rounds} rounds in {lasted}");
+    if results.by_truth {
+        text.push_str("by the true times, not by the clocks\n");
+    }
     let _ = writeln!(
         text,
         "{} messages counted, {} never perceived, {} perceived again",

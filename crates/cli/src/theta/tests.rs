@@ -92,6 +92,17 @@ fn a_log_that_keeps_the_rules_is_well() {
     assert_eq!(analyse(&log.0, &[]), Ok(()));
     assert_eq!(analyse(&log.0, &["--json", "--theta", "--histograms", "--stamp", "before", "--trim", "10 us"]), Ok(()));
     assert_eq!(analyse(&log.0, &["--certify", "--xi"]), Ok(()));
+    assert_eq!(analyse(&log.0, &["--certify", "--trim", "10 us"]), Ok(()));
+}
+
+#[test]
+fn what_does_not_go_together_is_told() {
+    let log = log("together", |_| true);
+    let failure = analyse(&log.0, &["--xi", "--trim", "10 us"]).unwrap_err();
+    assert_eq!(failure.code, Failure::USAGE, "{failure}");
+    assert!(failure.message.contains("--xi and --trim"), "{failure}");
+    let failure = analyse(&log.0, &["--truth"]).unwrap_err();
+    assert!(failure.message.contains("truth.parquet"), "{failure}");
 }
 
 #[test]

@@ -34,8 +34,40 @@ pub struct Switch {
     pub to: u64,
     /// When the rule's condition was found to hold: before the delay D.
     pub decided: u64,
-    /// The rule that applied (the last, if two did at once).
+    /// The rule that applied.
     pub rule: SwitchRule,
+}
+
+/// What one input makes a process do: mostly nothing, or a switch, or a catch-up and an advance from the round caught up to. There is no third:
+/// after a catch-up to the highest round that f + 1 have sent, at most f have sent a later one, which is less than an advance from it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Switches([Option<Switch>; 2]);
+
+impl Switches {
+    /// Whether the process stays where it is.
+    pub fn is_empty(&self) -> bool {
+        self.0[0].is_none()
+    }
+
+    /// The same switches, decided at another time.
+    pub fn decided_at(self, decided: u64) -> Self {
+        Switches(self.0.map(|switch| switch.map(|switch| Switch { decided, ..switch })))
+    }
+
+    fn push(&mut self, switch: Switch) {
+        debug_assert!(self.0[1].is_none(), "a third switch at once: {self:?}, {switch:?}");
+        self.0[usize::from(self.0[0].is_some())] = Some(switch);
+    }
+}
+
+impl IntoIterator for Switches {
+    type Item = Switch;
+    type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<Switch>, 2>>;
+
+    /// In the order in which they happen.
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter().flatten()
+    }
 }
 
 /// A correct process. Times are in any unit, as long as it is always the same; they serve the delay D only.
@@ -57,46 +89,47 @@ pub struct Process {
 impl Process {
     /// A process that has not started: it is in round 1 and has sent nothing.
     pub fn new(quorum: Quorum, form: Form, delay: u64) -> Self {
-        let tally = Tally::new(quorum.processes());
+        let tally = Tally::new(quorum.processes(), form);
         Process { quorum, form, delay, round: 0, unsent: 1, deadline: None, tally }
     }
 
+    /// The same with a window of so many rounds instead of up to 64, or the next power of two: so that tests soon come to its end.
+    pub fn remembering(self, rounds: usize) -> Self {
+        Process { tally: Tally::with_window(self.quorum.processes(), self.form, rounds), ..self }
+    }
+
     /// Begins round 1 (Figure 1, line 3). Messages that came before count.
-    pub fn start(&mut self, now: u64) -> Option<Switch> {
+    pub fn start(&mut self, now: u64) -> Switches {
         if self.round > 0 {
-            return None;
+            return Switches::default();
         }
         self.round = 1;
-        let target = self.tally.highest_with(self.quorum.catch_up(), 1);
-        let caught_up = target.map(|target| self.switch(target, SwitchRule::CatchUp, now));
-        self.after_rule(caught_up, now)
+        self.settle(now, Switches::default(), Look::Everywhere)
     }
 
     /// Takes (init, `round`) from `sender`, whom the caller has made sure of. What is old, known or from nobody changes nothing.
-    pub fn receive(&mut self, sender: u32, round: u64, now: u64) -> Option<Switch> {
+    pub fn receive(&mut self, sender: u32, round: u64, now: u64) -> Switches {
         let recorded = self.tally.record(sender, round);
+        let mut switches = Switches::default();
         if self.round == 0 {
-            return None;
+            return switches;
         }
         match recorded {
             Recorded::Counted(count) if round > self.round && count >= self.quorum.catch_up() => {
-                let caught_up = self.switch(round, SwitchRule::CatchUp, now);
-                self.after_rule(Some(caught_up), now)
+                let look = self.switch(&mut switches, (round, SwitchRule::CatchUp, now));
+                self.settle(now, switches, look)
             }
             Recorded::Counted(count) if round == self.round && count >= self.quorum.advance() => {
-                self.after_rule(None, now)
+                self.settle(now, switches, Look::Here)
             }
-            Recorded::Beyond => self.catch_up_beyond(now),
-            Recorded::Counted(_) | Recorded::Nothing => None,
+            Recorded::Beyond => self.settle(now, switches, Look::Everywhere),
+            Recorded::Counted(_) | Recorded::Nothing => switches,
         }
     }
 
     /// Lets time pass: to be called at [`Self::deadline`] or later.
-    pub fn wake(&mut self, now: u64) -> Option<Switch> {
-        let deadline = self.deadline.take_if(|deadline| *deadline <= now)?;
-        let advanced =
-            self.switch(self.round.saturating_add(1), SwitchRule::Advance, deadline.saturating_sub(self.delay));
-        self.after_rule(Some(advanced), now)
+    pub fn wake(&mut self, now: u64) -> Switches {
+        self.settle(now, Switches::default(), Look::Here)
     }
 
     /// When to call [`Self::wake`], if no message comes before.
@@ -106,8 +139,13 @@ impl Process {
 
     /// The next round to broadcast to all, this process included: (init, k) once for each k.
     pub fn poll_transmit(&mut self) -> Option<u64> {
+        self.poll_transmit_up_to(u64::MAX)
+    }
+
+    /// The same for rounds up to `limit`: what belongs to the first of two switches goes out before the second.
+    pub fn poll_transmit_up_to(&mut self, limit: u64) -> Option<u64> {
         let round = self.unsent;
-        (round <= self.round).then(|| {
+        (round <= self.round.min(limit)).then(|| {
             self.unsent = round.saturating_add(1);
             round
         })
@@ -133,33 +171,49 @@ impl Process {
         self.quorum
     }
 
+    /// The highest later round that so many have sent that the catch-up rule applies.
     #[cold]
-    fn catch_up_beyond(&mut self, now: u64) -> Option<Switch> {
-        let target = self.tally.reached_beyond(self.quorum.catch_up())?;
-        let caught_up = self.switch(target, SwitchRule::CatchUp, now);
-        self.after_rule(Some(caught_up), now)
+    fn catch_up_target(&self) -> Option<u64> {
+        let enough = self.quorum.catch_up();
+        self.tally.reached_beyond(enough).or_else(|| self.tally.highest_with(enough, self.round))
     }
 
-    fn switch(&mut self, to: u64, rule: SwitchRule, decided: u64) -> Switch {
+    fn switch(&mut self, switches: &mut Switches, (to, rule, decided): (u64, SwitchRule, u64)) -> Look {
         let from = std::mem::replace(&mut self.round, to);
         if rule == SwitchRule::CatchUp && self.form == Form::Printed {
             self.unsent = to;
         }
         self.deadline = None;
-        self.tally.forget_before(to);
+        let others_came_in = self.tally.forget_before(to);
         debug_assert_eq!(self.tally.first(), to);
-        Switch { from, to, decided, rule }
+        switches.push(Switch { from, to, decided, rule });
+        if others_came_in { Look::Everywhere } else { Look::Here }
     }
 
-    /// Applies what else has become possible: the quorum of the present round starts the delay D, and without delay ends the round.
-    fn after_rule(&mut self, last: Option<Switch>, now: u64) -> Option<Switch> {
-        if self.deadline.is_none() && self.tally.count(self.round) >= self.quorum.advance() {
-            self.deadline = Some(now.saturating_add(self.delay));
+    /// Applies the rules until none applies: the quorum of the present round starts the delay D, and its end ends the round.
+    fn settle(&mut self, now: u64, mut switches: Switches, mut look: Look) -> Switches {
+        loop {
+            if look == Look::Everywhere
+                && let Some(target) = self.catch_up_target()
+            {
+                look = self.switch(&mut switches, (target, SwitchRule::CatchUp, now));
+                continue;
+            }
+            if self.deadline.is_none() && self.tally.count(self.round) >= self.quorum.advance() {
+                self.deadline = Some(now.saturating_add(self.delay));
+            }
+            let Some(deadline) = self.deadline.filter(|&deadline| deadline <= now) else { return switches };
+            let decided = deadline.saturating_sub(self.delay);
+            look = self.switch(&mut switches, (self.round.saturating_add(1), SwitchRule::Advance, decided));
         }
-        if self.deadline.is_none_or(|deadline| deadline > now) {
-            return last;
-        }
-        let advanced = self.wake(now)?;
-        Some(Switch { from: last.map_or(advanced.from, |last| last.from), ..advanced })
     }
+}
+
+/// Where a rule may have begun to apply.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// In the present round.
+    Here,
+    /// In any.
+    Everywhere,
 }

@@ -1,13 +1,19 @@
 //! Who has sent which round: a window of rounds from the present one on, one bit for each sender and round.
 //!
 //! Memory is bounded whatever faulty processes send. Of rounds beyond the window only the newest of each sender is kept. That is enough: a correct
-//! process sends all rounds up to its own, so f + 1 senders whose newest round is at least l prove that a correct one has sent (init, l).
+//! process of the repaired form sends all rounds up to its own, so (init, m) says that it has sent every (init, l), l <= m. So f + 1 senders whose
+//! newest round is at least l prove that a correct one has sent (init, l), and a round that comes into the window counts for each sender whose newest
+//! round is at least that. The printed form skips rounds, so there only the newest round itself counts, and those that were passed over are lost.
+//! docs/theta-run.md, theorem 3, says why the repaired form cannot stop for it.
+
+use super::Form;
 
 /// Senders by round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tally {
     /// The lowest round kept.
     first: u64,
+    form: Form,
     /// 64-bit words for the senders of one round.
     words: usize,
     /// Rounds kept, less one; a power of two less one.
@@ -26,11 +32,18 @@ const LEAST_ROUNDS: usize = 8;
 const MOST_ROUNDS: usize = 64;
 
 impl Tally {
-    pub(super) fn new(processes: u32) -> Self {
+    pub(super) fn new(processes: u32, form: Form) -> Self {
         let words = (processes as usize).div_ceil(64);
-        let rounds = (WINDOW_WORDS / words).clamp(LEAST_ROUNDS, MOST_ROUNDS).next_power_of_two();
+        Self::with_window(processes, form, (WINDOW_WORDS / words).clamp(LEAST_ROUNDS, MOST_ROUNDS))
+    }
+
+    /// With a window of so many rounds, or the next power of two.
+    pub(super) fn with_window(processes: u32, form: Form, rounds: usize) -> Self {
+        let words = (processes as usize).div_ceil(64);
+        let rounds = rounds.clamp(1, MOST_ROUNDS).next_power_of_two();
         Tally {
             first: 1,
+            form,
             words,
             mask: rounds as u64 - 1,
             counts: vec![0; rounds].into(),
@@ -97,8 +110,9 @@ impl Tally {
         Some(*nth)
     }
 
-    /// Forgets the rounds before `round`.
-    pub(super) fn forget_before(&mut self, round: u64) {
+    /// Forgets the rounds before `round`. Whether others have come into the window, so that any rule may apply.
+    pub(super) fn forget_before(&mut self, round: u64) -> bool {
+        let end_before = self.end();
         let kept_rounds = self.mask + 1;
         for passed in self.first..round.min(self.first.saturating_add(kept_rounds)) {
             let slot = self.slot(passed);
@@ -106,21 +120,29 @@ impl Tally {
             self.seen[slot * self.words..(slot + 1) * self.words].fill(0);
         }
         self.first = self.first.max(round);
-        if self.beyond_senders > 0 {
-            self.take_in();
+        if self.beyond_senders == 0 {
+            return false;
         }
+        self.take_in(end_before.max(self.first));
+        true
     }
 
-    /// Rounds that were beyond the window and lie in it now become ordinary ones.
+    /// What was beyond the window, which used to end before the round `entered`, and lies in it now becomes ordinary.
     #[cold]
-    fn take_in(&mut self) {
+    fn take_in(&mut self, entered: u64) {
         let end = self.end();
         for sender in 0..self.beyond.len() {
             let newest = self.beyond[sender];
-            if newest != 0 && newest < end {
+            if newest == 0 {
+                continue;
+            }
+            let from = if self.form == Form::Repaired { entered } else { newest.max(entered) };
+            for round in from..newest.saturating_add(1).min(end) {
+                self.record(sender as u32, round);
+            }
+            if newest < end {
                 self.beyond[sender] = 0;
                 self.beyond_senders -= 1;
-                self.record(sender as u32, newest);
             }
         }
         if self.beyond_senders == 0 {
@@ -128,15 +150,20 @@ impl Tally {
         }
     }
 
-    /// Whether a sender's message of a round of the window was counted.
+    /// Whether a sender's message of this round would be nothing new: it was counted, or is beyond the window and not the newest.
     pub(super) fn has(&self, sender: u32, round: u64) -> bool {
-        let is_kept = round >= self.first && round < self.end() && sender < self.senders;
-        is_kept && self.seen[self.slot(round) * self.words + sender as usize / 64] >> (sender % 64) & 1 == 1
+        if round < self.first || sender >= self.senders {
+            return false;
+        }
+        if round >= self.end() {
+            return self.beyond.get(sender as usize).is_some_and(|&newest| round <= newest);
+        }
+        self.seen[self.slot(round) * self.words + sender as usize / 64] >> (sender % 64) & 1 == 1
     }
 
     /// The highest round after `round` that at least `senders` have sent, within the window.
     pub(super) fn highest_with(&self, senders: u32, round: u64) -> Option<u64> {
-        (round + 1..self.end()).rev().find(|&later| self.count(later) >= senders)
+        (round.saturating_add(1)..self.end()).rev().find(|&later| self.count(later) >= senders)
     }
 }
 

@@ -125,6 +125,10 @@ fn chord(from: &ClockSample, to: &ClockSample) -> Result<Segment, String> {
     if ticks <= 0 {
         return Err("has clock samples out of the order of its counter".to_owned());
     }
+    if ticks == 1 {
+        // A step: the counter never shows anything in between.
+        return Ok(Segment { anchor: from.counter.raw(), first: 0, end: 1, time_ps: from.time_ps, slope: 0 });
+    }
     let rise = i128::from(to.time_ps) - i128::from(from.time_ps);
     let slope = i64::try_from((rise << SLOPE_PLACES) / i128::from(ticks));
     let slope = slope.map_err(|_| "has clock samples that contradict each other by more than any drift".to_owned())?;
@@ -208,6 +212,15 @@ mod tests {
         assert_eq!(clock.time_ps(Counter::from_raw(90)), -10_000, "before the first sample the period holds");
         assert_eq!(clock.time_ps(Counter::from_raw(210)), 310_000, "after the last one too");
         assert_eq!(clock.time_ps(Counter::from_raw(100)), 0);
+    }
+
+    #[test]
+    fn samples_a_tick_apart_are_a_step() {
+        let samples =
+            [sample(100, 0), sample(199, 99_000), sample(200, 5_000_000_100_000), sample(300, 5_000_000_200_000)];
+        let mut clock = HostClock::new(&samples).expect("in order");
+        let shown = [199, 200, 250].map(|counter| clock.time_ps(Counter::from_raw(counter)));
+        assert_eq!(shown, [99_000, 5_000_000_100_000, 5_000_000_150_000]);
     }
 
     #[test]

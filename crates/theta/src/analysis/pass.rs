@@ -10,7 +10,7 @@ use super::pending::Pending;
 use super::tally::{Conformance, Counts, DelayHistograms, SwitchTally, Tally};
 use super::transit::{Longest, Shortest};
 use super::window::Window;
-use crate::record::{Origin, Run, SwitchRule};
+use crate::record::{Form, Origin, Run, SwitchRule};
 
 /// Where a switch is put in time, against the broadcast of its new round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,8 @@ struct Position {
     reached: u64,
     /// The round of its last switch that was read; 0 before the first.
     switched_to: u64,
+    /// The round that it went to before it sent anything, by messages that had come before its start; 0 if it began in round 1.
+    began_in: u64,
     /// A switch that waits for the broadcast of its round.
     held: Option<Turn>,
 }
@@ -164,6 +166,7 @@ pub struct Pass {
     listens: Vec<bool>,
     listeners: u32,
     origin: Origin,
+    form: Form,
     advance_threshold: usize,
     catch_up_threshold: usize,
     disorder_ps: i64,
@@ -174,6 +177,10 @@ pub struct Pass {
     /// How far all have been: nothing earlier will come.
     watermark_ps: i64,
     positions: Vec<Position>,
+    /// Processes with a held switch: nearly always none or one.
+    holders: Vec<usize>,
+    /// When the earliest of their switches was: nothing later may be worked on.
+    held_ps: i64,
     /// The round that each process is in by the sends that have been released; 0 before the first.
     rounds_in: Vec<u64>,
     /// The largest of them.
@@ -211,6 +218,7 @@ impl Pass {
             listens,
             correct,
             origin: run.origin,
+            form: run.form,
             advance_threshold: run.advance_threshold() as usize,
             catch_up_threshold: run.catch_up_threshold() as usize,
             disorder_ps: i64::try_from(run.disorder_ps).unwrap_or(i64::MAX),
@@ -218,6 +226,8 @@ impl Pass {
             streams_ps: vec![i64::MIN; streams.max(1)],
             watermark_ps: i64::MIN,
             positions: vec![Position::default(); processes],
+            holders: vec![],
+            held_ps: i64::MAX,
             rounds_in: vec![0; processes],
             round_max: 0,
             window: Window::new(processes, rounds),

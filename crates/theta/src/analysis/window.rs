@@ -138,6 +138,11 @@ impl Window {
         self.oldest
     }
 
+    /// The round after the newest.
+    pub(super) fn end(&self) -> u64 {
+        self.oldest + self.length
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0
     }

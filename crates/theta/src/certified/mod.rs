@@ -14,7 +14,7 @@ mod omega;
 pub use corrections::{Corrections, Lie};
 pub use omega::{Bounds, Certified};
 
-use crate::analysis::{AnalysisError, Stamping};
+use crate::analysis::{AnalysisError, Range, Stamping};
 use crate::log::LogReader;
 use crate::record::{ClockSample, Event, Run};
 use gather::Gathered;
@@ -26,11 +26,13 @@ pub struct CertifyOptions {
     pub stamping: Stamping,
     /// How long the corrections of an epoch are taken for constant, up to drift; picoseconds.
     pub epoch_ps: u64,
+    /// Which switches count, by the clock of their host. All messages do: those from before are in transit, and bound the clocks.
+    pub range: Range,
 }
 
 impl Default for CertifyOptions {
     fn default() -> Self {
-        CertifyOptions { stamping: Stamping::AfterBroadcast, epoch_ps: 1_000_000_000_000 }
+        CertifyOptions { stamping: Stamping::AfterBroadcast, epoch_ps: 1_000_000_000_000, range: Range::ALL }
     }
 }
 
@@ -95,5 +97,5 @@ fn certified(
 ) -> Result<Certified, CertifyError> {
     let corrections =
         Corrections::new(run, clocks, &gathered.crossings, options.epoch_ps).map_err(CertifyError::Lied)?;
-    Ok(Certified::new(gathered, &corrections, options.stamping))
+    Ok(Certified::new(gathered, &corrections, options))
 }

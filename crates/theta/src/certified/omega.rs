@@ -1,8 +1,9 @@
 //! What Omega can be.
 
+use super::CertifyOptions;
 use super::corrections::Corrections;
 use super::gather::{Gathered, Message, Stamp, Turn};
-use crate::analysis::{Ratio, Stamping};
+use crate::analysis::{self, Ratio, Stamping};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -39,19 +40,21 @@ struct Judge<'a> {
     gathered: &'a Gathered,
     corrections: &'a Corrections,
     stamping: Stamping,
+    range: analysis::Range,
     /// Clocks of two hosts do not differ by more than this from the truth of each other.
     reach_ps: i64,
 }
 
 impl Certified {
-    pub(super) fn new(gathered: &Gathered, corrections: &Corrections, stamping: Stamping) -> Self {
+    pub(super) fn new(gathered: &Gathered, corrections: &Corrections, options: &CertifyOptions) -> Self {
         let reach_ps =
             corrections.half_width_max_ps().saturating_mul(4).saturating_add(reach_of_offsets(gathered, corrections));
-        let judge = Judge { gathered, corrections, stamping, reach_ps };
+        let CertifyOptions { stamping, range, .. } = *options;
+        let judge = Judge { gathered, corrections, stamping, range, reach_ps };
         let ratios = judge.ratios();
         Certified {
             first: judge.first(&ratios),
-            all: largest(ratios.iter().flatten().copied()),
+            all: largest(ratios.iter().enumerate().filter(|&(index, _)| judge.counts(index)).filter_map(|(_, &of)| of)),
             half_width_max_ps: corrections.half_width_max_ps(),
             epochs: corrections.epochs(),
         }
@@ -84,6 +87,11 @@ fn largest(bounds: impl Iterator<Item = Bounds>) -> Option<Bounds> {
 }
 
 impl Judge<'_> {
+    /// Whether a switch lies in the range.
+    fn counts(&self, index: usize) -> bool {
+        self.range.holds(self.gathered.turns[index].at.clock_ps)
+    }
+
     fn delay(&self, message: &Message) -> Range {
         let (least, most) = self.corrections.between(message.sent, message.perceived);
         Range { least: least.max(1), most: most.max(1) }
@@ -166,7 +174,8 @@ impl Judge<'_> {
     }
 
     /// Omega over first switches. Which process was first is not always certain: the true one is among those that are not certainly
-    /// later than another, so its ratio is at least the least and at most the most of theirs.
+    /// later than another, so its ratio is at least the least and at most the most of theirs. Where it may be one that lies outside the range, the round
+    /// may give no ratio at all.
     fn first(&self, ratios: &[Option<Bounds>]) -> Option<Bounds> {
         let mut reaching: BTreeMap<u64, BTreeMap<usize, usize>> = BTreeMap::new();
         for (index, turn) in self.gathered.turns.iter().enumerate() {
@@ -177,7 +186,9 @@ impl Judge<'_> {
         let of_round = |candidates: &BTreeMap<usize, usize>| {
             let may_be_first =
                 candidates.values().filter(|&&one| !candidates.values().any(|&other| self.is_before(other, one)));
-            let bounds = may_be_first.map(|&index| ratios[index]);
+            let may_be_first: Vec<usize> = may_be_first.copied().collect();
+            may_be_first.iter().find(|&&index| self.counts(index))?;
+            let bounds = may_be_first.iter().map(|&index| ratios[index].filter(|_| self.counts(index)));
             // A switch without n-f messages has no ratio, and then only that a ratio is at least 1 is known.
             bounds
                 .map(|bounds| bounds.unwrap_or(Bounds { low: Ratio::ONE, high: Ratio::ONE }))

@@ -114,9 +114,11 @@ impl RandomRun {
                 continue;
             }
             match self.world.deliver(delivery) {
-                Ok(switch) => {
-                    self.steps.push(WitnessStep::new(vec![delivery], switch));
-                    switch.is_some().then(|| self.post(delivery.to));
+                Ok(switches) => {
+                    self.steps.push(WitnessStep::new(vec![delivery], switches));
+                    if !switches.is_empty() {
+                        self.post(delivery.to);
+                    }
                 }
                 Err(violation) => return Some(violation),
             }

@@ -3,7 +3,7 @@
 use super::Effort;
 use super::report::{Delivery, Exploration, Verdict, Violation, Witness, WitnessStep};
 use super::world::{Bounds, BoundsError, World};
-use crate::algorithm::{Form, Switch};
+use crate::algorithm::{Form, Switches};
 use std::collections::HashSet;
 
 /// How a state is packed into 128 bits, exactly: no state is taken for another one.
@@ -90,12 +90,12 @@ fn deliveries(world: &World) -> Vec<Delivery> {
 /// A state on the way, and what is still to be tried in it.
 struct Frame {
     world: World,
-    came_by: Option<(Delivery, Option<Switch>)>,
+    came_by: Option<(Delivery, Switches)>,
     untried: Vec<Delivery>,
 }
 
 impl Frame {
-    fn new(world: World, came_by: Option<(Delivery, Option<Switch>)>) -> Self {
+    fn new(world: World, came_by: Option<(Delivery, Switches)>) -> Self {
         let untried = deliveries(&world);
         Frame { world, came_by, untried }
     }
@@ -141,24 +141,27 @@ impl Explorer {
         Verdict::Holds
     }
 
-    fn visit(&mut self, world: World, by: Delivery, outcome: Result<Option<Switch>, Violation>) -> Option<Verdict> {
+    fn visit(&mut self, world: World, by: Delivery, outcome: Result<Switches, Violation>) -> Option<Verdict> {
         self.steps += 1;
-        if let Err(violation) = outcome {
-            self.stack.push(Frame { world, came_by: Some((by, None)), untried: Vec::new() });
-            return Some(Verdict::Violated(violation));
-        }
+        let switches = match outcome {
+            Ok(switches) => switches,
+            Err(violation) => {
+                self.stack.push(Frame { world, came_by: Some((by, Switches::default())), untried: Vec::new() });
+                return Some(Verdict::Violated(violation));
+            }
+        };
         if !self.known.insert(self.packing.key(&world)) {
             return None;
         }
         let has_stopped = world.has_stopped();
-        self.stack.push(Frame::new(world, Some((by, outcome.ok().flatten()))));
+        self.stack.push(Frame::new(world, Some((by, switches))));
         has_stopped.then_some(Verdict::Stops)
     }
 
     fn finished(self, verdict: Verdict, last_round: u64) -> Exploration {
         let is_bad = matches!(verdict, Verdict::Stops | Verdict::Violated(_));
         let steps = self.stack.iter().filter_map(|frame| frame.came_by);
-        let steps = steps.map(|(delivery, switch)| WitnessStep::new(vec![delivery], switch)).collect();
+        let steps = steps.map(|(delivery, switches)| WitnessStep::new(vec![delivery], switches)).collect();
         let witness = self.stack.last().filter(|_| is_bad).map(|last| Witness::new(&last.world, steps));
         Exploration { verdict, states: self.known.len() as u64, steps: self.steps, last_round, witness }
     }

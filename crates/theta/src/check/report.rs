@@ -1,6 +1,6 @@
 //! What checking finds, in words.
 
-use crate::algorithm::Switch;
+use crate::algorithm::Switches;
 use crate::check::World;
 use serde::Serialize;
 use std::fmt;
@@ -69,8 +69,9 @@ pub struct WitnessStep {
 }
 
 impl WitnessStep {
-    pub(super) fn new(deliveries: Vec<Delivery>, switch: Option<Switch>) -> Self {
-        WitnessStep { deliveries, from: switch.map(|switch| switch.from), to: switch.map(|switch| switch.to) }
+    pub(super) fn new(deliveries: Vec<Delivery>, switches: Switches) -> Self {
+        let from = switches.into_iter().next().map(|switch| switch.from);
+        WitnessStep { deliveries, from, to: switches.into_iter().last().map(|switch| switch.to) }
     }
 }
 

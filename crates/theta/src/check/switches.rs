@@ -3,7 +3,7 @@
 use super::Effort;
 use super::report::{Delivery, Exploration, Verdict, Violation, Witness, WitnessStep};
 use super::world::{Bounds, BoundsError, World};
-use crate::algorithm::Switch;
+use crate::algorithm::Switches;
 use std::collections::BTreeSet;
 
 /// What decides the future of a process, names of the others left aside: its round, what it has sent, and how many Byzantine processes it has
@@ -45,10 +45,13 @@ fn batches(world: &World) -> impl Iterator<Item = Vec<Delivery>> + '_ {
     rounds.flat_map(move |(to, round)| (0..=faulty).filter_map(move |forged| batch(world, to, round, forged)))
 }
 
-fn deliver_all(world: &mut World, deliveries: &[Delivery]) -> Result<Option<Switch>, Violation> {
-    let mut last = None;
+fn deliver_all(world: &mut World, deliveries: &[Delivery]) -> Result<Switches, Violation> {
+    let mut last = Switches::default();
     for &delivery in deliveries {
-        last = world.deliver(delivery)?.or(last);
+        let switches = world.deliver(delivery)?;
+        if !switches.is_empty() {
+            last = switches;
+        }
     }
     Ok(last)
 }
@@ -103,7 +106,7 @@ impl Explorer {
             let mut world = origin.clone();
             self.steps += 1;
             let outcome = deliver_all(&mut world, &deliveries);
-            let step = WitnessStep::new(deliveries, outcome.ok().flatten());
+            let step = WitnessStep::new(deliveries, outcome.unwrap_or_default());
             if outcome.is_err() || self.known.insert(key(&world)) {
                 self.nodes.push(Node { world, came_by: Some((index, step)) });
             }

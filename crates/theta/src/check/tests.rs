@@ -2,7 +2,7 @@ use super::*;
 use crate::algorithm::{Form, Quorum};
 
 fn bounds(n: u32, f: u32, form: Form, last_round: u64) -> Bounds {
-    Bounds { quorum: Quorum::new(n, f).unwrap(), form, last_round }
+    Bounds { quorum: Quorum::new(n, f).unwrap(), form, last_round, window: None }
 }
 
 fn switches(bounds: Bounds, states_max: usize) -> Result<Exploration, BoundsError> {
@@ -110,6 +110,65 @@ fn random_adversaries_stop_the_printed_form_only() {
         assert_eq!(outcome.runs, 2_000);
         assert_eq!(outcome.first_bad.is_some(), form == Form::Printed);
     }
+}
+
+/// Windows of real runs are longer than any depth here; with short ones the newest round of each sender is all that is left of many.
+#[test]
+fn random_adversaries_do_not_stop_processes_with_short_windows() {
+    for (n, f, window) in [(4, 1, 1), (4, 1, 4), (7, 2, 2), (10, 3, 4)] {
+        let bounds = Bounds { window: Some(window), ..bounds(n, f, Form::Repaired, 24) };
+        let mut outcome = CampaignOutcome::default();
+        (0..1_000).for_each(|number| Campaign { bounds, seed: 1 }.run(number, &mut outcome).unwrap());
+        assert!(outcome.is_clean(), "{bounds:?}: {:?}", outcome.first_bad);
+    }
+}
+
+/// A and B go on to rounds 20 and 19 with the help of D, which is Byzantine and then keeps silent; C hears nothing, and then everything, the messages of a
+/// sender mostly in their order. Whether all stand still then.
+fn stops_after_hearing_late(form: Form, window: Option<usize>, seed: u64) -> bool {
+    let mut world = World::start(Bounds { window, ..bounds(4, 1, form, 24) }).unwrap();
+    for round in 1..20 {
+        for (to, from) in [(0, 0), (0, 1), (1, 0), (1, 1), (0, 3), (1, 3)] {
+            if (to, from, round) != (1, 3, 19) {
+                world.deliver(Delivery { to, from, round }).unwrap();
+            }
+        }
+    }
+    assert_eq!([0, 1, 2].map(|process| world.round(process)), [20, 19, 1]);
+    let mut random = ffclock_sim::Random::new(seed);
+    let first = random.bits() % 20;
+    let mut waiting: Vec<Delivery> = world.in_transit(2).collect();
+    waiting.sort_by_cached_key(|delivery| {
+        let lags = if delivery.from == 1 { first } else { 0 };
+        delivery.round + lags + random.bits() % 2
+    });
+    for delivery in waiting {
+        world.deliver(delivery).unwrap();
+    }
+    // What it sends itself meanwhile.
+    let next = |world: &World| world.in_transit(2).next();
+    while let Some(delivery) = next(&world) {
+        world.deliver(delivery).unwrap();
+    }
+    world.has_stopped()
+}
+
+/// In the printed form of a round that was skipped nothing is known, so what is beyond the window is lost: such stops are seen here.
+#[test]
+fn who_hears_late_what_is_beyond_its_window_stops_in_the_printed_form_only() {
+    let stops = |form, window| (0..200).filter(|&seed| stops_after_hearing_late(form, window, seed)).count();
+    for window in [Some(1), Some(2), Some(4), Some(8), None] {
+        assert_eq!(stops(Form::Repaired, window), 0, "{window:?}");
+    }
+    assert_eq!(stops(Form::Printed, None), 0, "without a window there is nothing to lose at f = 1");
+    assert!(stops(Form::Printed, Some(4)) > 20);
+}
+
+#[test]
+fn every_order_of_deliveries_with_the_shortest_window() {
+    let seen = deliveries(Bounds { window: Some(1), ..bounds(4, 1, Form::Repaired, 3) }, 10_000_000).unwrap();
+    assert_eq!(seen.verdict, Verdict::Holds);
+    assert!(seen.states > 10_000, "{seen:?}");
 }
 
 /// A run can be had again from its seed alone.

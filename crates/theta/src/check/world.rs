@@ -1,7 +1,7 @@
 //! A system in the middle of a run: the correct processes, what each has sent, and every message that may come next.
 
 use super::report::{Delivery, Violation};
-use crate::algorithm::{Form, Process, Quorum, Switch};
+use crate::algorithm::{Form, Process, Quorum, Switch, Switches};
 use crate::record::SwitchRule;
 use thiserror::Error;
 
@@ -14,6 +14,8 @@ pub struct Bounds {
     pub form: Form,
     /// A process that has reached this round rests: the depth.
     pub last_round: u64,
+    /// How many rounds ahead a process tells apart; without it, as many as in real runs, which are more than the depth.
+    pub window: Option<usize>,
 }
 
 /// What cannot be explored.
@@ -43,6 +45,8 @@ pub struct World {
     pub(super) processes: Vec<Process>,
     /// By process: bit k for (init, k).
     pub(super) sent: Vec<u64>,
+    /// By receiver and sender: bit k for (init, k), where windows are shorter than the depth. Otherwise a process still knows what it was told.
+    delivered: Vec<u64>,
 }
 
 impl World {
@@ -63,7 +67,13 @@ impl World {
         }
         let correct = bounds.quorum.advance() as usize;
         let process = Process::new(bounds.quorum, bounds.form, 0);
-        let mut world = World { bounds, processes: vec![process; correct], sent: vec![0; correct] };
+        let process = match bounds.window {
+            Some(rounds) => process.remembering(rounds),
+            None => process,
+        };
+        let told = if bounds.window.is_some() { correct * processes as usize } else { 0 };
+        let mut world =
+            World { bounds, processes: vec![process; correct], sent: vec![0; correct], delivered: vec![0; told] };
         for index in 0..correct {
             world.processes[index].start(0);
             world.collect(index);
@@ -114,7 +124,13 @@ impl World {
     /// Whether a message would tell its receiver anything: it is awake, has not passed the round and has not had it.
     pub fn is_new(&self, delivery: Delivery) -> bool {
         let Delivery { to, from, round } = delivery;
-        !self.rests(to) && round >= self.round(to) && !self.processes[to as usize].has_from(from, round)
+        let was_told = self.delivered.get(self.link(delivery)).is_some_and(|rounds| rounds >> round & 1 == 1);
+        !self.rests(to) && round >= self.round(to) && !was_told && !self.processes[to as usize].has_from(from, round)
+    }
+
+    /// Where a message lies in `delivered`.
+    fn link(&self, Delivery { to, from, .. }: Delivery) -> usize {
+        to as usize * self.bounds.quorum.processes() as usize + from as usize
     }
 
     /// Messages of correct processes that are on their way to `to` and would tell it something.
@@ -136,29 +152,34 @@ impl World {
     ///
     /// # Errors
     /// When the receiver does what no correct process may do.
-    pub fn deliver(&mut self, delivery: Delivery) -> Result<Option<Switch>, Violation> {
+    pub fn deliver(&mut self, delivery: Delivery) -> Result<Switches, Violation> {
         let Delivery { to, from, round } = delivery;
         let before = self.round(to);
-        let switch = self.processes[to as usize].receive(from, round, 0);
-        if let Some(switch) = switch {
-            self.judge(to, before, switch)?;
-            if !self.collect(to as usize) {
-                return Err(Violation::SentTwice { process: to });
-            }
+        let link = self.link(delivery);
+        if let Some(rounds) = self.delivered.get_mut(link) {
+            *rounds |= 1 << round;
         }
-        Ok(switch)
+        let switches = self.processes[to as usize].receive(from, round, 0);
+        switches.into_iter().try_for_each(|switch| self.judge(to, before, switch))?;
+        if !switches.is_empty() && !self.collect(to as usize) {
+            return Err(Violation::SentTwice { process: to });
+        }
+        Ok(switches)
     }
 
-    /// Whether nobody can go on: every message of a correct process has been delivered or tells nothing, the Byzantine ones keep silent, and no
-    /// process has come to the depth (one at rest might still have sent what helps the others).
+    /// Whether somebody stands for ever: every message of a correct process has been delivered or tells nothing, the Byzantine ones keep silent, and
+    /// of the processes that have not come to the depth none can go on. One at rest might still have sent what helps the others; but as soon as f + 1
+    /// rest, what they have sent must bring all others to the depth.
     pub fn has_stopped(&self) -> bool {
-        (0..self.correct()).all(|process| !self.rests(process) && !self.can_move(process))
+        let resting = (0..self.correct()).filter(|&process| self.rests(process)).count() as u32;
+        let decides = resting == 0 || (self.bounds.quorum.catch_up()..self.correct()).contains(&resting);
+        decides && (0..self.correct()).all(|process| self.rests(process) || !self.can_move(process))
     }
 
     /// Whether the messages of correct processes alone will move a process.
     fn can_move(&self, process: u32) -> bool {
         let mut machine = self.processes[process as usize].clone();
-        self.in_transit(process).any(|delivery| machine.receive(delivery.from, delivery.round, 0).is_some())
+        self.in_transit(process).any(|delivery| !machine.receive(delivery.from, delivery.round, 0).is_empty())
     }
 
     /// The thresholds, seen from outside: what a switch proves about the other processes.

@@ -99,6 +99,13 @@ impl ClockFault {
         let step = if at < until { self.step } else { 0.0 };
         step + self.rate * (at.min(until) - from) as f64
     }
+
+    /// The largest that it adds, whatever its sign, by a time of the run in picoseconds.
+    pub(crate) fn worst(&self, end: u64) -> f64 {
+        let Window { from, until } = self.window;
+        let errors = [from, until - 1, until].map(|at| self.error(at.min(end)).abs());
+        errors.into_iter().fold(0.0, f64::max)
+    }
 }
 
 /// All faults of a run.

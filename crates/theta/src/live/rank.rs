@@ -12,7 +12,7 @@ use super::page_clock::PageClock;
 use super::post::{Held, Mail, Post, socket_error};
 use super::priority::raise_priority;
 use super::{LiveError, Place, Replies, Settings};
-use crate::algorithm::{Process, Switch};
+use crate::algorithm::{Process, Switch, Switches};
 use crate::log::RoundTrip;
 use crate::record::{self, Event, ProcessId, Round, WayIn};
 use ffclock_counter::{CounterKind, read_ordered};
@@ -192,17 +192,17 @@ impl Rank {
         }
         for which in 0..self.machines.len() {
             let machine = &mut self.machines[which];
-            let switch = if machine.has_started {
+            let switches = if machine.has_started {
                 if machine.process.deadline().is_none_or(|deadline| deadline > now.raw()) {
                     continue;
                 }
                 let decided = machine.quorum_at.raw();
-                machine.process.wake(now.raw()).map(|switch| Switch { decided, ..switch })
+                machine.process.wake(now.raw()).decided_at(decided)
             } else {
                 machine.has_started = true;
                 machine.process.start(now.raw())
             };
-            self.react(which, switch, now)?;
+            self.react(which, switches, now)?;
         }
         Ok(())
     }
@@ -278,7 +278,7 @@ impl Rank {
             self.post.hold(later, Held::ForTwin { sender: packet.sender, round: packet.round });
             self.alarm.set(later);
         }
-        self.react(OWN, heard.map(|switch| Switch { decided: at.raw(), ..switch }), at)?;
+        self.react(OWN, heard.decided_at(at.raw()), at)?;
         if self.settings.replies == Replies::RoundTrips { self.reply(received, (packet, at)) } else { Ok(()) }
     }
 
@@ -292,24 +292,24 @@ impl Rank {
         }
     }
 
-    /// Does what a machine wants: records its switch, broadcasts, sets the timer. Of a twin nothing is recorded.
-    fn react(&mut self, which: usize, switch: Option<Switch>, at: Counter) -> Result<(), LiveError> {
-        if let (Some(Switch { from, to, decided, rule }), OWN) = (switch, which) {
-            let decided = Counter::from_raw(decided);
-            let (from, to) = (Round(from), Round(to));
-            self.recorder.event(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
+    /// Does what a machine wants: records its switches, broadcasts, sets the timer. Of a twin nothing is recorded.
+    fn react(&mut self, which: usize, switches: Switches, at: Counter) -> Result<(), LiveError> {
+        let mut switched_at = at;
+        for Switch { from, to, decided, rule } in switches {
+            if which == OWN {
+                let (from, to, at, decided) = (Round(from), Round(to), switched_at, Counter::from_raw(decided));
+                self.recorder.event(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
+            }
+            if !self.is_stopping {
+                self.broadcast_up_to(which, to)?;
+            }
+            switched_at = self.counter();
         }
         if self.is_stopping {
             return Ok(());
         }
-        let rounds = self.settings.rounds;
-        while let Some(round) = self.machines[which].process.poll_transmit().filter(|&round| round <= rounds) {
-            if which == OWN {
-                let at = self.counter();
-                self.recorder.event(Event::Broadcast { process: self.own, round: Round(round), at });
-            }
-            self.broadcast(round)?;
-        }
+        // After a start without a switch there is round 1.
+        self.broadcast_up_to(which, u64::MAX)?;
         let machine = &mut self.machines[which];
         let deadline = machine.process.deadline();
         if deadline != machine.armed {

@@ -69,6 +69,18 @@ impl LogReader {
         &self.truth
     }
 
+    /// The same log read with clocks that say the truth, which a simulation knows.
+    ///
+    /// # Errors
+    /// [`LogError::Run`] for a log without it.
+    pub fn by_truth(self) -> Result<Self, LogError> {
+        if self.truth.is_empty() {
+            let file = self.streams.first().and_then(|stream| stream.parts.first()?.parent()).unwrap_or(Path::new("."));
+            return Err(LogError::run(file, "there is no truth.parquet: only simulations know the truth"));
+        }
+        Ok(LogReader { clocks: self.truth.clone(), ..self })
+    }
+
     /// The streams of events.
     pub fn streams(&self) -> &[Stream] {
         &self.streams

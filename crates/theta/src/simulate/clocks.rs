@@ -77,16 +77,26 @@ impl Clocks {
 
     /// How far rows in the order of true time may be out of the order of the clocks, in picoseconds.
     pub(super) fn disorder(&self, end: u64) -> u64 {
-        let faulty = |fault: &ClockFault| fault.error(end.min(fault.window.until)).abs();
-        let worst = self.hosts.iter().flat_map(|host| host.faults.iter().map(faulty)).sum::<f64>();
+        let worst = self.hosts.iter().flat_map(|host| host.faults.iter().map(|fault| fault.worst(end))).sum::<f64>();
         let tick = self.hosts.iter().map(|host| u64::MAX / host.rate).max().unwrap_or(0);
         2 * (self.bound + worst as u64 + tick + 1)
     }
 
-    /// What each clock says from the origin to `end`.
+    /// What each clock says from the origin to `end`: again and again, and a tick before and at each moment at which a fault begins or ends.
     pub(super) fn samples(&self, end: u64) -> impl Iterator<Item = ClockSample> + '_ {
-        let times = move || (0..=end / self.period + 1).map(|index| index * self.period);
-        (0..self.hosts.len()).flat_map(move |host| times().map(move |at| self.sample(host, at)))
+        let last = (end / self.period + 1) * self.period;
+        (0..self.hosts.len()).flat_map(move |host| {
+            let regular = (0..=last / self.period).map(|index| index * self.period);
+            let edges = self.hosts[host].faults.iter().flat_map(|fault| [fault.window.from, fault.window.until]);
+            let edges = edges.filter(|&edge| 0 < edge && edge < last);
+            let mut times: Vec<u64> =
+                edges.flat_map(|edge| self.hosts[host].ticks_around(edge)).chain(regular).collect();
+            times.sort_unstable();
+            // What falls on the same tick is the same sample, or one from before the tick and the edge in it.
+            let mut samples: Vec<ClockSample> = times.into_iter().map(|at| self.sample(host, at)).collect();
+            samples.dedup_by_key(|sample| sample.counter.raw());
+            samples
+        })
     }
 
     /// What each should have said.
@@ -125,6 +135,14 @@ impl HostClock {
 
     fn counter(&self, at: u64) -> Counter {
         Counter::from_raw(self.start + ((u128::from(at) * u128::from(self.rate)) >> 64) as u64)
+    }
+
+    /// When the last tick before a time came, and the first at it or after it.
+    fn ticks_around(&self, at: u64) -> [u64; 2] {
+        let began = |ticks: u128| ((ticks << 64).div_ceil(u128::from(self.rate))) as u64;
+        let ticks = u128::from(self.counter(at).raw() - self.start);
+        let after = if began(ticks) < at { ticks + 1 } else { ticks };
+        [began(after.saturating_sub(1)), began(after)]
     }
 
     /// Clock minus truth, in picoseconds.
@@ -200,5 +218,31 @@ mod tests {
         assert_eq!(drift.error(1_000_001_000), 1_000.0);
         let clocks = Clocks::new(&spec(0.0), &[vec![step]], 1).unwrap();
         assert!(clocks.disorder(1_000_000) >= 10_000_000);
+        let short = ClockFault { window: Window { from: 1_000, until: 2_000 }, step: 5e6, rate: 0.0 };
+        let clocks = Clocks::new(&spec(0.0), &[vec![short]], 1).unwrap();
+        assert!(clocks.disorder(1_000_000) >= 10_000_000, "also of a step that is over");
+    }
+
+    /// A step of 5 ms for 2 ms, far from any regular look at the clock: off by that within, and by nothing a tick outside.
+    #[test]
+    fn a_step_is_sampled_at_its_edges() {
+        let window = Window { from: 3_000_000_123, until: 5_000_000_456 };
+        let clocks = Clocks::new(&spec(0.0), &[vec![ClockFault { window, step: 5e9, rate: 0.0 }]], 1).unwrap();
+        let samples: Vec<ClockSample> = clocks.samples(10_000_000_000).collect();
+        assert_eq!(samples.len(), 2 + 4, "{samples:?}");
+        let mut says = crate::analysis::HostClock::new(&samples).unwrap();
+        let mut error = |at: u64| says.time_ps(clocks.counter(0, at)) - at as i64;
+        let tick = 400;
+        for (at, off) in [
+            (1_000_000_000, 0),
+            (window.from - tick, 0),
+            (window.from + tick, 5_000_000_000),
+            (4_000_000_000, 5_000_000_000),
+            (window.until - tick, 5_000_000_000),
+            (window.until + tick, 0),
+            (9_000_000_000, 0),
+        ] {
+            assert!((error(at) - off).abs() <= 2 * tick as i64, "at {at}: {}", error(at));
+        }
     }
 }

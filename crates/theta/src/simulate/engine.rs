@@ -10,7 +10,7 @@ use super::load::Load;
 use super::observer::{Observer, Perceived};
 use super::outcome::{Outcome, Spread};
 use super::{Parts, SimulationError};
-use crate::algorithm::{Process, Switch};
+use crate::algorithm::{Process, Switches};
 use crate::faults::{EARLY_ROUNDS, LinkEffect, Misbehaviour, Plan, lies};
 use ffclock_sim::Random;
 
@@ -155,9 +155,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         if due.at >= self.machines[due.machine as usize].crashes {
             return Ok(());
         }
-        let switch = self.machines[due.machine as usize].process.start(due.at);
-        self.spread.switched(due.machine, 1, (due.at, due.at));
-        self.react(due.machine, switch, due.at)
+        let switches = self.machines[due.machine as usize].process.start(due.at);
+        // Who begins with what it heard before is not in round 1 for any time.
+        if switches.is_empty() {
+            self.spread.switched(due.machine, 1, (due.at, due.at));
+        }
+        self.react(due.machine, switches, due.at)
     }
 
     fn wake(&mut self, due: Due) -> Result<(), SimulationError> {
@@ -165,8 +168,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         if due.at >= machine.crashes {
             return Ok(());
         }
-        let switch = machine.process.wake(due.at);
-        self.react(due.machine, switch, due.at)
+        let switches = machine.process.wake(due.at);
+        self.react(due.machine, switches, due.at)
     }
 
     #[inline]
@@ -185,12 +188,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         let machine = &mut self.machines[due.machine as usize];
         let identity = machine.identity;
-        let switch = machine.process.receive(sender, round, at);
+        let switches = machine.process.receive(sender, round, at);
         self.outcome.perceived += 1;
         if (due.machine as usize) < self.plan.crashes.len() {
             self.observer.perceived(&Perceived { process: identity, sender, round, came_at: due.at, at });
         }
-        self.react(due.machine, switch, at)
+        self.react(due.machine, switches, at)
     }
 
     /// The delay D ended while the message was being processed.
@@ -198,8 +201,8 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn wake_before(&mut self, due: Due) -> Result<(), SimulationError> {
         let machine = &mut self.machines[due.machine as usize];
         let at = machine.process.deadline().unwrap_or(due.at).max(due.at);
-        let switch = machine.process.wake(at);
-        self.react(due.machine, switch, at)
+        let switches = machine.process.wake(at);
+        self.react(due.machine, switches, at)
     }
 
     /// When the receiver is done with a message that comes now.
@@ -217,11 +220,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         begins + service
     }
 
-    /// Does what a machine wants after an input: tells its switch, broadcasts, sets its timer.
+    /// Does what a machine wants after an input: tells its switches, broadcasts, sets its timer.
     #[inline]
-    fn react(&mut self, machine: u32, switch: Option<Switch>, at: u64) -> Result<(), SimulationError> {
-        if switch.is_some() || self.machines[machine as usize].process.round() == 1 {
-            self.tell_and_broadcast(machine, switch, at)?;
+    fn react(&mut self, machine: u32, switches: Switches, at: u64) -> Result<(), SimulationError> {
+        if !switches.is_empty() || self.machines[machine as usize].process.round() == 1 {
+            self.tell_and_broadcast(machine, switches, at)?;
         }
         let set = &mut self.machines[machine as usize];
         let deadline = set.process.deadline();
@@ -234,29 +237,32 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(())
     }
 
-    fn tell_and_broadcast(&mut self, machine: u32, switch: Option<Switch>, at: u64) -> Result<(), SimulationError> {
+    fn tell_and_broadcast(&mut self, machine: u32, switches: Switches, at: u64) -> Result<(), SimulationError> {
         let identity = self.machines[machine as usize].identity;
         let is_twin = machine as usize >= self.plan.crashes.len();
-        if let Some(switch) = switch {
+        for switch in switches {
             self.outcome.switches += 1;
             if !is_twin {
                 self.spread.switched(machine, switch.to, (at, self.now));
                 self.observer.switched(identity, &switch, at);
             }
+            self.broadcast_up_to(machine, switch.to, at)?;
         }
-        while let Some(round) = self.next_round(machine) {
+        // After a start without a switch there is round 1.
+        self.broadcast_up_to(machine, u64::MAX, at)
+    }
+
+    /// Broadcasts what a machine wants to send of the rounds up to `limit` and up to the last round of the run.
+    fn broadcast_up_to(&mut self, machine: u32, limit: u64, at: u64) -> Result<(), SimulationError> {
+        let is_twin = machine as usize >= self.plan.crashes.len();
+        let limit = limit.min(self.rounds);
+        while let Some(round) = self.machines[machine as usize].process.poll_transmit_up_to(limit) {
             if !is_twin {
-                self.observer.broadcast(identity, round, at);
+                self.observer.broadcast(self.machines[machine as usize].identity, round, at);
             }
             self.broadcast(machine, round, at)?;
         }
         Ok(())
-    }
-
-    /// What a machine wants to send, up to the last round of the run.
-    fn next_round(&mut self, machine: u32) -> Option<u64> {
-        let round = self.machines[machine as usize].process.poll_transmit()?;
-        (round <= self.rounds).then_some(round)
     }
 
     fn broadcast(&mut self, machine: u32, round: u64, at: u64) -> Result<(), SimulationError> {

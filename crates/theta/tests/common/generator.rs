@@ -172,14 +172,15 @@ impl World<'_> {
 
     fn broadcast(&mut self, process: u32, round: u64) {
         let at = self.now + self.random.below(2);
+        // As the simulator and live ranks do: the last switch is not followed by a broadcast.
+        if round > self.shape.rounds {
+            return;
+        }
         self.events.push(Event::Broadcast {
             process: ProcessId(process),
             round: Round(round),
             at: self.counter(process, at),
         });
-        if round > self.shape.rounds {
-            return;
-        }
         for receiver in self.correct() {
             let delay = self.shape.delay_min + self.random.below(self.shape.delay_spread + 1);
             if !self.random.one_in(self.shape.loss) {

@@ -4,7 +4,7 @@ use super::super::ratio::Ratio;
 use super::super::tally::{Judged, Peak, keep_larger};
 use super::super::window::NEVER;
 use super::{Pass, Turn};
-use crate::record::{Origin, ProcessId, Round, SwitchRule};
+use crate::record::{Form, Origin, ProcessId, Round, SwitchRule};
 
 impl Pass {
     /// Works on all switches at the same time: the first in line and those that stand there with it.
@@ -85,7 +85,8 @@ impl Pass {
         };
         // Whose algorithm is not known breaks no rule.
         if in_range && self.origin != Origin::Imported {
-            self.check_rule(turn, found.senders, threshold);
+            let is_proven = found.senders >= threshold || self.senders_from(turn, round) >= threshold;
+            self.check_rule(turn, found.senders, (threshold, is_proven));
         }
         if turn.rule == SwitchRule::CatchUp || found.correct == 0 {
             return None;
@@ -103,12 +104,29 @@ impl Pass {
         Some(self.scratch[rank - 1])
     }
 
-    fn check_rule(&mut self, turn: &Turn, senders: usize, threshold: usize) {
+    /// How many senders had been heard from in `round` or a later one when the switch was decided, as far as that proves that they had come to `round`.
+    /// A process that others have left far behind keeps only the newest round of each: docs/theta-run.md, theorem 3.
+    #[cold]
+    fn senders_from(&self, turn: &Turn, round: u64) -> usize {
+        // Who jumps in another form has not sent what it jumped over, so an advance takes the round itself.
+        if turn.rule == SwitchRule::Advance && self.form != Form::Repaired {
+            return 0;
+        }
+        let mut heard = vec![false; self.correct.len()];
+        for messages in (round..self.window.end()).filter_map(|later| self.window.round(later)) {
+            for (heard, (_, perceived)) in heard.iter_mut().zip(messages.to(turn.process)) {
+                *heard |= perceived != NEVER && perceived <= turn.decided_ps;
+            }
+        }
+        heard.into_iter().filter(|&heard| heard).count()
+    }
+
+    fn check_rule(&mut self, turn: &Turn, senders: usize, (threshold, is_proven): (usize, bool)) {
         let Turn { process, from, to, rule, .. } = *turn;
         let conformance = &mut self.tally.conformance;
         conformance.switches += 1;
         conformance.catch_ups += u64::from(rule == SwitchRule::CatchUp);
-        if senders < threshold {
+        if !is_proven {
             let words = || {
                 format!(
                     "process {process} switched from {from} to {to} ({rule:?}) with {senders} of {threshold} messages"

@@ -30,7 +30,7 @@ impl Pass {
 
     /// The same, with what it knows of what was not read.
     pub(in super::super) fn finish_shard(mut self) -> (Tally, Certainty) {
-        for process in 0..self.positions.len() {
+        for process in std::mem::take(&mut self.holders) {
             self.release_hold(process, i64::MIN);
         }
         self.watermark_ps = i64::MAX;
@@ -72,7 +72,11 @@ impl Pass {
 
     /// Works on what comes next in time; false if that must wait.
     fn step(&mut self, patience: Patience) -> bool {
-        let watermark = self.watermark_ps;
+        // What was sent after a held switch must not be in transit at it, and what was in transit must not be forgotten.
+        let watermark = self.watermark_ps.min(self.held_ps);
+        if patience == Patience::GiveUp {
+            self.release_holds_before_next();
+        }
         match self.next() {
             Next::Nothing => false,
             Next::Send => {
@@ -93,6 +97,17 @@ impl Pass {
                 self.release_turns();
                 true
             }
+        }
+    }
+
+    /// Holds that are older than what is given up will not see their broadcasts.
+    fn release_holds_before_next(&mut self) {
+        let next = self.sends.first().map(|&(at, _)| at).into_iter().chain(self.turns.first().map(|&(at, _)| at)).min();
+        let is_before = |pass: &Self, holder: usize| {
+            pass.positions[holder].held.is_some_and(|turn| next.is_some_and(|next| turn.at_ps < next))
+        };
+        while let Some(holder) = self.holders.iter().copied().find(|&holder| is_before(self, holder)) {
+            self.release_hold(holder, i64::MIN);
         }
     }
 
@@ -212,6 +227,10 @@ impl Pass {
             let position = &mut self.positions[send.sender];
             position.reached = position.reached.max(send.round);
             self.frontier = self.frontier.max(send.round);
+        }
+        // It sends these because it has jumped over them, and was in none of them.
+        if send.round < self.positions[send.sender].began_in {
+            return;
         }
         let before = std::mem::replace(&mut self.rounds_in[send.sender], send.round);
         if before >= send.round {

@@ -214,6 +214,9 @@ impl Pass {
         }
         self.release_hold(turn.process, i64::MIN);
         let position = &mut self.positions[turn.process];
+        if position.sent == 0 && position.switched_to == 0 {
+            position.began_in = turn.to;
+        }
         let before = std::mem::replace(&mut position.switched_to, turn.to);
         let torn = turn.to <= turn.from || (before != 0 && before != turn.from);
         if torn && self.options.range.holds(turn.at_ps) {
@@ -227,14 +230,18 @@ impl Pass {
             self.turns.insert(turn.at_ps, turn);
         } else {
             self.positions[turn.process].held = Some(turn);
+            self.holders.push(turn.process);
+            self.held_ps = self.held_ps.min(turn.at_ps);
         }
     }
 
-    /// Puts a switch that waited for its broadcast where it belongs: at the broadcast, or where it was if none came.
+    /// Puts a switch that waited for its broadcast where it belongs: at the broadcast, or where it was if none came before the next switch or the end.
     pub(super) fn release_hold(&mut self, process: usize, broadcast_ps: i64) {
-        if let Some(turn) = self.positions[process].held.take() {
-            self.turns.insert(turn.at_ps.max(broadcast_ps), turn);
-        }
+        let Some(turn) = self.positions[process].held.take() else { return };
+        self.turns.insert(turn.at_ps.max(broadcast_ps), turn);
+        self.holders.retain(|&holder| holder != process);
+        let held = self.holders.iter().filter_map(|&holder| self.positions[holder].held);
+        self.held_ps = held.map(|turn| turn.at_ps).min().unwrap_or(i64::MAX);
     }
 
     fn see(&mut self, process: usize, time_ps: i64) {

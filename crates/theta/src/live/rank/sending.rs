@@ -1,15 +1,29 @@
 //! What a rank sends: its broadcasts as its links let them pass, and replies.
 
-use super::Rank;
+use super::{OWN, Rank};
 use crate::live::LiveError;
 use crate::live::packet::{Packet, Stay};
 use crate::live::post::Held;
+use crate::record::{Event, Round};
 use ffclock_sys::Received;
 use ffclock_units::Counter;
 use std::net::SocketAddr;
 
 impl Rank {
-    pub(super) fn broadcast(&mut self, round: u64) -> Result<(), LiveError> {
+    /// Broadcasts what a machine wants to send of the rounds up to `limit` and up to the last round of the run.
+    pub(super) fn broadcast_up_to(&mut self, which: usize, limit: u64) -> Result<(), LiveError> {
+        let limit = limit.min(self.settings.rounds);
+        while let Some(round) = self.machines[which].process.poll_transmit_up_to(limit) {
+            if which == OWN {
+                let at = self.counter();
+                self.recorder.event(Event::Broadcast { process: self.own, round: Round(round), at });
+            }
+            self.broadcast(round)?;
+        }
+        Ok(())
+    }
+
+    fn broadcast(&mut self, round: u64) -> Result<(), LiveError> {
         if self.settings.faults.is_empty() {
             return (0..self.settings.processes).try_for_each(|receiver| self.hand_over_copies((receiver, round), 1));
         }
