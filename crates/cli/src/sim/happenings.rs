@@ -26,7 +26,7 @@ fn of_fault(fault: &FaultSpec, last: Length) -> Option<Happening> {
     Some(match fault {
         FaultSpec::Wrong(wrong) => happening(wrong.at, wrong.until.unwrap_or(last), "server wrong"),
         FaultSpec::Drift(drift) => happening(drift.at, drift.until, "server drifts"),
-        FaultSpec::Smear(smear) => happening(smear.at, smear.until.unwrap_or(last), "server smears"),
+        FaultSpec::Smear(smear) => happening(smear.at, last, "server smears"),
         FaultSpec::Claims(claims) => happening(claims.at, claims.until, "server claims a large error"),
         FaultSpec::Restart(restart) => happening(restart.at, restart.until, "server restarts"),
         FaultSpec::Leap(leap) => happening(leap.at, leap.at, "leap second announced"),
