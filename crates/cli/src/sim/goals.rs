@@ -1,7 +1,7 @@
 //! `ffclock sim goals`: the goals of the learned estimator, each with what was measured.
 
 use super::kept::Kept;
-use super::pool::{Job, Seeds, jobs, run_all};
+use super::pool::{Job, Jobs, Seeds, jobs, run_all};
 use super::{Named, open};
 use crate::{Failure, Global, output};
 use ffclock_sim::goals::{Campaign, Containment, Goal, JUDGED, Medians};
@@ -10,7 +10,6 @@ use ffclock_sim::{ORACLES, RunResult};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -22,7 +21,7 @@ pub(super) struct Args {
     seeds: Seeds,
     /// How many runs at a time [default: as many as there are processors]
     #[arg(long)]
-    jobs: Option<NonZeroUsize>,
+    jobs: Option<Jobs>,
     /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,

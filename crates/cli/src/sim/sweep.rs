@@ -2,14 +2,13 @@
 //!
 //! Results come in the order of the seeds, whatever the order in which the threads finish.
 
-use super::pool::{Job, Seeds, jobs, run_all};
+use super::pool::{Job, Jobs, Seeds, jobs, run_all};
 use super::{Named, open, verdict};
 use crate::{Failure, Global, output};
 use ffclock_sim::goals::median;
 use ffclock_sim::{CLOCKS, RunResult};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 
 #[derive(clap::Args)]
@@ -21,7 +20,7 @@ pub(super) struct Args {
     seeds: Seeds,
     /// How many runs at a time [default: as many as there are processors]
     #[arg(long)]
-    jobs: Option<NonZeroUsize>,
+    jobs: Option<Jobs>,
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {

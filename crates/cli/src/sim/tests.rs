@@ -22,6 +22,22 @@ fn a_scenario_of_no_name_is_a_usage_error() {
 }
 
 #[test]
+fn more_runs_than_any_memory_holds_are_a_usage_error() {
+    let all_seeds = "1..18446744073709551614";
+    let commands: [&[&str]; 4] = [
+        &["sweep", "lan-16", "--seeds", all_seeds],
+        &["sweep", "lan-16", "--jobs", "1000000"],
+        &["goals", "--seeds", all_seeds],
+        &["goals", "--jobs", "1000000"],
+    ];
+    for words in commands {
+        let error = Cli::<Only>::try_parse_from(["ffclock", "sim"].iter().chain(words)).err();
+        let kind = error.map(|error| error.kind());
+        assert_eq!(kind, Some(clap::error::ErrorKind::ValueValidation), "{words:?}");
+    }
+}
+
+#[test]
 fn a_run_leaves_a_trace_that_is_not_overwritten() {
     let directory = std::env::temp_dir().join(format!("ffclock-sim-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
