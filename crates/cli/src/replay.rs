@@ -256,11 +256,7 @@ impl<'a> Replay<'a> {
     }
 
     fn track(&self, nominal: &Nominal) -> Track {
-        let estimator: Box<dyn Estimator> =
-            match Chosen::new(self.args.estimator.into(), self.configs.clone(), nominal.period, None) {
-                Chosen::Classic(classic) => classic,
-                Chosen::Learned(learned) => learned,
-            };
+        let estimator = estimator(self.args, &self.configs, nominal);
         let all = self.output.is_some() || self.exchanges.is_some() || self.args.smooth;
         Track::new(estimator, self.args.from, if all { Steps::All } else { Steps::None })
     }
@@ -304,6 +300,14 @@ impl<'a> Replay<'a> {
             with_reason(self.args, "its first rows do not tell the frequency of the counter; give --counter-frequency")
         })?;
         Ok(Nominal { period, source: NominalSource::Estimated })
+    }
+}
+
+/// The estimator that is asked for.
+fn estimator(args: &Args, configs: &Configs, nominal: &Nominal) -> Box<dyn Estimator> {
+    match Chosen::new(args.estimator.into(), configs.clone(), nominal.period, None) {
+        Chosen::Classic(classic) => classic,
+        Chosen::Learned(learned) => learned,
     }
 }
 

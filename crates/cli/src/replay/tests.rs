@@ -1,5 +1,7 @@
 //! Whole replays of small synthetic traces whose figures can be reasoned out.
 
+mod same_bits;
+
 use super::*;
 use clap::Parser;
 use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment};
