@@ -14,6 +14,7 @@ mod sweep;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trace_file;
 
 use crate::{Failure, Global};
 use ffclock_sim::{RunResult, Scenario, ScenarioError};

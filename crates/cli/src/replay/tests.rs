@@ -264,6 +264,30 @@ fn stamps_are_converted_in_retrospect() {
 }
 
 #[test]
+fn stamps_that_cannot_be_read_stop_the_replay_before_anything_is_overwritten() {
+    let directory = std::env::temp_dir().join(format!("ffclock-replay-stamps-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let [trace, wrong, right, absent, output] =
+        ["trace.csv", "wrong", "right", "absent", "clock.csv"].map(|name| directory.join(name));
+    std::fs::write(&trace, QUIET.trace()).unwrap();
+    std::fs::write(&wrong, "# stamps\n17@0\nfish\n").unwrap();
+    std::fs::write(&output, "kept").unwrap();
+    std::fs::write(&right, "17@0\n").unwrap();
+    let outcome = |stamps: &Path, output: &Path| {
+        let [file, stamps, output] = [&trace, stamps, output].map(|path| path.to_str().unwrap());
+        let words = ["replay", file, "--smooth", "--stamps", stamps, "--output", output];
+        run(&Global { page: None, control: None, json: true }, &Only::try_parse_from(words).unwrap().args).unwrap_err()
+    };
+    let failures = [outcome(&wrong, &output), outcome(&absent, &output), outcome(&right, &right)];
+    let left = [&right, &output].map(|path| std::fs::read_to_string(path).unwrap());
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(failures[0].message.contains("wrong: line 3"), "{}", failures[0]);
+    assert!(failures[1].message.contains("cannot read") && failures[1].message.contains("absent"), "{}", failures[1]);
+    assert_eq!(failures[2].code, Failure::USAGE, "{}", failures[2]);
+    assert_eq!(left, ["17@0\n", "kept"]);
+}
+
+#[test]
 fn the_trace_itself_is_no_place_for_the_output() {
     let directory = std::env::temp_dir().join(format!("ffclock-replay-same-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
