@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _NEEDS: Final = "sweeps need polars"
 
 _SAVE_EVERY_S: Final = 10.0
+# Every run is listed before the first begins.
+_SEEDS_MAX: Final = 100_000
 _FAILURES_TOLD: Final = 5
 
 
@@ -116,6 +118,8 @@ def seeds(text: str) -> list[int]:
         begin, end = int(first), int(last if dots else first)
         if begin < 0 or end < begin:
             raise ValueError(f"{part}: not FIRST..LAST")
+        if len(found) + end - begin >= _SEEDS_MAX:
+            raise ValueError(f"{part}: at most {_SEEDS_MAX} seeds at a time")
         found += range(begin, end + 1)
     return list(dict.fromkeys(found))
 
@@ -130,7 +134,7 @@ def variation(text: str) -> tuple[str, list[str]]:
 
 
 def jobs_of(options: argparse.Namespace) -> list[Job]:
-    """Every run of the sweep: seeds innermost, so that an early end leaves whole scenarios."""
+    """Every run of the sweep, each once: seeds innermost, so that an early end leaves whole scenarios."""
     varied: list[tuple[str, list[str]]] = options.vary
     combinations = list(itertools.product(*([(key, value) for value in values] for key, values in varied)))
     jobs = []
@@ -141,13 +145,14 @@ def jobs_of(options: argparse.Namespace) -> list[Job]:
             raise SweepError(f"{named}: --vary changes built-in scenarios only; write what is to differ into files of their own")
         name = path.stem if text else named
         jobs += [Job(name, seed, parameters, text, options.oracle) for parameters in combinations for seed in options.seeds]
-    return jobs
+    return list(dict.fromkeys(jobs))
 
 
 def sweep(engine: Engine, jobs: Sequence[Job], table: Table) -> list[Outcome]:
     """Makes the runs that are not there yet; returns those that failed, which the next sweep tries again."""
     done = table.done
-    missing = [job for job in jobs if job.digest not in done]
+    # Each once: a cluster knows a run by its digest.
+    missing = [job for job in dict.fromkeys(jobs) if job.digest not in done]
     failed: list[Outcome] = []
     with Progress(len(missing)) as progress:
         progress.say("")
