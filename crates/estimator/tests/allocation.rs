@@ -1,47 +1,58 @@
 //! "It allocates when made, then never": every allocation of this thread is counted while an estimator lives through a day in which much goes wrong.
+//! And how much a recording takes that is kept to be smoothed.
 //!
 //! The allocator is the program's, so this test has a file, and thus a program, of its own.
 
 mod common;
 
 use common::{DAY, HOUR, World};
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, SmoothedTime, Smoother};
 use ffclock_units::Period;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 std::thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// What is allocated and not given back, bytes.
+    static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
 
-fn count() {
+fn count(size: usize) {
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+    LIVE.set(LIVE.get().wrapping_add(size));
 }
 
-// SAFETY: every call is handed on to the system's allocator as it came. The counter is a plain word of the thread that needs no destructor, so that counting
+/// Another thread may give back what this one has allocated, hence the wrapping.
+fn give_back(size: usize) {
+    LIVE.set(LIVE.get().wrapping_sub(size));
+}
+
+// SAFETY: every call is handed on to the system's allocator as it came. The counters are plain words of the thread that need no destructor, so that counting
 // neither allocates nor panics.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller keeps the contract of `alloc`, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size);
+        give_back(layout.size());
         // SAFETY: the caller keeps the contract of `realloc`, which is the same; the block came from the system's allocator.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        give_back(layout.size());
         // SAFETY: the caller keeps the contract of `dealloc`, which is the same; the block came from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -124,4 +135,23 @@ fn an_estimator_allocates_when_it_is_made_and_never_after() {
         allocations(|| Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None));
     assert!(count > 0, "nothing is counted");
     assert_eq!(day(&mut learned), []);
+}
+
+/// The figures of docs/algorithm/smooth.md. Vectors double as they grow, so they are full at powers of two, and at worst half empty.
+#[test]
+fn a_recording_to_be_smoothed_takes_three_hundred_bytes_an_exchange() {
+    const EXCHANGES: usize = 8_192;
+    let nominal = Period::from_hertz(1e9).expect("a counter has a frequency");
+    let mut smoother = Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
+    let mut world = World::lan(5);
+    let before = LIVE.get();
+    let mut kept = 0;
+    while kept < EXCHANGES {
+        world.advance(world.time() + 16.0);
+        kept += usize::from(smoother.update(&world.exchange()));
+    }
+    let each = (LIVE.get() - before) as f64 / EXCHANGES as f64;
+    let result = size_of::<SmoothedTime>();
+    println!("{each:.1} bytes for each exchange while they come, {result} of its smoothed time");
+    assert!((250.0..310.0).contains(&each), "{each}");
 }
