@@ -84,6 +84,11 @@ fn open(name: &str) -> Result<Named, Failure> {
     Ok(Named { name: stem, scenario })
 }
 
+/// What the learned estimator was run without, for a heading.
+fn without(parts: &[String]) -> String {
+    if parts.is_empty() { String::new() } else { format!(", learned without {}", parts.join(", ")) }
+}
+
 /// A command whose checks do not all hold has failed.
 fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     let passed = results.iter().all(|result| result.passed);

@@ -1,6 +1,7 @@
 //! Many runs on several threads, with a bar of progress.
 
-use ffclock_sim::{Run, RunResult, Scenario};
+use ffclock_estimator::LearnedConfig;
+use ffclock_sim::{Cast, Run, RunResult, Scenario, Sinks};
 use std::io::{IsTerminal, Write, stderr};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -52,6 +53,14 @@ pub(super) fn jobs(asked: Option<Jobs>) -> usize {
 /// The clocks to run with a seed.
 pub(super) type Judges<'a> = dyn Fn(u64) -> Vec<&'static str> + Sync + 'a;
 
+/// How runs are made.
+pub(super) struct Making<'a> {
+    /// How many at a time.
+    pub(super) jobs: usize,
+    pub(super) clocks: &'a Judges<'a>,
+    pub(super) learned: &'a LearnedConfig,
+}
+
 /// One run to be made.
 pub(super) struct Job<'a> {
     pub(super) name: &'a str,
@@ -59,15 +68,16 @@ pub(super) struct Job<'a> {
     pub(super) seed: u64,
 }
 
-/// Makes all runs, each with the clocks that `clocks` names for its seed. Hands each result to `take` as soon as it is there, in whichever order.
-pub(super) fn run_all(work: &[Job], (jobs, clocks): (usize, &Judges), take: impl FnMut(RunResult) + Send) {
+/// Makes all runs. Hands each result to `take` as soon as it is there, in whichever order.
+pub(super) fn run_all(work: &[Job], making: &Making, take: impl FnMut(RunResult) + Send) {
     let next = AtomicUsize::new(0);
     let take = Mutex::new((take, 0_u64));
     let all = work.len() as u64;
     let one = || {
         while let Some(job) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result =
-                Run { name: job.name, scenario: job.scenario, seed: job.seed }.execute_with(&clocks(job.seed), None);
+            let clocks = (making.clocks)(job.seed);
+            let run = Run { name: job.name, scenario: job.scenario, seed: job.seed };
+            let result = run.execute_as(&Cast { clocks: &clocks, learned: making.learned }, Sinks::default());
             // A thread that panicked has ended the program's work anyhow; what the others have is still whole.
             let mut taking = take.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             (taking.0)(result);
@@ -76,7 +86,7 @@ pub(super) fn run_all(work: &[Job], (jobs, clocks): (usize, &Judges), take: impl
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..jobs.min(work.len()) {
+        for _ in 0..making.jobs.min(work.len()) {
             scope.spawn(one);
         }
     });
