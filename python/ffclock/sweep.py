@@ -99,7 +99,7 @@ class Table:
 
 def rows_of(job: Job, result: dict[str, Any], program: str) -> list[dict[str, Any]]:
     """A row for each clock and window of one run: what it was, then the figures of docs/sim.md [s, s/s]."""
-    head: dict[str, Any] = {"scenario": job.scenario, "seed": job.seed, **dict(job.parameters)}
+    head: dict[str, Any] = {"scenario": job.scenario, "seed": job.seed, **dict(job.parameters), "without": ",".join(job.without)}
     head |= {name: result.get(name) for name in ("exchanges", "requests", "asymmetry_s", "passed")}
     tail = {"run": job.digest, "program": program}
     rows = []
@@ -136,6 +136,8 @@ def variation(text: str) -> tuple[str, list[str]]:
 def jobs_of(options: argparse.Namespace) -> list[Job]:
     """Every run of the sweep, each once: seeds innermost, so that an early end leaves whole scenarios."""
     varied: list[tuple[str, list[str]]] = options.vary
+    # As the command calls them, and in one order, so that the same parts are the same run.
+    without = tuple(sorted({part.replace("-", "_") for part in options.without}))
     combinations = list(itertools.product(*([(key, value) for value in values] for key, values in varied)))
     jobs = []
     for named in options.scenarios:
@@ -144,7 +146,7 @@ def jobs_of(options: argparse.Namespace) -> list[Job]:
         if text and varied:
             raise SweepError(f"{named}: --vary changes built-in scenarios only; write what is to differ into files of their own")
         name = path.stem if text else named
-        jobs += [Job(name, seed, parameters, text, options.oracle) for parameters in combinations for seed in options.seeds]
+        jobs += [Job(name, seed, parameters, text, options.oracle, without) for parameters in combinations for seed in options.seeds]
     return list(dict.fromkeys(jobs))
 
 
@@ -188,6 +190,13 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("-o", "--output", type=Path, default=Path("sweep.parquet"), metavar="FILE", help="default: sweep.parquet")
     parser.add_argument("--fresh", action="store_true", help="begin anew instead of going on with the table that is there")
     parser.add_argument("--oracle", action="store_true", help="run the oracles as well, where the command has them")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="PART",
+        help="leave out a part of the learned estimator (docs/algorithm/learned.md); may be repeated",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time (default: one a processor)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler, such as tcp://host:8786")
     parser.add_argument("--ffclock", metavar="PATH", help="the command that simulates; with --scheduler, its path on the workers")
