@@ -1950,7 +1950,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim__subcmd__goals)
-            opts="-h --seeds --jobs --keep --oracles --page --control --json --help"
+            opts="-h --seeds --jobs --keep --oracles --without --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1969,6 +1969,10 @@ _ffclock() {
                     return 0
                     ;;
                 --oracles)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2132,7 +2136,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__sim__subcmd__sweep)
-            opts="-h --seeds --jobs --page --control --json --help"
+            opts="-h --seeds --jobs --without --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2143,6 +2147,10 @@ _ffclock() {
                     return 0
                     ;;
                 --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

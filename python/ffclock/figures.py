@@ -57,11 +57,11 @@ class Containment:
 
 
 def connected(run: Run) -> Flags:
-    """Which samples count as connected: after warm-up, outside every event with a duration, and synchronised if a status was recorded."""
+    """Which samples count as connected: after warm-up, outside every event with a duration but loads, and synchronised if that is known."""
     samples = run.samples
     chosen = samples.t_s >= run.summary.warm_up_s
     for event in run.summary.events:
-        if event.duration_s:
+        if event.duration_s and not event.counts:
             chosen &= (samples.t_s < event.t_s) | (samples.t_s >= event.end_s)
     if samples.status is not None:
         chosen &= samples.status == SYNCHRONISED

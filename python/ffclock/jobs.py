@@ -26,11 +26,14 @@ class Job:
     text: str = ""
     """The scenario's file, where it is none that is built in."""
     oracle: bool = False
+    without: tuple[str, ...] = ()
+    """The parts that the learned estimator is run without."""
 
     @property
     def digest(self) -> str:
         """The same for the same run, whenever it is asked for."""
-        return hashlib.sha256(repr((self.scenario, self.seed, self.parameters, self.text, self.oracle)).encode()).hexdigest()[:16]
+        asked = (self.scenario, self.seed, self.parameters, self.text, self.oracle, self.without)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
 
     def file(self) -> str:
         """The scenario's file for the command; empty for a built-in one as it is."""
@@ -54,6 +57,7 @@ def run_job(job: Job, ffclock: str | None) -> dict[str, Any]:
     """The result of ``ffclock sim run --json``; ProgramError if the command is missing here or refuses the scenario."""
     program = Program.find(Path(ffclock) if ffclock else None)
     options = ["--oracle"] if job.oracle else []
+    options += [f"--without={part}" for part in job.without]
     text = job.file()
     if not text:
         return program.simulate(job.scenario, job.seed, options)

@@ -70,6 +70,8 @@ class Event:
     t_s: float
     text: str
     duration_s: float | None = None
+    counts: bool = False
+    """Whether the clock is judged by what it shows meanwhile: under more load, but connected."""
 
     @property
     def end_s(self) -> float:

@@ -58,7 +58,7 @@ def read_clocks(path: Path) -> Series:
             about=texts.get("about", ""),
             seed=int(texts.get("seed", "0")),
             from_s=float(texts.get("from_s", "0")),
-            events=tuple(_event(text) for key, text in remarks if key == "event"),
+            events=tuple(_event(key, text) for key, text in remarks if key in ("event", "load")),
             trace=_beside(path, texts.get("trace", "")),
             clocks={str(name): _samples(part) for (name,), part in frame.group_by(["clock"], maintain_order=True)},
         )
@@ -118,10 +118,10 @@ def _beside(path: Path, named: str) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def _event(text: str) -> Event:
+def _event(key: str, text: str) -> Event:
     begin, end, what = (*text.split(",", 2), "", "")[:3]
     length = float(end) - float(begin)
-    return Event(t_s=float(begin), duration_s=length or None, text=what)
+    return Event(t_s=float(begin), duration_s=length or None, text=what, counts=key == "load")
 
 
 def _samples(frame: pl.DataFrame) -> Samples:

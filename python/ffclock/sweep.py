@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _NEEDS: Final = "sweeps need polars"
 
 _SAVE_EVERY_S: Final = 10.0
+# Every run is listed before the first begins.
+_SEEDS_MAX: Final = 100_000
 _FAILURES_TOLD: Final = 5
 
 
@@ -97,7 +99,7 @@ class Table:
 
 def rows_of(job: Job, result: dict[str, Any], program: str) -> list[dict[str, Any]]:
     """A row for each clock and window of one run: what it was, then the figures of docs/sim.md [s, s/s]."""
-    head: dict[str, Any] = {"scenario": job.scenario, "seed": job.seed, **dict(job.parameters)}
+    head: dict[str, Any] = {"scenario": job.scenario, "seed": job.seed, **dict(job.parameters), "without": ",".join(job.without)}
     head |= {name: result.get(name) for name in ("exchanges", "requests", "asymmetry_s", "passed")}
     tail = {"run": job.digest, "program": program}
     rows = []
@@ -116,6 +118,8 @@ def seeds(text: str) -> list[int]:
         begin, end = int(first), int(last if dots else first)
         if begin < 0 or end < begin:
             raise ValueError(f"{part}: not FIRST..LAST")
+        if len(found) + end - begin >= _SEEDS_MAX:
+            raise ValueError(f"{part}: at most {_SEEDS_MAX} seeds at a time")
         found += range(begin, end + 1)
     return list(dict.fromkeys(found))
 
@@ -130,8 +134,10 @@ def variation(text: str) -> tuple[str, list[str]]:
 
 
 def jobs_of(options: argparse.Namespace) -> list[Job]:
-    """Every run of the sweep: seeds innermost, so that an early end leaves whole scenarios."""
+    """Every run of the sweep, each once: seeds innermost, so that an early end leaves whole scenarios."""
     varied: list[tuple[str, list[str]]] = options.vary
+    # As the command calls them, and in one order, so that the same parts are the same run.
+    without = tuple(sorted({part.replace("-", "_") for part in options.without}))
     combinations = list(itertools.product(*([(key, value) for value in values] for key, values in varied)))
     jobs = []
     for named in options.scenarios:
@@ -140,14 +146,15 @@ def jobs_of(options: argparse.Namespace) -> list[Job]:
         if text and varied:
             raise SweepError(f"{named}: --vary changes built-in scenarios only; write what is to differ into files of their own")
         name = path.stem if text else named
-        jobs += [Job(name, seed, parameters, text, options.oracle) for parameters in combinations for seed in options.seeds]
-    return jobs
+        jobs += [Job(name, seed, parameters, text, options.oracle, without) for parameters in combinations for seed in options.seeds]
+    return list(dict.fromkeys(jobs))
 
 
 def sweep(engine: Engine, jobs: Sequence[Job], table: Table) -> list[Outcome]:
     """Makes the runs that are not there yet; returns those that failed, which the next sweep tries again."""
     done = table.done
-    missing = [job for job in jobs if job.digest not in done]
+    # Each once: a cluster knows a run by its digest.
+    missing = [job for job in dict.fromkeys(jobs) if job.digest not in done]
     failed: list[Outcome] = []
     with Progress(len(missing)) as progress:
         progress.say("")
@@ -183,6 +190,13 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("-o", "--output", type=Path, default=Path("sweep.parquet"), metavar="FILE", help="default: sweep.parquet")
     parser.add_argument("--fresh", action="store_true", help="begin anew instead of going on with the table that is there")
     parser.add_argument("--oracle", action="store_true", help="run the oracles as well, where the command has them")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="PART",
+        help="leave out a part of the learned estimator (docs/algorithm/learned.md); may be repeated",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time (default: one a processor)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler, such as tcp://host:8786")
     parser.add_argument("--ffclock", metavar="PATH", help="the command that simulates; with --scheduler, its path on the workers")

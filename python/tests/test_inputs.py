@@ -43,6 +43,19 @@ def test_a_series_holds_every_clock_and_what_happened(simulated: Path) -> None:
         assert np.abs(counted).max() == pytest.approx(clock["windows"][0]["max"], abs=1e-11)
 
 
+def test_readings_under_load_still_count(tmp_path: Path) -> None:
+    path = tmp_path / "loaded.csv"
+    rows = "".join(f"{second},learned,1e-6,1e-3,1e-6,{second},1e-9\n" for second in range(0, 100, 10))
+    remarks = "# scenario=x\n# event=20,40,server cut off\n# load=60,80,congestion\n"
+    path.write_text(remarks + "t_s,clock,error_s,bound_s,uncertainty_s,counter,difference_period_s\n" + rows, encoding="utf-8")
+    run = read_input(path, Wishes())
+    assert [(event.text, event.t_s, event.duration_s) for event in run.summary.events] == [
+        ("server cut off", 20, 20),
+        ("congestion", 60, 20),
+    ]
+    assert run.samples.t_s[~connected(run)].tolist() == [20.0, 30.0]
+
+
 def test_a_simulated_run_is_reported_with_its_exchanges_and_the_other_clocks(simulated: Path) -> None:
     run = read_input(simulated / "short.csv", Wishes())
     assert run.clock == "learned"

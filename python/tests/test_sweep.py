@@ -14,7 +14,7 @@ from ffclock import sweep
 from ffclock.engines import Outcome, Processes
 from ffclock.jobs import Job
 from ffclock.program import Program, ProgramError
-from ffclock.sweep import SweepError, Table, main, seeds, variation
+from ffclock.sweep import SweepError, Table, _arguments, jobs_of, main, seeds, variation
 
 RESULT: dict[str, Any] = {
     "exchanges": 10,
@@ -49,6 +49,9 @@ def test_seeds_and_variations_are_read() -> None:
     for wrong in ("", "3..1", "a", "1..", "-1"):
         with pytest.raises(ValueError, match=r"not FIRST|invalid literal"):
             seeds(wrong)
+    for endless in ("1..18446744073709551614", "1..60000,100001..160000"):
+        with pytest.raises(ValueError, match="at most 100000"):
+            seeds(endless)
     for wrong in ("poll", "=1", "poll=", "poll= ,"):
         with pytest.raises(ValueError, match="not KEY=VALUE"):
             variation(wrong)
@@ -68,7 +71,26 @@ def test_a_varied_scenario_extends_the_built_in_one() -> None:
         'x = "a\\"b"',
     ]
     assert Job("a", 1).digest == Job("a", 1).digest
-    assert len({job.digest for job in (Job("a", 1), Job("a", 2), Job("b", 1), Job("a", 1, oracle=True), Job("a", 1, (("k", "v"),)))}) == 5
+    different = (
+        Job("a", 1),
+        Job("a", 2),
+        Job("b", 1),
+        Job("a", 1, oracle=True),
+        Job("a", 1, (("k", "v"),)),
+        Job("a", 1, without=("cycles",)),
+    )
+    assert len({job.digest for job in different}) == 6
+
+
+def test_what_is_asked_for_twice_is_run_once(tmp_path: Path) -> None:
+    twice = _arguments(["lan-16", "near-16", "lan-16", "--seeds", "2,1,2", "--vary", "path.loss=0,0.1,0"])
+    once = _arguments(["lan-16", "near-16", "--seeds", "2,1", "--vary", "path.loss=0,0.1"])
+    assert jobs_of(twice) == jobs_of(once)
+    assert len(jobs_of(once)) == 8
+    again = [*jobs_of(once), *jobs_of(once)]
+    engine = Counting()
+    assert sweep.sweep(engine, again, Table(tmp_path / "table.parquet", "build")) == []
+    assert engine.made == jobs_of(once)
 
 
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -136,6 +158,18 @@ def test_the_command_runs_files_and_variations(
     direct = program.simulate("start-0ppm", 1)
     swept = frame.filter((pl.col("path.loss") == "0") & (pl.col("poll") == "16 s"))["iqr"].item()
     assert swept == next(clock for clock in direct["clocks"] if clock["name"] == "learned")["windows"][0]["iqr"]
+
+
+def test_parts_are_left_out_and_the_rows_say_so(program: Program, short_world: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.parquet"
+    base = [str(short_world), "--seeds", "1", "-o", str(out), "--ffclock", str(program.path)]
+    assert main(base) == 0
+    assert main([*base, "--without", "floor-changes", "--without", "directions"]) == 0
+    assert main([*base, "--without", "directions", "--without", "floor_changes"]) == 0
+    frame = pl.read_parquet(out).filter((pl.col("clock") == "learned") & (pl.col("window") == ""))
+    iqr = dict(frame.select("without", "iqr").iter_rows())
+    assert (frame.height, set(iqr)) == (2, {"", "directions,floor_changes"})
+    assert iqr[""] != iqr["directions,floor_changes"]
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ use report::Report;
 use retrospect::{Hindsight, Retrospect};
 use rows::{Columns, Rows};
 use selection::Selection;
+use stamps::Stamps;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use track::{Steps, Track};
@@ -114,6 +115,8 @@ fn beginning(text: &str) -> Result<Span, String> {
 /// Replays the trace and prints the report.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let configs = configs(args)?;
+    // A replay may take minutes, and overwrites what it writes: whatever is wrong with the stamps is told before.
+    let stamps = args.stamps.as_deref().map(Stamps::read).transpose()?;
     let begun = Instant::now();
     let reader = if args.file == Path::new("-") {
         TraceReader::from_reader(Box::new(std::io::stdin()))
@@ -122,8 +125,8 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let reader = reader.map_err(|error| with_file(&args.file, &error))?;
     let (report, hindsight) = Replay::new(args, reader, configs)?.run(begun)?;
-    match (&args.stamps, hindsight) {
-        (Some(path), Some(hindsight)) => stamps::convert(path, &hindsight, global),
+    match (stamps, hindsight) {
+        (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global),
         _ if global.json => output::json(&report),
         _ => output::write(&table::render(&report)),
     }
@@ -185,8 +188,12 @@ impl Trouble {
 impl<'a> Replay<'a> {
     fn new(args: &'a Args, reader: TraceReader, configs: Configs) -> Result<Self, Failure> {
         for (option, path) in [("--output", &args.output), ("--exchanges", &args.exchanges)] {
-            if path.as_deref().is_some_and(|path| is_same_file(path, &args.file)) {
+            let is_in_the_way = |input: &Path| path.as_deref().is_some_and(|path| is_same_file(path, input));
+            if is_in_the_way(&args.file) {
                 return Err(Failure::usage(format!("{option} would overwrite the trace")));
+            }
+            if args.stamps.as_deref().is_some_and(is_in_the_way) {
+                return Err(Failure::usage(format!("{option} would overwrite the stamps")));
             }
         }
         let columns = if args.smooth { Columns::Smoothed } else { Columns::Causal };
@@ -256,11 +263,7 @@ impl<'a> Replay<'a> {
     }
 
     fn track(&self, nominal: &Nominal) -> Track {
-        let estimator: Box<dyn Estimator> =
-            match Chosen::new(self.args.estimator.into(), self.configs.clone(), nominal.period, None) {
-                Chosen::Classic(classic) => classic,
-                Chosen::Learned(learned) => learned,
-            };
+        let estimator = estimator(self.args, &self.configs, nominal);
         let all = self.output.is_some() || self.exchanges.is_some() || self.args.smooth;
         Track::new(estimator, self.args.from, if all { Steps::All } else { Steps::None })
     }
@@ -307,7 +310,16 @@ impl<'a> Replay<'a> {
     }
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
+/// The estimator that is asked for.
+fn estimator(args: &Args, configs: &Configs, nominal: &Nominal) -> Box<dyn Estimator> {
+    match Chosen::new(args.estimator.into(), configs.clone(), nominal.period, None) {
+        Chosen::Classic(classic) => classic,
+        Chosen::Learned(learned) => learned,
+    }
+}
+
+/// Whether both names lead to one file that is there.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 

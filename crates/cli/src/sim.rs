@@ -14,6 +14,7 @@ mod sweep;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trace_file;
 
 use crate::{Failure, Global};
 use ffclock_sim::{RunResult, Scenario, ScenarioError};
@@ -81,6 +82,11 @@ fn open(name: &str) -> Result<Named, Failure> {
     let stem = path.file_stem().unwrap_or(Path::new(name).as_os_str()).to_string_lossy().into_owned();
     let scenario = Scenario::parse(&stem, &text).map_err(|error: ScenarioError| Failure::from(error.to_string()))?;
     Ok(Named { name: stem, scenario })
+}
+
+/// What the learned estimator was run without, for a heading.
+fn without(parts: &[String]) -> String {
+    if parts.is_empty() { String::new() } else { format!(", learned without {}", parts.join(", ")) }
 }
 
 /// A command whose checks do not all hold has failed.

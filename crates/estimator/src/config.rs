@@ -76,6 +76,16 @@ impl LearnedConfig {
         });
     }
 
+    /// The names of the parts that are left out.
+    pub fn left_out(&self, visit: &mut dyn FnMut(&'static str)) {
+        Self::parts(&mut |name| {
+            let mut without = self.clone();
+            if without.leave_out(name).is_ok() && without == *self {
+                visit(name);
+            }
+        });
+    }
+
     /// Leaves out the part of a name, to measure what it is worth.
     ///
     /// # Errors
@@ -100,6 +110,9 @@ mod tests {
             assert_eq!(config.leave_out(part), Ok(()));
             assert_ne!(config, whole, "{part}");
             count += 1;
+            let mut left_out = 0;
+            config.left_out(&mut |_| left_out += 1);
+            assert_eq!(left_out, count);
         });
         assert_eq!((count, config.cycles, config.directions), (8, false, false));
         assert_eq!(config.leave_out("tides"), Err(OptionError::Unknown));

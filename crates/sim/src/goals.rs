@@ -56,8 +56,21 @@ pub struct Goal {
     pub unit: &'static str,
     /// The scenario that the figure comes from, or how many went into it.
     pub from: String,
+    /// The worst of the runs whose median the figure is; none of ratios and of figures of many scenarios.
+    pub worst: Option<WorstRun>,
     /// Whether it is met.
     pub met: bool,
+}
+
+/// A run that a median hides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorstRun {
+    /// Its figure, in the unit of the goal's.
+    pub measured: f64,
+    /// Which scenario.
+    pub scenario: String,
+    /// With which seed.
+    pub seed: u64,
 }
 
 /// The medians over the seeds of one scenario.
@@ -248,57 +261,84 @@ impl Campaign {
 
     /// Goals about single scenarios.
     fn single(&self) -> Vec<Goal> {
-        let largest = |scenarios: &[&'static str], place: Place| {
-            let each =
-                scenarios.iter().filter_map(|scenario| Some((self.median(scenario, place)?, (*scenario).to_owned())));
-            each.max_by(|one, other| one.0.total_cmp(&other.0))
-        };
+        let mut goals: Vec<Goal> = SINGLE.iter().map(|single| self.worst_of(single)).collect();
         let outage = "disconnection-2h";
         let from_outage = |figure: Option<f64>| Some((figure?, outage.to_owned()));
         let end = from_outage(self.over_oracle(outage, ("net-max", "end")));
         let largest_in = |window| self.median(outage, ("learned", "net-max", window));
         let recovered =
             from_outage(largest_in("recovered").zip(largest_in("before")).map(|(after, before)| after / before));
-        vec![
-            at_most(
-                "start-up: largest error from the end of the burst on",
-                (100e-6, "us"),
-                largest(&STARTS, ("learned", "net-max", "burst")),
-            ),
-            at_most(
-                "start-up: largest error after 60 s",
-                (20e-6, "us"),
-                largest(&STARTS, ("learned", "net-max", "minutes")),
-            ),
-            at_most("2 h without the server: error at the end over the causal oracle's", (1.3, ""), end),
-            at_most(
-                "2 h without the server: largest error from the third poll on over that of the hours before",
-                (1.0, ""),
-                recovered,
-            ),
-            at_most(
-                "difference clock: rate error over 1000 s after 6 h, p99",
-                (0.02e-6, "ppm"),
-                largest(&["difference-clock"], ("learned", "difference-p99", "")),
-            ),
-            at_most(
-                "server wrong by 150 ms or 1 s for 5 min: largest error",
-                (10e-6, "us"),
-                largest(&WRONG, ("learned", "net-max", "around")),
-            ),
-            at_most(
-                "route change of 0.9 ms, symmetric: largest error",
-                (10e-6, "us"),
-                largest(&SYMMETRIC, ("learned", "net-max", "")),
-            ),
-            at_most(
-                "route change of 0.9 ms in one direction: largest error",
-                (10e-6, "us"),
-                largest(&ONE_SIDED, ("learned", "net-max", "")),
-            ),
-        ]
+        let about_end = "2 h without the server: error at the end over the causal oracle's";
+        let about_recovery =
+            "2 h without the server: largest error from the third poll on over that of the hours before";
+        let outages = [at_most(about_end, (1.3, ""), end), at_most(about_recovery, (1.0, ""), recovered)];
+        goals.splice(STARTING..STARTING, outages);
+        goals
+    }
+
+    /// The median of the worst of the scenarios, and the worst run of them all.
+    fn worst_of(&self, single: &Single) -> Goal {
+        let medians =
+            single.scenarios.iter().filter_map(|name| Some((self.median(name, single.place)?, (*name).to_owned())));
+        let runs = single.scenarios.iter().filter_map(|name| self.0.get(*name)).flatten();
+        let runs = runs.filter_map(|run| {
+            Some(WorstRun { measured: of(run, single.place)?, scenario: run.scenario.clone(), seed: run.seed })
+        });
+        let worst = runs.max_by(|one, other| one.measured.total_cmp(&other.measured));
+        let median = medians.max_by(|one, other| one.0.total_cmp(&other.0));
+        Goal { worst, ..at_most(single.about, single.limit, median) }
     }
 }
+
+/// A goal about the learned clock in scenarios of one kind: what the median over the seeds is to be, in each of them.
+struct Single {
+    about: &'static str,
+    limit: (f64, &'static str),
+    scenarios: &'static [&'static str],
+    place: Place<'static>,
+}
+
+/// How many of them are about the start; the table has those about an outage next.
+const STARTING: usize = 2;
+
+const SINGLE: [Single; 6] = [
+    Single {
+        about: "start-up: largest error from the end of the burst on",
+        limit: (100e-6, "us"),
+        scenarios: &STARTS,
+        place: ("learned", "net-max", "burst"),
+    },
+    Single {
+        about: "start-up: largest error after 60 s",
+        limit: (20e-6, "us"),
+        scenarios: &STARTS,
+        place: ("learned", "net-max", "minutes"),
+    },
+    Single {
+        about: "difference clock: rate error over 1000 s after 6 h, p99",
+        limit: (0.02e-6, "ppm"),
+        scenarios: &["difference-clock"],
+        place: ("learned", "difference-p99", ""),
+    },
+    Single {
+        about: "server wrong by 150 ms or 1 s for 5 min: largest error",
+        limit: (10e-6, "us"),
+        scenarios: &WRONG,
+        place: ("learned", "net-max", "around"),
+    },
+    Single {
+        about: "route change of 0.9 ms, symmetric: largest error",
+        limit: (10e-6, "us"),
+        scenarios: &SYMMETRIC,
+        place: ("learned", "net-max", ""),
+    },
+    Single {
+        about: "route change of 0.9 ms in one direction: largest error",
+        limit: (10e-6, "us"),
+        scenarios: &ONE_SIDED,
+        place: ("learned", "net-max", ""),
+    },
+];
 
 fn against_rivals(medians: &[Medians]) -> Vec<Goal> {
     let compared = || medians.iter().filter(|one| !UNKNOWABLE.contains(&one.scenario.as_str()));
@@ -378,7 +418,7 @@ fn judge(about: &'static str, (limit, unit): (f64, &'static str), figure: Option
         Side::AtLeast => *measured >= limit,
     });
     let (measured, from) = figure.map_or((None, "not run".to_owned()), |(measured, from)| (Some(measured), from));
-    Goal { about, measured, limit, side, unit, from, met }
+    Goal { about, measured, limit, side, unit, from, worst: None, met }
 }
 
 /// The geometric mean, and over how many.
@@ -467,6 +507,13 @@ mod tests {
         let find = |about: &str| goals.iter().find(|goal| goal.about.starts_with(about)).unwrap();
         let start = find("start-up: largest error after 60 s");
         assert!(start.met == (start.measured.unwrap() <= 20e-6) && start.from == "start-50ppm");
+        // The median of three is not their largest.
+        let worst = start.worst.as_ref().unwrap();
+        assert!(worst.measured > start.measured.unwrap() && (1..=3).contains(&worst.seed), "{start:?}");
+        assert_eq!(
+            Some(worst.measured),
+            campaign.values("start-50ppm", ("learned", "net-max", "minutes")).reduce(f64::max)
+        );
         assert_eq!((find("2 h without").measured, find("2 h without").met), (None, false));
         let medians = &campaign.medians()[0];
         assert_eq!((medians.seeds, medians.iqr_over_oracle), (3, None));

@@ -10,6 +10,9 @@ pub struct RunResult {
     pub scenario: String,
     /// With which seed.
     pub seed: u64,
+    /// What the learned estimator was run without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// How long the world lasted [s].
     pub duration_s: f64,
     /// Forward minimum delay minus backward minimum delay, at the beginning [s]. Half of it is a bias that no clock can see.

@@ -1,7 +1,7 @@
-//! That a recorded run replays to the same bits, and that a run depends on nothing but its seed.
+//! That a trace keeps every bit of a run, and that a run depends on nothing but its seed. That `ffclock replay` shows the same clocks is
+//! tested with that command.
 
-use ffclock_estimator::{Classic, ClassicConfig};
-use ffclock_sim::{Clock, FeedForward, Run, Scenario};
+use ffclock_sim::{Run, Scenario};
 use ffclock_trace::{Recorder, TraceReader, TraceRow};
 
 fn scenario() -> Scenario {
@@ -16,7 +16,7 @@ fn rows(run: &Run) -> Vec<TraceRow> {
 }
 
 #[test]
-fn a_recorded_run_replays_to_the_same_bits() {
+fn a_recorded_run_is_read_back_to_the_same_bits() {
     let scenario = scenario();
     let run = Run { name: "test", scenario: &scenario, seed: 7 };
     let rows = rows(&run);
@@ -30,16 +30,7 @@ fn a_recorded_run_replays_to_the_same_bits() {
     let replayed: Vec<TraceRow> = reader.map(Result::unwrap).collect();
     assert_eq!(replayed, rows);
     assert_eq!(nominal, scenario.counter.nominal());
-    let clock = || FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)));
-    let (mut live, mut again) = (clock(), clock());
-    let mut exchanges = 0;
-    for (row, copy) in rows.iter().zip(&replayed) {
-        let (Some(exchange), Some(copied)) = (&row.exchange, &copy.exchange) else { continue };
-        live.exchange(exchange);
-        again.exchange(copied);
-        assert_eq!(live.read(exchange.received.counter), again.read(copied.received.counter));
-        exchanges += 1;
-    }
+    let exchanges = rows.iter().filter(|row| row.exchange.is_some()).count();
     assert!(exchanges > 400 && rows.len() > exchanges, "{exchanges} of {}", rows.len());
 }
 

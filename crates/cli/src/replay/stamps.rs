@@ -22,24 +22,44 @@ struct Converted<'a> {
     uncertainty_s: Option<f64>,
 }
 
-/// Prints the time of each stamp of a file, which has one on each line: `COUNTER@EPOCH`, or `COUNTER` for the last epoch.
-pub(super) fn convert(path: &Path, hindsight: &Hindsight, global: &Global) -> Result<(), Failure> {
-    let failure = |error: &std::io::Error| Failure::from(format!("cannot read {}: {error}", path.display()));
-    let file = File::open(path).map_err(|error| failure(&error))?;
-    for (number, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(|error| failure(&error))?;
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
+/// A stamp, as it was written and what it says; without an epoch it is of the last one.
+struct Stamp {
+    text: String,
+    counter: Counter,
+    epoch: Option<CounterEpoch>,
+}
+
+/// The stamps of a file, which has one on each line: `COUNTER@EPOCH`, or `COUNTER`.
+pub(super) struct Stamps(Vec<Stamp>);
+
+impl Stamps {
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let failure = |error: &std::io::Error| Failure::from(format!("cannot read {}: {error}", path.display()));
+        let file = File::open(path).map_err(|error| failure(&error))?;
+        let mut stamps = Vec::new();
+        for (number, line) in BufReader::new(file).lines().enumerate() {
+            let line = line.map_err(|error| failure(&error))?;
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (counter, epoch) = parse(line).ok_or_else(|| {
+                let place = format!("{}: line {}", path.display(), number + 1);
+                Failure::from(format!("{place}: a stamp is COUNTER@EPOCH, as `ffclock stamp` prints it, or COUNTER"))
+            })?;
+            stamps.push(Stamp { text: line.to_owned(), counter, epoch });
         }
-        let (counter, epoch) = parse(line).ok_or_else(|| {
-            let place = format!("{}: line {}", path.display(), number + 1);
-            Failure::from(format!("{place}: a stamp is COUNTER@EPOCH, as `ffclock stamp` prints it, or COUNTER"))
-        })?;
-        let time = hindsight.at(counter, epoch);
-        if global.json { output::json(&converted(line, time))? } else { output::line(&sentence(line, time))? }
+        Ok(Stamps(stamps))
     }
-    Ok(())
+
+    /// Prints the time of each.
+    pub(super) fn convert(&self, hindsight: &Hindsight, global: &Global) -> Result<(), Failure> {
+        for Stamp { text, counter, epoch } in &self.0 {
+            let time = hindsight.at(*counter, *epoch);
+            if global.json { output::json(&converted(text, time))? } else { output::line(&sentence(text, time))? }
+        }
+        Ok(())
+    }
 }
 
 fn parse(line: &str) -> Option<(Counter, Option<CounterEpoch>)> {

@@ -1,5 +1,7 @@
 //! Whole replays of small synthetic traces whose figures can be reasoned out.
 
+mod same_bits;
+
 use super::*;
 use clap::Parser;
 use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment};
@@ -259,6 +261,30 @@ fn stamps_are_converted_in_retrospect() {
     assert_eq!(hindsight.at(Counter::from_raw(counter(nanos)), None), Some(time));
     assert_eq!(hindsight.at(Counter::from_raw(counter(nanos)), Some(CounterEpoch::from_raw(1))), None);
     assert_eq!(hindsight.at(Counter::from_raw(1), None), None);
+}
+
+#[test]
+fn stamps_that_cannot_be_read_stop_the_replay_before_anything_is_overwritten() {
+    let directory = std::env::temp_dir().join(format!("ffclock-replay-stamps-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let [trace, wrong, right, absent, output] =
+        ["trace.csv", "wrong", "right", "absent", "clock.csv"].map(|name| directory.join(name));
+    std::fs::write(&trace, QUIET.trace()).unwrap();
+    std::fs::write(&wrong, "# stamps\n17@0\nfish\n").unwrap();
+    std::fs::write(&output, "kept").unwrap();
+    std::fs::write(&right, "17@0\n").unwrap();
+    let outcome = |stamps: &Path, output: &Path| {
+        let [file, stamps, output] = [&trace, stamps, output].map(|path| path.to_str().unwrap());
+        let words = ["replay", file, "--smooth", "--stamps", stamps, "--output", output];
+        run(&Global { page: None, control: None, json: true }, &Only::try_parse_from(words).unwrap().args).unwrap_err()
+    };
+    let failures = [outcome(&wrong, &output), outcome(&absent, &output), outcome(&right, &right)];
+    let left = [&right, &output].map(|path| std::fs::read_to_string(path).unwrap());
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(failures[0].message.contains("wrong: line 3"), "{}", failures[0]);
+    assert!(failures[1].message.contains("cannot read") && failures[1].message.contains("absent"), "{}", failures[1]);
+    assert_eq!(failures[2].code, Failure::USAGE, "{}", failures[2]);
+    assert_eq!(left, ["17@0\n", "kept"]);
 }
 
 #[test]

@@ -1,16 +1,17 @@
 //! `ffclock sim goals`: the goals of the learned estimator, each with what was measured.
 
 use super::kept::Kept;
-use super::pool::{Job, Seeds, jobs, run_all};
-use super::{Named, open};
+use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
+use super::{Named, open, without};
+use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
+use ffclock_estimator::LearnedConfig;
 use ffclock_sim::goals::{Campaign, Containment, Goal, JUDGED, Medians};
 use ffclock_sim::scenario::NAMES;
 use ffclock_sim::{ORACLES, RunResult};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -22,18 +23,22 @@ pub(super) struct Args {
     seeds: Seeds,
     /// How many runs at a time [default: as many as there are processors]
     #[arg(long)]
-    jobs: Option<NonZeroUsize>,
+    jobs: Option<Jobs>,
     /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     /// Run the causal oracle, which takes most of the time, with the first N seeds only [default: with all]
     #[arg(long, value_name = "N")]
     oracles: Option<u64>,
+    #[command(flatten)]
+    ablation: Ablation,
 }
 
 #[derive(Serialize)]
 struct Answer {
     seeds: [u64; 2],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without: Vec<String>,
     goals: Vec<Goal>,
     containment: Containment,
     scenarios: Vec<Medians>,
@@ -43,10 +48,13 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let all = NAMES.map(str::to_owned);
     let names = if args.names.is_empty() { &all[..] } else { &args.names };
     let named: Vec<Named> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
-    let campaign = campaign(&named, args)?;
+    let learned = args.ablation.learned()?;
+    let mut without = Vec::new();
+    learned.left_out(&mut |part| without.push(part.to_owned()));
+    let campaign = campaign(&named, args, &learned)?;
     let seeds = [args.seeds.0.start, args.seeds.0.end - 1];
     let (goals, containment) = (campaign.goals(), campaign.containment());
-    let answer = Answer { seeds, goals, containment, scenarios: campaign.medians() };
+    let answer = Answer { seeds, without, goals, containment, scenarios: campaign.medians() };
     if global.json {
         output::json(&answer)?
     } else {
@@ -58,7 +66,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// Every scenario with every seed.
-fn campaign(named: &[Named], args: &Args) -> Result<Campaign, Failure> {
+fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Campaign, Failure> {
     let kept = args.keep.as_deref().map(Kept::open).transpose()?;
     let (mut kept, done) = kept.map_or((None, Vec::new()), |(kept, done)| (Some(kept), done));
     let seeds = args.seeds.0.clone();
@@ -66,7 +74,9 @@ fn campaign(named: &[Named], args: &Args) -> Result<Campaign, Failure> {
         let with_oracle = args.oracles.is_none_or(|first| seed - seeds.start < first);
         JUDGED.into_iter().filter(|name| with_oracle || !ORACLES.contains(name)).collect::<Vec<&str>>()
     };
-    let is_wanted = |run: &RunResult| seeds.contains(&run.seed);
+    let mut without: Vec<&str> = Vec::new();
+    learned.left_out(&mut |part| without.push(part));
+    let is_wanted = |run: &RunResult| seeds.contains(&run.seed) && run.without == without;
     let serves = |run: &RunResult| is_wanted(run) && run.clocks.len() >= judges(run.seed).len();
     let made: BTreeMap<(String, u64), RunResult> =
         done.into_iter().filter(serves).map(|run| ((run.scenario.clone(), run.seed), run)).collect();
@@ -78,7 +88,8 @@ fn campaign(named: &[Named], args: &Args) -> Result<Campaign, Failure> {
         made.get(&(job.name.to_owned(), job.seed)).cloned().into_iter().for_each(|run| campaign.admit(run));
     }
     let mut outcome = Ok(());
-    run_all(&missing, (jobs(args.jobs), &judges), |run| {
+    let making = Making { jobs: jobs(args.jobs), clocks: &judges, learned };
+    run_all(&missing, &making, |run| {
         if let (Some(kept), Ok(())) = (&mut kept, &outcome) {
             outcome = kept.keep(&run);
         }
@@ -89,8 +100,11 @@ fn campaign(named: &[Named], args: &Args) -> Result<Campaign, Failure> {
 
 fn render(answer: &Answer) -> String {
     let [first, last] = answer.seeds;
-    let mut text =
-        format!("medians over the seeds {first} to {last}\n\n{:<86}{:>12}{:>12}  \n", "goal", "asked", "measured");
+    let without = without(&answer.without);
+    let mut text = format!(
+        "medians over the seeds {first} to {last}{without}; where runs can be compared, the worst of them\n\n{:<86}{:>12}{:>12}{:>12}\n",
+        "goal", "asked", "measured", "worst run"
+    );
     for goal in &answer.goals {
         let measured = goal.measured.map_or_else(|| "-".to_owned(), |measured| figure(measured, goal.unit));
         let mark = match (goal.met, goal.measured) {
@@ -99,7 +113,8 @@ fn render(answer: &Answer) -> String {
             (false, None) => "      ",
         };
         let asked = figure(goal.limit, goal.unit);
-        let _ = writeln!(text, "{:<86}{asked:>12}{measured:>12}  {mark}  {}", goal.about, goal.from);
+        let worst = goal.worst.as_ref().map_or_else(String::new, |worst| figure(worst.measured, goal.unit));
+        let _ = writeln!(text, "{:<86}{asked:>12}{measured:>12}{worst:>12}  {mark}  {}", goal.about, origin(goal));
     }
     let _ = writeln!(
         text,
@@ -120,6 +135,15 @@ fn render(answer: &Answer) -> String {
     answer.scenarios.iter().for_each(|one| render_scenario(&mut text, one));
     render_containment(&mut text, &answer.containment);
     text
+}
+
+/// Where the figures of a goal come from.
+fn origin(goal: &Goal) -> String {
+    match &goal.worst {
+        None => goal.from.clone(),
+        Some(worst) if worst.scenario == goal.from => format!("{}, worst seed {}", goal.from, worst.seed),
+        Some(worst) => format!("{}, worst seed {} of {}", goal.from, worst.seed, worst.scenario),
+    }
 }
 
 fn render_containment(text: &mut String, sum: &Containment) {
@@ -167,4 +191,37 @@ fn render_scenario(text: &mut String, one: &Medians) {
         number(one.width, 1.0),
         one.best_rival.unwrap_or("-")
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_sim::goals::{Side, WorstRun};
+
+    #[test]
+    fn the_worst_run_stands_beside_the_median() {
+        let goal = |worst: Option<WorstRun>| Goal {
+            about: "largest error",
+            measured: Some(2e-6),
+            limit: 10e-6,
+            side: Side::AtMost,
+            unit: "us",
+            from: "route-up".to_owned(),
+            worst,
+            met: true,
+        };
+        let worst = |scenario: &str| Some(WorstRun { measured: 15e-6, scenario: scenario.to_owned(), seed: 7 });
+        let goals = vec![goal(worst("route-up")), goal(worst("route-down")), goal(None)];
+        let text = render(&Answer {
+            seeds: [1, 20],
+            without: Vec::new(),
+            goals,
+            containment: Containment::default(),
+            scenarios: Vec::new(),
+        });
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("largest error")).collect();
+        assert!(lines[0].contains("2.00 us    15.00 us  met     route-up, worst seed 7"), "{text}");
+        assert!(lines[1].ends_with("route-up, worst seed 7 of route-down"), "{text}");
+        assert!(lines[2].ends_with("2.00 us              met     route-up"), "{text}");
+    }
 }

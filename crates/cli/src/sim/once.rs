@@ -1,14 +1,14 @@
 //! `ffclock sim run`.
 
 use super::series::Series;
+use super::trace_file::TraceFile;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
+use crate::replay::is_same_file;
 use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, RunResult, Sample, SampleSink, Sinks};
-use ffclock_trace::{CsvWriter, Recorder, TraceRow};
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, Sample, Sinks};
+use ffclock_trace::TraceRow;
+use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -37,17 +37,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let learned = args.ablation.learned()?;
     let oracles = ORACLES.into_iter().filter(|_| args.oracle);
     let clocks: Vec<&str> = CLOCKS.into_iter().chain(oracles).collect();
-    let life = Life { run, cast: Cast { clocks: &clocks, learned: &learned } };
-    let trace = args.trace.as_deref();
-    let mut series = args.series.as_deref().map(|path| Series::create(path, &life.run, trace)).transpose()?;
-    let mut note = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
-    let samples: SampleSink = &mut note;
-    let result = match &args.trace {
-        Some(path) => {
-            life.traced(path, samples).map_err(|error| Failure::from(format!("{}: {error}", path.display())))?
-        }
-        None => life.run.execute_as(&life.cast, Sinks { rows: None, samples: Some(samples) }),
-    };
+    let cast = Cast { clocks: &clocks, learned: &learned };
+    let (mut trace, mut series) = files(args, &run)?;
+    let mut rows = |row: &TraceRow| trace.iter_mut().for_each(|trace| trace.take(row));
+    let mut samples = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
+    let result = run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
+    trace.map_or(Ok(()), TraceFile::finish)?;
     series.map_or(Ok(()), Series::finish)?;
     if global.json {
         output::json(&result)?;
@@ -57,46 +52,22 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     verdict(&[result])
 }
 
-/// A writer of rows that keeps the first error for the end.
-struct Keeping<F> {
-    append: F,
-    outcome: io::Result<()>,
-}
-
-impl<F: FnMut(&TraceRow) -> io::Result<()>> Keeping<F> {
-    fn take(&mut self, row: &TraceRow) {
-        if self.outcome.is_ok() {
-            self.outcome = (self.append)(row);
+/// The files that the run leaves. The trace comes first: it is never overwritten, and what refuses it must not have emptied the series.
+fn files(args: &Args, run: &Run) -> Result<(Option<TraceFile>, Option<Series>), Failure> {
+    let trace = args.trace.as_deref().map(|path| TraceFile::create(path, run)).transpose()?;
+    match open_series(args, run) {
+        Ok(series) => Ok((trace, series)),
+        Err(failure) => {
+            trace.into_iter().for_each(TraceFile::discard);
+            Err(failure)
         }
     }
 }
 
-/// A run, and who takes part in it.
-struct Life<'a> {
-    run: Run<'a>,
-    cast: Cast<'a>,
-}
-
-impl Life<'_> {
-    fn traced(&self, path: &Path, samples: SampleSink) -> io::Result<RunResult> {
-        let header = self.run.trace_header();
-        if path.extension().is_some_and(|extension| extension == "csv") {
-            let mut writer = CsvWriter::new(BufWriter::new(File::create_new(path)?), &header)?;
-            let result = self.keep(samples, |row| writer.append(row))?;
-            writer.flush()?;
-            Ok(result)
-        } else {
-            let mut recorder = Recorder::create(path, &header)?;
-            let result = self.keep(samples, |row| recorder.append(row))?;
-            recorder.sync()?;
-            Ok(result)
-        }
+fn open_series(args: &Args, run: &Run) -> Result<Option<Series>, Failure> {
+    let (Some(path), trace) = (args.series.as_deref(), args.trace.as_deref()) else { return Ok(None) };
+    if trace.is_some_and(|trace| is_same_file(trace, path)) {
+        return Err(Failure::usage("--trace and --series name the same file"));
     }
-
-    fn keep(&self, samples: SampleSink, append: impl FnMut(&TraceRow) -> io::Result<()>) -> io::Result<RunResult> {
-        let mut keeping = Keeping { append, outcome: Ok(()) };
-        let mut take = |row: &TraceRow| keeping.take(row);
-        let result = self.run.execute_as(&self.cast, Sinks { rows: Some(&mut take), samples: Some(samples) });
-        keeping.outcome.map(|()| result)
-    }
+    Series::create(path, run, trace).map(Some)
 }

@@ -44,7 +44,8 @@ fn remarks(run: &Run, trace: Option<&Path>) -> String {
         let _ = writeln!(text, "# trace={}", trace.display());
     }
     for happening in happenings::all(scenario) {
-        let _ = writeln!(text, "# event={},{},{}", happening.begin_s, happening.end_s, happening.text);
+        let key = happening.kind.name();
+        let _ = writeln!(text, "# {key}={},{},{}", happening.begin_s, happening.end_s, happening.text);
     }
     text
 }

@@ -2,14 +2,14 @@
 //!
 //! Results come in the order of the seeds, whatever the order in which the threads finish.
 
-use super::pool::{Job, Seeds, jobs, run_all};
-use super::{Named, open, verdict};
+use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
+use super::{Named, open, verdict, without};
+use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
 use ffclock_sim::goals::median;
 use ffclock_sim::{CLOCKS, RunResult};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 
 #[derive(clap::Args)]
@@ -21,12 +21,16 @@ pub(super) struct Args {
     seeds: Seeds,
     /// How many runs at a time [default: as many as there are processors]
     #[arg(long)]
-    jobs: Option<NonZeroUsize>,
+    jobs: Option<Jobs>,
+    #[command(flatten)]
+    ablation: Ablation,
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
-    let results = sweep(&named, args.seeds.0.clone(), jobs(args.jobs));
+    let learned = args.ablation.learned()?;
+    let making = Making { jobs: jobs(args.jobs), clocks: &|_| CLOCKS.to_vec(), learned: &learned };
+    let results = sweep(&named, args.seeds.0.clone(), &making);
     if global.json {
         results.iter().try_for_each(output::json)?;
     } else {
@@ -36,10 +40,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// Runs every seed; sorted by seed.
-fn sweep(named: &Named, seeds: Range<u64>, jobs: usize) -> Vec<RunResult> {
+fn sweep(named: &Named, seeds: Range<u64>, making: &Making) -> Vec<RunResult> {
     let work: Vec<Job> = seeds.map(|seed| named.job(seed)).collect();
     let mut results = Vec::new();
-    run_all(&work, (jobs, &|_| CLOCKS.to_vec()), |result| results.push(result));
+    run_all(&work, making, |result| results.push(result));
     results.sort_by_key(|result| result.seed);
     results
 }
@@ -86,8 +90,9 @@ fn summarise(results: &[RunResult]) -> Vec<Line> {
 }
 
 fn render(lines: &[Line], results: &[RunResult]) -> String {
+    let without = without(results.first().map_or(&[], |run| &run.without));
     let mut text = format!(
-        "{} seeds; medians [us], rate [ppb], the smallest share inside the bound, the worst seed\n",
+        "{} seeds{without}; medians [us], rate [ppb], the smallest share inside the bound, the worst seed\n",
         results.len()
     );
     let _ = writeln!(
@@ -119,6 +124,7 @@ fn render(lines: &[Line], results: &[RunResult]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_estimator::LearnedConfig;
     use ffclock_units::Span;
 
     #[test]
@@ -127,7 +133,16 @@ mod tests {
         let mut named = Named { name: "short".into(), ..named };
         named.scenario.from.0 = Span::ZERO;
         named.scenario.duration.0 = Span::from_secs(3600);
-        let all = |jobs| sweep(&named, 1..5, jobs);
-        assert_eq!(all(1), all(3));
+        let whole = LearnedConfig::default();
+        let all = |jobs, learned| sweep(&named, 1..5, &Making { jobs, clocks: &|_| CLOCKS.to_vec(), learned });
+        assert_eq!(all(1, &whole), all(3, &whole));
+        let mut part = whole.clone();
+        part.leave_out("directions").unwrap();
+        let (with, without) = (all(2, &whole), all(2, &part));
+        assert!(with.iter().all(|run| run.without.is_empty()));
+        assert!(without.iter().all(|run| run.without == ["directions"]));
+        assert_ne!(with[0].clocks, without[0].clocks);
+        let text = render(&summarise(&without), &without);
+        assert!(text.starts_with("4 seeds, learned without directions;"), "{text}");
     }
 }

@@ -1,17 +1,19 @@
 //! Results for people.
 
+use super::without;
 use ffclock_sim::{CheckResult, OracleRatio, RunResult, WindowResult};
 use std::fmt::Write;
 
 /// A table of the clocks for each window, and the checks.
 pub(super) fn render(about: &str, result: &RunResult) -> String {
     let mut text = format!(
-        "{}: {about}\nseed {}, {} requests, {} exchanges, asymmetry {:.1} us\n",
+        "{}: {about}\nseed {}, {} requests, {} exchanges, asymmetry {:.1} us{}\n",
         result.scenario,
         result.seed,
         result.requests,
         result.exchanges,
-        result.asymmetry_s * 1e6
+        result.asymmetry_s * 1e6,
+        without(&result.without)
     );
     let windows = result.clocks.first().map_or(0, |clock| clock.windows.len());
     for index in 0..windows {

@@ -3,6 +3,7 @@
 use super::{Args, open, run};
 use crate::{Cli, Failure};
 use clap::{Parser, Subcommand};
+use std::path::Path;
 
 #[derive(Subcommand)]
 enum Only {
@@ -19,6 +20,22 @@ fn sim(words: &[&str]) -> Result<(), Failure> {
 fn a_scenario_of_no_name_is_a_usage_error() {
     assert_eq!(open("fish").err().unwrap().code, Failure::USAGE);
     assert_eq!(open("no-such-file.toml").err().unwrap().code, Failure::FAILED);
+}
+
+#[test]
+fn more_runs_than_any_memory_holds_are_a_usage_error() {
+    let all_seeds = "1..18446744073709551614";
+    let commands: [&[&str]; 4] = [
+        &["sweep", "lan-16", "--seeds", all_seeds],
+        &["sweep", "lan-16", "--jobs", "1000000"],
+        &["goals", "--seeds", all_seeds],
+        &["goals", "--jobs", "1000000"],
+    ];
+    for words in commands {
+        let error = Cli::<Only>::try_parse_from(["ffclock", "sim"].iter().chain(words)).err();
+        let kind = error.map(|error| error.kind());
+        assert_eq!(kind, Some(clap::error::ErrorKind::ValueValidation), "{words:?}");
+    }
 }
 
 #[test]
@@ -58,4 +75,42 @@ fn a_series_says_what_happened_and_has_every_clock_at_every_reading() {
     assert!(ffclock_sim::CLOCKS.iter().all(|clock| of(clock).abs_diff(of("classic")) < 5));
     let claims = rows.iter().filter(|row| row[1] == "learned").all(|row| row[3].parse::<f64>().unwrap() > 0.0);
     assert!(claims, "a feed-forward clock has a bound at every reading");
+}
+
+/// What `sim run` with these files came to, in a directory with what `before` puts there.
+fn run_in(name: &str, files: [&str; 2], before: impl Fn(&Path)) -> (Result<(), Failure>, [Option<String>; 2]) {
+    let directory = std::env::temp_dir().join(format!("ffclock-sim-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let scenario = directory.join("short.toml");
+    std::fs::write(&scenario, "extends = \"lan-16\"\nabout = \"x\"\nduration = \"10 min\"\nfrom = \"0 s\"\n").unwrap();
+    before(&directory);
+    let [trace, series] = files.map(|file| directory.join(file));
+    let names = [&scenario, &trace, &series].map(|path| path.to_str().unwrap());
+    let outcome = sim(&["run", names[0], "--trace", names[1], "--series", names[2], "--json"]);
+    let left = [trace, series].map(|path| std::fs::read_to_string(path).ok());
+    std::fs::remove_dir_all(&directory).unwrap();
+    (outcome, left)
+}
+
+#[test]
+fn a_run_that_cannot_leave_its_trace_leaves_the_series_alone() {
+    let (outcome, left) = run_in("refused", ["there.trace", "there.csv"], |directory| {
+        ["there.trace", "there.csv"].iter().for_each(|name| std::fs::write(directory.join(name), "kept").unwrap());
+    });
+    assert_eq!(outcome.unwrap_err().code, Failure::FAILED);
+    assert_eq!(left, [Some("kept".to_owned()), Some("kept".to_owned())]);
+}
+
+#[test]
+fn a_run_that_cannot_leave_its_series_leaves_no_empty_trace() {
+    let (outcome, left) = run_in("unwritable", ["new.trace", "no-directory/new.csv"], |_| ());
+    assert_eq!(outcome.unwrap_err().code, Failure::FAILED);
+    assert_eq!(left, [None, None]);
+}
+
+#[test]
+fn trace_and_series_are_two_files() {
+    let (outcome, left) = run_in("same", ["one.csv", "./one.csv"], |_| ());
+    assert_eq!(outcome.unwrap_err().code, Failure::USAGE);
+    assert_eq!(left, [None, None]);
 }

@@ -46,6 +46,18 @@ struct Window<'a> {
     learned: &'a [[[Tabulated; 2]; 2]],
 }
 
+impl<'a> Window<'a> {
+    /// The window that begins at a node, and how many of its nodes are worked out in it; the others are its future.
+    fn at(segment: &'a Segment, begin: usize) -> (Self, usize) {
+        let core = begin.saturating_add(WINDOW).min(segment.nodes.len());
+        let end = core.saturating_add(AHEAD).min(segment.nodes.len());
+        let nodes = segment.nodes.get(begin..end).unwrap_or(&[]);
+        let blocks = begin / BLOCK..end.div_ceil(BLOCK).min(segment.learned.len());
+        let learned = segment.learned.get(blocks).unwrap_or(&[]);
+        (Window { nodes, first: begin, learned }, core.saturating_sub(begin))
+    }
+}
+
 /// The work on one family in a window.
 struct Work<'a> {
     engine: &'a Engine,
@@ -78,15 +90,11 @@ impl Engine {
         let mut begin = 0;
         let mut all = Vec::with_capacity(segment.nodes.len());
         while begin < segment.nodes.len() {
-            let core = begin.saturating_add(WINDOW).min(segment.nodes.len());
-            let end = core.saturating_add(AHEAD).min(segment.nodes.len());
-            let nodes = segment.nodes.get(begin..end).unwrap_or(&[]);
-            let length = core.saturating_sub(begin);
-            let learned = segment.learned.get(begin / BLOCK..).unwrap_or(&[]);
-            let marginals = self.window(&Window { nodes, first: begin, learned }, &mut starts, length);
+            let (window, length) = Window::at(segment, begin);
+            let marginals = self.window(&window, &mut starts, length);
             all.extend_from_slice(marginals.get(..length).unwrap_or(&marginals));
             progress(length);
-            begin = core;
+            begin += length;
         }
         all
     }
@@ -230,5 +238,67 @@ impl Best {
                 *self = Best { group, lane, log: logs.of(lane) };
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classic::frame::Frame;
+    use crate::smooth::node::{Causal, Upset};
+    use crate::{ClassicConfig, Estimator, Learned};
+    use ffclock_units::{
+        Bound, Counter, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation,
+        Ticks,
+    };
+
+    fn exchange() -> Exchange {
+        let stamp = |counter| Stamp {
+            counter: Counter::from_raw(counter),
+            width: Ticks::from_raw(10),
+            location: StampLocation::Unknown,
+        };
+        let server = ServerQuality {
+            identity: ServerIdentity { stratum: 1, reference_id: 1 },
+            leap: Leap::None,
+            root_distance: Bound::of(Span::from_micros(10)),
+        };
+        let at = |micros| Moment::from_origin(Span::from_secs(1_700_000_000) + Span::from_micros(micros));
+        Exchange { sent: stamp(1_000_000), server_in: at(100), server_out: at(120), received: stamp(1_220_000), server }
+    }
+
+    /// A long segment of nodes that say nothing.
+    fn segment(count: usize) -> Segment {
+        let nominal = Period::from_hertz(1e9).unwrap();
+        let mut learned = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None);
+        learned.update(&exchange());
+        let frame = Frame::at(nominal, &exchange());
+        let begin = learned.beginning(&frame.place(&exchange()));
+        let mut segment = Segment::new(0, frame, begin);
+        let causal = Causal { theta: 0.0, uncertainty: 1.0, bound: 1.0, rate: 0.0 };
+        for index in 0..count {
+            let x = index as f64;
+            let counter = Counter::from_raw(index as u64);
+            segment.nodes.push(Node { counter, x, interval: 1.0, sights: None, causal, upset: Upset::default() });
+            if index % BLOCK == 0 {
+                segment.note_densities(learned.densities());
+            }
+        }
+        segment
+    }
+
+    #[test]
+    fn a_window_has_the_densities_of_its_own_blocks_and_no_others() {
+        let segment = segment(3 * WINDOW + 100);
+        assert_eq!(segment.learned.len(), 3 * WINDOW / BLOCK + 1);
+        let blocks = |begin: usize| {
+            let (window, length) = Window::at(&segment, begin);
+            (window.nodes.len(), window.learned.len(), length)
+        };
+        let whole = WINDOW + AHEAD;
+        assert_eq!(blocks(0), (whole, whole / BLOCK, WINDOW));
+        assert_eq!(blocks(WINDOW), (whole, whole / BLOCK, WINDOW));
+        assert_eq!(blocks(2 * WINDOW), (WINDOW + 100, WINDOW / BLOCK + 1, WINDOW));
+        assert_eq!(blocks(3 * WINDOW), (100, 1, 100));
     }
 }

@@ -6,7 +6,8 @@
 //! few times, each time with every packet held against what all the others say, and with the queueing densities learned from the neighbourhood.
 //! `docs/algorithm/smooth.md` explains the parts.
 //!
-//! Memory grows with the recording: some 200 bytes for each exchange, beside a window of fixed size in which the work is done.
+//! Memory grows with the recording: some 300 bytes for each exchange, up to twice that where the vectors have just grown, and in the end 90 more for its
+//! smoothed time; beside them a window of fixed size in which the work is done. `tests/allocation.rs` counts the bytes.
 
 mod adjoint;
 mod blend;

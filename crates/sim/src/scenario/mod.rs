@@ -5,6 +5,7 @@
 
 mod library;
 mod measures;
+mod sense;
 mod spec;
 
 pub use library::{Library, NAMES};
@@ -50,7 +51,7 @@ impl Scenario {
     /// The scenario that `text` describes; `name` is for complaints.
     ///
     /// # Errors
-    /// A key that is not known, a value without its unit, a check that makes no sense.
+    /// A key that is not known, a value without its unit, a world that cannot be, a check that makes no sense.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         let table = extended(name, text, 0)?;
         let scenario: Scenario = table.try_into().map_err(|error: toml::de::Error| ScenarioError::new(name, error))?;
@@ -60,38 +61,11 @@ impl Scenario {
 
     /// What types alone cannot say.
     fn validate(&self) -> Result<(), String> {
-        let shares = [self.path.loss, self.path.duplicate, self.path.straggle];
-        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
-            return Err("a share lies between 0 and 1".to_owned());
-        }
-        for queue in self.path.queue.iter().chain(&self.host.noise) {
-            queue.validate()?;
-        }
-        if self.path.forward.seconds() <= 0.0 || self.path.backward.seconds() <= 0.0 {
-            return Err("a packet cannot arrive before it leaves".to_owned());
-        }
-        if self.from >= self.duration {
-            return Err("the statistics begin before the end".to_owned());
-        }
-        if self.oscillator.wave.iter().any(|wave| wave.period.seconds() <= 0.0) {
-            return Err("a wave has a period above zero".to_owned());
-        }
+        sense::of_scenario(self)?;
         for check in crate::check::all(self) {
             check?;
         }
         Ok(())
-    }
-}
-
-impl QueueSpec {
-    fn validate(&self) -> Result<(), String> {
-        let lowest = if self.law == Law::Pareto { 1.0 } else { 0.0 };
-        match () {
-            () if self.shape.is_nan() || self.shape <= lowest => Err(format!("a shape lies above {lowest}")),
-            () if !(0.0..=1.0).contains(&self.share) => Err("a share lies between 0 and 1".to_owned()),
-            () if self.mean.seconds() < 0.0 => Err("a delay is not negative".to_owned()),
-            () => Ok(()),
-        }
     }
 }
 

@@ -429,7 +429,7 @@ pub enum FaultSpec {
     /// Its time runs off, and comes back at the end.
     Drift(Drift),
     /// It smears: its time moves by `by` and stays there.
-    Smear(Wrong),
+    Smear(Smear),
     /// It claims another dispersion.
     Claims(Claims),
     /// It restarts: it answers that it is not synchronised.
@@ -449,6 +449,16 @@ pub struct Wrong {
     /// Until; for good, if left out.
     pub until: Option<Length>,
     /// By how much, positive: ahead.
+    pub by: Length,
+}
+
+/// A time that moves away slowly, for good.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Smear {
+    /// From.
+    pub at: Length,
+    /// By how much in the end, positive: ahead.
     pub by: Length,
 }
 

@@ -1,0 +1,92 @@
+//! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the counter: bit by bit.
+
+use super::super::track::{bound_at, time_at, uncertainty_at};
+use super::*;
+use ffclock_sim::{Claims, Run, Sample, Scenario, Sinks};
+use ffclock_trace::Recorder;
+use ffclock_units::{Counter, Tai};
+use std::cell::RefCell;
+
+/// A clock at one reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Shown {
+    counter: Counter,
+    time: Moment<Tai>,
+    claims: Claims,
+}
+
+/// What a world lived through, in its order.
+enum Lived {
+    /// A row of the trace was written.
+    Row,
+    /// The clock was read.
+    Read(Shown),
+}
+
+/// The trace of a run, and what its clock of this name showed meanwhile.
+fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
+    let mut trace = Vec::new();
+    let lived = RefCell::new(Vec::new());
+    let header = run.trace_header();
+    let begin = LeapTable::built_in().tai_from_utc(header.created.expect("a run says when its world began"));
+    let mut recorder = Recorder::to_writer(&mut trace, &header).unwrap();
+    let mut rows = |row: &TraceRow| {
+        recorder.append(row).unwrap();
+        lived.borrow_mut().push(Lived::Row);
+    };
+    let mut samples = |sample: &Sample| {
+        let claims = sample.claims.expect("a feed-forward clock says what it is worth");
+        let time = begin + sample.at + sample.error.as_span();
+        lived.borrow_mut().push(Lived::Read(Shown { counter: sample.counter, time, claims }));
+    };
+    let cast = ffclock_sim::Cast { clocks: &[clock], learned: &ffclock_estimator::LearnedConfig::default() };
+    run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
+    drop(recorder);
+    (trace, lived.into_inner())
+}
+
+/// What the replay shows at a reading.
+fn shown(track: &Track, counter: Counter) -> Option<Shown> {
+    let estimate = track.published()?;
+    let claims = Claims {
+        bound: bound_at(estimate, counter),
+        uncertainty: uncertainty_at(estimate, counter),
+        difference_period: estimate.difference_period,
+    };
+    Some(Shown { counter, time: time_at(estimate, counter), claims })
+}
+
+/// Compares every reading; returns how many there were, and in how many epochs.
+fn compare(name: &str, clock: &str) -> (usize, u64) {
+    let scenario = Scenario::named(name).unwrap();
+    let (trace, lived) = live(&Run { name, scenario: &scenario, seed: 3 }, clock);
+    let args = args(&["--estimator", clock, "--output", "unused"]);
+    let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).unwrap();
+    let nominal = Nominal { period: reader.header().nominal.unwrap(), source: NominalSource::Trace };
+    let configs = configs(&args).unwrap();
+    let estimator = estimator(&args, &configs, &nominal);
+    let mut track = Track::new(estimator, None, Steps::All);
+    let mut rows = reader.map(Result::unwrap);
+    let mut readings = 0;
+    for lived in lived {
+        match lived {
+            Lived::Row => _ = track.feed(&rows.next().expect("every row is in the trace")),
+            Lived::Read(seen) => {
+                assert_eq!(shown(&track, seen.counter), Some(seen), "{clock} in {name}");
+                readings += 1;
+            }
+        }
+    }
+    assert!(rows.next().is_none());
+    (readings, track.counts.epochs)
+}
+
+#[test]
+fn a_replay_shows_what_the_world_s_own_clocks_showed() {
+    for (name, epochs) in [("suspend-resets", 2), ("leap-second", 1), ("loss-40", 1), ("start-100ppm", 1)] {
+        for clock in ["classic", "learned"] {
+            let (readings, seen) = compare(name, clock);
+            assert!(readings > 500 && seen == epochs, "{clock} in {name}: {readings} readings, {seen} epochs");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The trace of a run: CSV if its name ends in `.csv`, otherwise the native format.
+
+use crate::failure::Failure;
+use ffclock_sim::Run;
+use ffclock_trace::{CsvWriter, Recorder, TraceRow};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+enum Writer {
+    Csv(CsvWriter<BufWriter<File>>),
+    Native(Recorder),
+}
+
+/// A trace under way, which keeps the first error for the end.
+pub(super) struct TraceFile {
+    path: PathBuf,
+    writer: Writer,
+    outcome: io::Result<()>,
+}
+
+impl TraceFile {
+    /// Makes the file, which must not be there.
+    pub(super) fn create(path: &Path, run: &Run) -> Result<Self, Failure> {
+        let writer = begin(path, run).map_err(|error| failure(path, &error))?;
+        Ok(TraceFile { path: path.to_owned(), writer, outcome: Ok(()) })
+    }
+
+    pub(super) fn take(&mut self, row: &TraceRow) {
+        if self.outcome.is_ok() {
+            self.outcome = match &mut self.writer {
+                Writer::Csv(writer) => writer.append(row),
+                Writer::Native(recorder) => recorder.append(row),
+            };
+        }
+    }
+
+    /// Hands the last rows to the system.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let TraceFile { path, writer, outcome } = self;
+        let finish = || match writer {
+            Writer::Csv(mut writer) => writer.flush(),
+            Writer::Native(mut recorder) => recorder.sync(),
+        };
+        outcome.and_then(|()| finish()).map_err(|error| failure(&path, &error))
+    }
+
+    /// Takes the file away again, of a run that does not begin.
+    pub(super) fn discard(self) {
+        // Whatever stops the run is told; an empty file that stays as well is no news.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn begin(path: &Path, run: &Run) -> io::Result<Writer> {
+    let header = run.trace_header();
+    if path.extension().is_some_and(|extension| extension == "csv") {
+        Ok(Writer::Csv(CsvWriter::new(BufWriter::new(File::create_new(path)?), &header)?))
+    } else {
+        Ok(Writer::Native(Recorder::create(path, &header)?))
+    }
+}
+
+fn failure(path: &Path, error: &io::Error) -> Failure {
+    Failure::from(format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,157 @@
+//! "It allocates when made, then never": every allocation of this thread is counted while an estimator lives through a day in which much goes wrong.
+//! And how much a recording takes that is kept to be smoothed.
+//!
+//! The allocator is the program's, so this test has a file, and thus a program, of its own.
+
+mod common;
+
+use common::{DAY, HOUR, World};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Event, Learned, LearnedConfig, SmoothedTime, Smoother};
+use ffclock_units::Period;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+std::thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// What is allocated and not given back, bytes.
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count(size: usize) {
+    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+    LIVE.set(LIVE.get().wrapping_add(size));
+}
+
+/// Another thread may give back what this one has allocated, hence the wrapping.
+fn give_back(size: usize) {
+    LIVE.set(LIVE.get().wrapping_sub(size));
+}
+
+// SAFETY: every call is handed on to the system's allocator as it came. The counters are plain words of the thread that need no destructor, so that counting
+// neither allocates nor panics.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is the same.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size);
+        give_back(layout.size());
+        // SAFETY: the caller keeps the contract of `realloc`, which is the same; the block came from the system's allocator.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        give_back(layout.size());
+        // SAFETY: the caller keeps the contract of `dealloc`, which is the same; the block came from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// The learned estimator looks at what it learned after 40, 160 and 640 exchanges; there are more than these before the restart and after it.
+const LAST_LOOK: usize = 640;
+const RESTART: usize = 4_000;
+
+/// How often `work` allocates, and what it yields.
+fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
+    let before = ALLOCATIONS.get();
+    let outcome = work();
+    (ALLOCATIONS.get() - before, outcome)
+}
+
+/// Changes of route in both directions and in one, a lie that ends and one that stays, a server that is another, congestion, two hours without packets.
+fn upset(world: &mut World) {
+    let hour = world.time() / HOUR;
+    let within = |begin: f64, end: f64| (begin..end).contains(&hour);
+    world.forward_floor = if within(5.0, 7.0) { 1_040e-6 } else { 140e-6 };
+    world.backward_floor = match () {
+        () if within(6.0, 8.0) => 590e-6,
+        () if within(20.0, 21.0) => 40e-6,
+        () => 140e-6,
+    };
+    world.lie = match () {
+        () if within(9.0, 9.1) => 150e-3,
+        () if hour >= 22.0 => -30e-3,
+        () => 0.0,
+    };
+    world.identity = if hour >= 17.0 { 0x5050_5300 } else { 0x4750_5300 };
+    world.congestion = if within(11.0, 14.0) { (2e-3, 0.0) } else { (0.0, 0.0) };
+    world.wave = if hour >= 18.0 { (0.3e-6, 1_000.0) } else { (0.0, 1_000.0) };
+    if within(15.0, 17.0) {
+        world.advance(17.0 * HOUR);
+    }
+}
+
+/// The exchanges of a day at 16 s polls, after each of which the clock is read as the daemon reads it. Returns (exchange, allocations) where there were any.
+fn day(estimator: &mut dyn Estimator) -> Vec<(usize, u64)> {
+    let mut world = World::lan(5);
+    let mut found = Vec::new();
+    let mut number = 0;
+    let mut seen = [Event::FloorShiftUp, Event::FloorShiftDown, Event::ServerStepAccepted].map(|kind| (kind, 0));
+    while world.time() < DAY {
+        world.advance(world.time() + 16.0);
+        upset(&mut world);
+        let exchange = world.exchange();
+        // A suspend makes the estimator anew, which is no steady state.
+        if number == RESTART {
+            estimator.restart();
+        }
+        let (count, outcome) = allocations(|| {
+            let outcome = estimator.update(&exchange);
+            std::hint::black_box((estimator.estimate(), estimator.summary(), estimator.memory()));
+            outcome
+        });
+        seen.iter_mut().for_each(|(kind, times)| *times += usize::from(outcome.events.contains(*kind)));
+        if count > 0 {
+            found.push((number, count));
+        }
+        number += 1;
+    }
+    assert!(number > RESTART + LAST_LOOK, "{number}");
+    assert!(seen.iter().all(|(_, times)| *times > 0), "what was to happen did not: {seen:?}");
+    found
+}
+
+#[test]
+fn an_estimator_allocates_when_it_is_made_and_never_after() {
+    let nominal = Period::from_hertz(1e9).expect("a counter has a frequency");
+    let (count, mut classic) = allocations(|| Classic::new(ClassicConfig::default(), nominal, None));
+    assert!(count > 0, "nothing is counted");
+    assert_eq!(day(&mut classic), []);
+    let (count, mut learned) =
+        allocations(|| Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None));
+    assert!(count > 0, "nothing is counted");
+    assert_eq!(day(&mut learned), []);
+}
+
+/// The figures of docs/algorithm/smooth.md. Vectors double as they grow, so they are full at powers of two, and at worst half empty.
+#[test]
+fn a_recording_to_be_smoothed_takes_three_hundred_bytes_an_exchange() {
+    const EXCHANGES: usize = 8_192;
+    let nominal = Period::from_hertz(1e9).expect("a counter has a frequency");
+    let mut smoother = Smoother::new(LearnedConfig::default(), ClassicConfig::default(), nominal);
+    let mut world = World::lan(5);
+    let before = LIVE.get();
+    let mut kept = 0;
+    while kept < EXCHANGES {
+        world.advance(world.time() + 16.0);
+        kept += usize::from(smoother.update(&world.exchange()));
+    }
+    let each = (LIVE.get() - before) as f64 / EXCHANGES as f64;
+    let result = size_of::<SmoothedTime>();
+    println!("{each:.1} bytes for each exchange while they come, {result} of its smoothed time");
+    assert!((250.0..310.0).contains(&each), "{each}");
+}

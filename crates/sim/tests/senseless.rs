@@ -1,0 +1,172 @@
+//! That worlds which cannot be are refused, with the key that is wrong.
+
+use ffclock_sim::Scenario;
+
+/// What a scenario with these lines is refused for.
+fn complaint(lines: &str) -> String {
+    let text = format!("about = \"x\"\n{lines}\n");
+    Scenario::parse("wrong", &text).map_or_else(|error| error.to_string(), |_| "it is accepted".to_owned())
+}
+
+fn refused(cases: &[(&str, &str)], place: impl Fn(&str) -> String) {
+    for (line, key) in cases {
+        let why = complaint(&place(line));
+        assert!(why.contains(key), "{line}: {why}");
+    }
+}
+
+const PATH: &str = "[path]\nforward = \"100 us\"\nbackward = \"100 us\"\n";
+
+#[test]
+fn a_way_that_takes_less_than_no_time_is_refused() {
+    let on_the_path = |line: &str| format!("{PATH}{line}");
+    refused(
+        &[
+            ("route = [{ at = \"1 h\", forward = \"-100 us\" }]", "path.route[0].forward"),
+            ("route = [{ at = \"1 h\", backward = \"-200 us\" }]", "path.route[0].backward"),
+            // Each of these alone leaves a way.
+            (
+                "route = [{ at = \"2 h\", forward = \"-60 us\" }, { at = \"1 h\", until = \"3 h\", forward = \"-60 us\" }]",
+                "path.route[0].forward",
+            ),
+            ("flap = { share = 0.5, forward = \"-150 us\", backward = \"0 s\" }", "path.flap.forward"),
+            ("flap = { share = 0.5, forward = \"0 s\", backward = \"-150 us\" }", "path.flap.backward"),
+            (
+                "route = [{ at = \"1 h\", forward = \"-60 us\" }]\nflap = { share = 0.5, forward = \"-60 us\", backward = \"0 s\" }",
+                "path.flap.forward",
+            ),
+        ],
+        on_the_path,
+    );
+    refused(&[("forward = \"0 s\"", "path.forward")], |line| format!("[path]\n{line}\nbackward = \"1 us\""));
+    let before =
+        Scenario::parse("x", "extends = \"lan-16\"\n[path]\nroute = [{ at = \"1 h\", forward = \"-900 us\" }]");
+    assert!(before.is_err_and(|error| error.to_string().contains("path.route[0].forward")));
+    // Routes that follow one another do not add up.
+    let after =
+        "route = [{ at = \"1 h\", until = \"2 h\", forward = \"-60 us\" }, { at = \"2 h\", forward = \"-60 us\" }]";
+    assert_eq!(complaint(&on_the_path(after)), "it is accepted");
+}
+
+#[test]
+fn shares_periods_and_pieces_of_time_of_a_path_make_sense() {
+    refused(
+        &[
+            ("loss = nan", "path.loss"),
+            ("straggle = -0.1", "path.straggle"),
+            ("flap = { share = 1.5, forward = \"1 us\", backward = \"1 us\" }", "path.flap.share"),
+            ("flap = { share = nan, forward = \"1 us\", backward = \"1 us\" }", "path.flap.share"),
+            ("intermittent = { every = \"0 s\", up = \"0 s\" }", "path.intermittent.every"),
+            ("intermittent = { every = \"1 h\", up = \"2 h\" }", "path.intermittent.up"),
+            ("intermittent = { every = \"1 h\", up = \"-1 s\" }", "path.intermittent.up"),
+            ("outage = [{ at = \"2 h\", until = \"1 h\" }]", "path.outage[0].until"),
+            ("route = [{ at = \"2 h\", until = \"1 h\", forward = \"1 us\" }]", "path.route[0].until"),
+        ],
+        |line| format!("{PATH}{line}"),
+    );
+}
+
+#[test]
+fn delays_of_chance_make_sense() {
+    let mean = |rest: &str| format!("{PATH}queue = [{{ mean = \"1 us\" }}, {{ mean = \"1 us\", {rest} }}]");
+    refused(
+        &[
+            ("share = -0.5", "path.queue[1].share"),
+            ("shape = inf", "path.queue[1].shape"),
+            ("law = \"weibull\", shape = 0.001", "path.queue[1].shape"),
+            ("when = { periodic = { every = \"0 s\", lasts = \"0 s\" } }", "path.queue[1].when.periodic.every"),
+            ("when = { periodic = { every = \"1 s\", lasts = \"-1 s\" } }", "path.queue[1].when.periodic.lasts"),
+            ("when = { periodic = { every = \"1 s\", lasts = \"2 s\" } }", "path.queue[1].when.periodic.lasts"),
+            ("when = { between = { at = \"2 s\", until = \"1 s\" } }", "path.queue[1].when.between.until"),
+            ("when = { markov = { calm = \"-1 s\", busy = \"1 s\" } }", "path.queue[1].when.markov.calm"),
+            ("when = { markov = { calm = \"1 s\", busy = \"0 s\" } }", "path.queue[1].when.markov.busy"),
+            ("when = { self-similar = { calm = \"1 s\", busy = \"-1 s\" } }", "path.queue[1].when.self-similar.busy"),
+        ],
+        mean,
+    );
+    refused(&[("mean = \"-1 us\"", "host.noise[0].mean")], |line| format!("{PATH}[host]\nnoise = [{{ {line} }}]"));
+}
+
+#[test]
+fn oscillators_make_sense() {
+    refused(
+        &[
+            ("white_phase_at_1_s = nan", "oscillator.white_phase_at_1_s"),
+            ("flicker_phase_at_1_s = -1e-9", "oscillator.flicker_phase_at_1_s"),
+            ("white_frequency_at_1_s = inf", "oscillator.white_frequency_at_1_s"),
+            ("flicker_frequency = -3e-9", "oscillator.flicker_frequency"),
+            ("walk_frequency_at_10000_s = nan", "oscillator.walk_frequency_at_10000_s"),
+            ("wave = [{ peak = \"1 ppm\", period = \"0 s\" }]", "oscillator.wave[0].period"),
+            ("step = [{ at = \"1 h\", change = \"1 ppm\", settling = \"-1 s\" }]", "oscillator.step[0].settling"),
+            (
+                "step = [{ at = \"1 h\", until = \"1 min\", change = \"1 ppm\", settling = \"1 s\" }]",
+                "oscillator.step[0].until",
+            ),
+            // The counter would stand still, or run backwards.
+            ("skew = \"-1000000 ppm\"", "oscillator.skew"),
+        ],
+        |line| format!("{PATH}[oscillator]\n{line}"),
+    );
+}
+
+#[test]
+fn servers_make_sense() {
+    refused(
+        &[
+            ("noise = \"-1 us\"", "server.noise"),
+            ("residence = \"-1 us\"", "server.residence"),
+            ("root_dispersion = \"-1 us\"", "server.root_dispersion"),
+            ("fault = [{ wrong = { at = \"2 h\", until = \"1 h\", by = \"1 s\" } }]", "server.fault[0].wrong.until"),
+            (
+                "fault = [{ drift = { at = \"2 h\", until = \"1 h\", rate = \"1 ppm\" } }]",
+                "server.fault[0].drift.until",
+            ),
+            (
+                "fault = [{ drift = { at = \"1 h\", until = \"2 h\", rate = \"-1000000 ppm\" } }]",
+                "server.fault[0].drift.rate",
+            ),
+            ("fault = [{ restart = { at = \"2 h\", until = \"1 h\" } }]", "server.fault[0].restart.until"),
+            (
+                "fault = [{ claims = { at = \"2 h\", until = \"1 h\", root_dispersion = \"1 s\" } }]",
+                "server.fault[0].claims.until",
+            ),
+            (
+                "fault = [{ claims = { at = \"1 h\", until = \"2 h\", root_dispersion = \"-1 s\" } }]",
+                "server.fault[0].claims.root_dispersion",
+            ),
+            ("fault = [{ rate-limit = { shortest = \"-1 s\" } }]", "server.fault[0].rate-limit.shortest"),
+            // A smear goes where it goes and stays there: an end would be ignored.
+            ("fault = [{ smear = { at = \"1 h\", until = \"2 h\", by = \"1 s\" } }]", "unknown field `until`"),
+        ],
+        |line| format!("{PATH}[server]\n{line}"),
+    );
+}
+
+#[test]
+fn a_world_has_a_length_and_a_host_that_can_ask() {
+    refused(
+        &[
+            ("duration = \"0 s\"", "duration"),
+            ("from = \"-1 s\"", "from"),
+            ("from = \"1 d\"", "from"),
+            // The conversation would silently use another one.
+            ("poll = \"0 s\"", "poll"),
+            ("poll = \"2000 s\"", "poll"),
+            ("burst = 1000", "burst"),
+        ],
+        |line| format!("{line}\n{PATH}"),
+    );
+    refused(&[("x = [\"2 h\", \"1 h\"]", "windows.x")], |line| format!("{PATH}[windows]\n{line}"));
+    refused(&[("at = \"2 h\", until = \"1 h\"", "host.suspend[0].until")], |line| {
+        format!("{PATH}[host]\nsuspend = [{{ {line}, counter = \"runs\" }}]")
+    });
+}
+
+#[test]
+fn the_worlds_of_the_papers_figures_can_be() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/paper");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let read = files.map(|path| Scenario::parse(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap()));
+    let outcomes: Vec<_> = read.collect();
+    assert!(outcomes.len() > 5 && outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+}
