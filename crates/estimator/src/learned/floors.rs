@@ -256,9 +256,9 @@ impl Displacement {
         }
     }
 
-    /// Whether the changes of both ways are to be compared now: once, when enough is known of them.
-    pub fn is_time_to_compare(&self, is_ripe: bool) -> bool {
-        self.exchanges == JUDGED || (is_ripe && self.exchanges < JUDGED)
+    /// Whether the changes of both ways are to be compared now: once, when enough is known of them or `patience` ends.
+    pub fn is_time_to_compare(&self, patience: f64) -> bool {
+        self.exchanges == JUDGED || (self.exchanges < JUDGED && self.is_ripe(patience))
     }
 
     /// The difference of the floors from before the changes, if both ways changed by the same amount: to within what is known of the

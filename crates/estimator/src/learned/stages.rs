@@ -233,11 +233,10 @@ impl Learned {
     fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
-        let is_ripe = self.displacement.is_ripe(self.step_patience);
-        if self.displacement.is_time_to_compare(is_ripe) {
+        if self.displacement.is_time_to_compare(self.step_patience) {
             self.share_change(floors);
         }
-        if !is_ripe {
+        if !self.displacement.is_ripe(self.step_patience) {
             return 0.0;
         }
         let step = self.displacement.step(floors);
