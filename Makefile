@@ -20,7 +20,7 @@ lint: ## format, rules of the house, licences, clippy
 loom: ## prove the page's lock on every order of memory accesses
 	@tools/test loom
 
-test-vm: ## build the kernel module and check it in virtual machines, both kernels, every counter and probe them by fentry and kprobes (up to 25 minutes)
+test-vm: ## build the kernel module and check it in virtual machines, both kernels, every counter and probe them by fentry and kprobes (a quarter of an hour)
 	@tools/setup rust vm
 	@tests/vm/run
 
