@@ -161,3 +161,15 @@ fn the_rate_is_proven_by_a_day() {
         grown[0] > 1.3 * grown[1] && (grown[1] / grown[2] - 1.0).abs() < 0.1 && (grown[1] / grown[3] - 1.0).abs() < 0.1
     );
 }
+
+#[test]
+fn a_learned_clock_is_young_for_eight_exchanges() {
+    let mut lab = Lab::learned(World::lan(4));
+    let young = (1..=20).filter(|_| {
+        let time = lab.world.time() + 16.0;
+        lab.world.advance(time);
+        lab.poll();
+        lab.classic.summary().warming_up
+    });
+    assert_eq!(young.count(), 7);
+}

@@ -142,7 +142,8 @@ pub struct Evidence {
 }
 
 impl Tabulated {
-    fn new() -> Self {
+    /// Nothing yet: no density anywhere, and quantiles of 1 us.
+    pub fn new() -> Self {
         let rule = Rule::new(WEIGHING.0, WEIGHING.1);
         Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, first_decile: 1.0, median: 1.0, ninth_decile: 1.0 }
     }

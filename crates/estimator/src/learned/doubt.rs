@@ -54,3 +54,19 @@ impl EdgeDoubt {
         self.least.unwrap_or(self.mean)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Beyond what is open, packets before a floor show that the path became shorter.
+    #[test]
+    fn a_floor_that_was_never_seen_is_so_far_off_at_most() {
+        let seen = EdgeDoubt { exchanges: 500, mean: 5.0, least: Some(2.0) };
+        let young = EdgeDoubt { exchanges: 50, mean: 5.0, least: None };
+        for (doubt, reach) in [(seen, 12.0), (young, 60.0)] {
+            assert!(doubt.explains(-0.99 * reach, 30.0) && !doubt.explains(-1.01 * reach, 30.0));
+            assert!(!doubt.explains(1.0, 30.0));
+        }
+    }
+}

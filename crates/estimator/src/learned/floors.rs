@@ -285,3 +285,115 @@ impl Displacement {
         (is_step && apart.abs() > self.tolerance).then_some(apart)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bank::Told;
+    use super::super::density::{Components, Mixture, SHAPES};
+    use super::super::grid::Cavity;
+    use super::super::group::{Begin, Sight};
+    use super::super::model;
+    use super::super::recent::Taken;
+    use super::*;
+    use crate::LearnedConfig;
+    use alloc::vec::Vec;
+
+    /// Floors from before a change, at the start, and the tolerance that a density with a ninth decile of 1 us leaves.
+    const BEFORE: [f64; 2] = [100.0, 100.0];
+
+    fn displaced() -> Displacement {
+        let mut displacement = Displacement::default();
+        displacement.begin(BEFORE, &Tabulated::new());
+        displacement
+    }
+
+    #[test]
+    fn a_floor_is_recognised_within_three_medians() {
+        let mut known = Known::default();
+        known.keep(Way::Forward, 100.0, NEAR);
+        let moved = |shift: f64| {
+            let change = Change { way: Way::Forward, since: 4, shift, variance: 9.0 };
+            recognise(change, 50.0, &mut known.clone(), &Tabulated::new())
+        };
+        assert_eq!((moved(52.9).shift, moved(52.9).variance), (50.0, REMEMBERED_VARIANCE));
+        assert_eq!((moved(53.1).shift, moved(53.1).variance), (53.1, 9.0));
+    }
+
+    #[test]
+    fn floors_that_came_back_are_compared_after_200_s() {
+        for (age, is_pending) in [(199.0, true), (201.0, false)] {
+            let mut displacement = displaced();
+            displacement.pass(age, BEFORE);
+            assert_eq!(displacement.is_pending(), is_pending);
+        }
+    }
+
+    #[test]
+    fn changes_are_compared_once_after_16_exchanges_or_when_patience_ends_but_not_before_8() {
+        let compared = |interval: f64| {
+            let mut displacement = displaced();
+            let times = (1..=40).filter(|_| {
+                displacement.pass(interval, [200.0, 100.0]);
+                displacement.is_time_to_compare(900.0)
+            });
+            times.collect::<Vec<u32>>()
+        };
+        assert_eq!(compared(16.0), [16]);
+        assert_eq!(compared(1024.0).first(), Some(&8));
+        assert_eq!(compared(100.0).first(), Some(&9));
+    }
+
+    #[test]
+    fn changes_are_one_if_what_is_open_is_a_twentieth_of_them() {
+        let shared = |deviation: f64, back: f64| displaced().shared([1_100.0, 100.0 + back], deviation);
+        assert_eq!(shared(16.0, 1_000.0), Some(0.0));
+        assert_eq!(shared(17.0, 1_000.0), None);
+        assert_eq!(shared(16.0, 1_049.0), None);
+        assert_eq!(shared(10.0, 1_029.0), Some(0.0));
+    }
+
+    /// What is known of packets that all queue for some 5 us.
+    fn narrow() -> Mixture {
+        let components = Components::new();
+        let mut mixture = Mixture::new(SHAPES, 500, &components);
+        for step in 0..500 {
+            let mean = 4.0 + 2.0 * f64::from(step) / 500.0;
+            mixture.keep(&components.likelihoods(&Cavity { mean, variance: 0.01 }));
+        }
+        mixture.learn(200, &components);
+        mixture
+    }
+
+    /// The change that is found when the last packets of one way queue for so long, us, and the path is longer by `shift`.
+    fn found(density: &Tabulated, queueing: f64, shift: f64) -> Option<Change> {
+        let roster = Roster { models: model::models(&LearnedConfig::default()), families: [true; 2] };
+        let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
+        let bank = Bank::begin(&begin, &roster);
+        let mut recent = Recent::new(&bank);
+        let mean = queueing + shift;
+        let told = Told { cavities: [Cavity { mean, variance: 0.01 }; 2], logs: [density.log_at(mean); 2] };
+        let sight = Sight { delay: 0.0, trip: 0.0, noise: 1e-6 };
+        let taken = Taken { interval: 16.0, sights: [sight; 2], told: [told; 2], step: 0.0 };
+        (0..DEPTH).for_each(|_| recent.push(&bank.groups, taken));
+        find(&recent, Way::Forward, Family::Edges, density)
+    }
+
+    #[test]
+    fn a_path_that_is_longer_by_less_than_the_ninth_decile_is_left_to_the_filter() {
+        let mixture = narrow();
+        let density = mixture.table();
+        let shift = |deciles: f64| found(density, 5.0, deciles * density.ninth_decile);
+        assert!(shift(0.8).is_none());
+        let change = shift(1.25).expect("a change");
+        assert!((change.shift / density.ninth_decile - 1.25).abs() < 0.2, "{change:?}");
+    }
+
+    /// Where the density is highest: three quarters of the median here.
+    #[test]
+    fn the_fastest_packet_is_laid_where_it_is_likeliest() {
+        let mixture = narrow();
+        let median = mixture.table().median;
+        let change = found(mixture.table(), median, 100.0).expect("a change");
+        assert!(((100.0 + median - change.shift) / median - 0.74).abs() < 0.01);
+    }
+}
