@@ -19,6 +19,8 @@ mod publish;
 pub(crate) mod recent;
 mod second;
 pub(crate) mod stages;
+#[cfg(test)]
+mod tests;
 
 use crate::classic::frame::{Frame, Point};
 use crate::outcome::Measure;

@@ -61,6 +61,16 @@ mod tests {
     }
 
     #[test]
+    fn no_more_than_a_day_is_averaged_over() {
+        let mut pace = Pace::begin(0.0);
+        let uncertain = Blend { variance: 1e12, ..blend(16.0, 0.0) };
+        for step in 1..6_000 {
+            pace.pass(16.0, &uncertain);
+            assert_eq!(pace.rate > 0.0, 16 * step >= 86_400, "{step}");
+        }
+    }
+
+    #[test]
     fn a_step_is_no_slope() {
         let mut pace = Pace::begin(50.0);
         for step in 0..1_000 {

@@ -16,7 +16,7 @@ const DISAGREEMENT: f64 = 3.0;
 const WARM_RATE: f64 = 1e-6;
 
 impl Learned {
-    fn time(now: &Now) -> Moment<Tai> {
+    pub(super) fn time(now: &Now) -> Moment<Tai> {
         now.frame.moment(now.counter, now.blend.theta * MICRO)
     }
 
@@ -25,7 +25,7 @@ impl Learned {
         Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate * MICRO)).unwrap_or(self.nominal)
     }
 
-    fn uncertainty(&self, now: &Now) -> Bound {
+    pub(super) fn uncertainty(&self, now: &Now) -> Bound {
         let deviation = libm::hypot(self.edges.deviation(), libm::sqrt(now.blend.variance.max(0.0)));
         Bound::from_seconds(deviation * MICRO + LEAST_UNCERTAINTY)
     }
@@ -35,7 +35,7 @@ impl Learned {
         Rate::from_fraction(growth.max(0.0) * MICRO / now.later)
     }
 
-    fn status(&self, now: &Now) -> Status {
+    pub(super) fn status(&self, now: &Now) -> Status {
         if self.is_contradicted || self.displacement.step(self.floors()).is_some() {
             Status::FreeRunning
         } else if now.past < YOUNG || Self::uncertainty_growth(now) > Rate::from_fraction(WARM_RATE) {

@@ -273,7 +273,7 @@ impl Learned {
     }
 
     /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
-    fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
+    pub(super) fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
         now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
         now.pace.pass(now.frame.position(exchange.received.counter), &now.blend);
