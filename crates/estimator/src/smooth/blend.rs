@@ -107,3 +107,20 @@ impl Sums {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::node::{Causal, Upset};
+    use super::*;
+    use ffclock_units::Counter;
+
+    #[test]
+    fn a_member_is_lost_beyond_three_uncertainties_of_the_filter() {
+        let causal = Causal { theta: 10.0, uncertainty: 2.0, bound: 100.0, rate: 0.0 };
+        let (counter, sights, upset) = (Counter::from_raw(0), None, Upset::default());
+        let node = Node { counter, x: 0.0, interval: 16.0, sights, causal, upset };
+        let theta = Lanes([10.0, 15.9, 4.1, 16.1]);
+        let said = Said { theta, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
+        assert_eq!(trust(&[node; 4], &[said; 4]), [true, true, true, false]);
+    }
+}

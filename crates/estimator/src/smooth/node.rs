@@ -136,3 +136,30 @@ impl Segment {
         Departure { way: change.way, shift: change.shift, variance: change.variance, back_to }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::{Exchange, Moment, ServerQuality, Span, Stamp, StampLocation, Ticks};
+
+    fn segment() -> Segment {
+        let stamp =
+            Stamp { counter: Counter::from_raw(0), width: Ticks::from_raw(2), location: StampLocation::Unknown };
+        let time = Moment::from_origin(Span::from_secs(1));
+        let server = ServerQuality::default();
+        let exchange = Exchange { sent: stamp, server_in: time, server_out: time, received: stamp, server };
+        let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
+        Segment::new(0, Frame::at(Period::from_hertz(1e9).unwrap(), &exchange), begin)
+    }
+
+    /// Beside what the new floor is uncertain by.
+    #[test]
+    fn a_floor_within_a_microsecond_of_one_that_was_left_is_that_one() {
+        for (miss, back_to) in [(0.9, Some(3)), (1.1, None)] {
+            let mut segment = segment();
+            let change = |shift: f64| Change { way: Way::Forward, since: 4, shift, variance: 0.0 };
+            assert_eq!(segment.depart(&change(100.0), 3).back_to, None);
+            assert_eq!(segment.depart(&change(miss - 100.0), 7).back_to, back_to, "{miss}");
+        }
+    }
+}
