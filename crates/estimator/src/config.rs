@@ -1,5 +1,6 @@
 //! The options of both algorithms.
 
+use alloc::vec::Vec;
 use ffclock_units::{Bound, OptionError, OptionValue, Rate, Span};
 
 ffclock_units::options! {
@@ -77,13 +78,15 @@ impl LearnedConfig {
     }
 
     /// The names of the parts that are left out.
-    pub fn left_out(&self, visit: &mut dyn FnMut(&'static str)) {
+    pub fn left_out(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
         Self::parts(&mut |name| {
             let mut without = self.clone();
             if without.leave_out(name).is_ok() && without == *self {
-                visit(name);
+                names.push(name);
             }
         });
+        names
     }
 
     /// Leaves out the part of a name, to measure what it is worth.
@@ -110,9 +113,7 @@ mod tests {
             assert_eq!(config.leave_out(part), Ok(()));
             assert_ne!(config, whole, "{part}");
             count += 1;
-            let mut left_out = 0;
-            config.left_out(&mut |_| left_out += 1);
-            assert_eq!(left_out, count);
+            assert_eq!(config.left_out().len(), count);
         });
         assert_eq!((count, config.cycles, config.directions), (8, false, false));
         assert_eq!(config.leave_out("tides"), Err(OptionError::Unknown));

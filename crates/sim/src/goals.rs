@@ -261,7 +261,6 @@ impl Campaign {
 
     /// Goals about single scenarios.
     fn single(&self) -> Vec<Goal> {
-        let mut goals: Vec<Goal> = SINGLE.iter().map(|single| self.worst_of(single)).collect();
         let outage = "disconnection-2h";
         let from_outage = |figure: Option<f64>| Some((figure?, outage.to_owned()));
         let end = from_outage(self.over_oracle(outage, ("net-max", "end")));
@@ -272,8 +271,7 @@ impl Campaign {
         let about_recovery =
             "2 h without the server: largest error from the third poll on over that of the hours before";
         let outages = [at_most(about_end, (1.3, ""), end), at_most(about_recovery, (1.0, ""), recovered)];
-        goals.splice(STARTING..STARTING, outages);
-        goals
+        SINGLE.iter().map(|single| self.worst_of(single)).chain(outages).collect()
     }
 
     /// The median of the worst of the scenarios, and the worst run of them all.
@@ -297,9 +295,6 @@ struct Single {
     scenarios: &'static [&'static str],
     place: Place<'static>,
 }
-
-/// How many of them are about the start; the table has those about an outage next.
-const STARTING: usize = 2;
 
 const SINGLE: [Single; 6] = [
     Single {

@@ -154,13 +154,11 @@ impl Run<'_> {
         let (requests, exchanges) = (world.asked + world.source.statistics().sent, world.exchanges);
         let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
         clocks.extend(world.witness.map(|witness| witness.judge(&oracles, self.seed)).unwrap_or_default());
-        let mut without = Vec::new();
-        learned.left_out(&mut |part| without.push(part.to_owned()));
         let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
         RunResult {
             scenario: self.name.to_owned(),
             seed: self.seed,
-            without,
+            without: learned.left_out().into_iter().map(str::to_owned).collect(),
             duration_s: self.scenario.duration.seconds(),
             asymmetry_s: asymmetry.as_seconds(),
             requests,

@@ -49,11 +49,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let names = if args.names.is_empty() { &all[..] } else { &args.names };
     let named: Vec<Named> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
     let learned = args.ablation.learned()?;
-    let mut without = Vec::new();
-    learned.left_out(&mut |part| without.push(part.to_owned()));
     let campaign = campaign(&named, args, &learned)?;
     let seeds = [args.seeds.0.start, args.seeds.0.end - 1];
     let (goals, containment) = (campaign.goals(), campaign.containment());
+    let without = learned.left_out().into_iter().map(str::to_owned).collect();
     let answer = Answer { seeds, without, goals, containment, scenarios: campaign.medians() };
     if global.json {
         output::json(&answer)?
@@ -74,8 +73,7 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
         let with_oracle = args.oracles.is_none_or(|first| seed - seeds.start < first);
         JUDGED.into_iter().filter(|name| with_oracle || !ORACLES.contains(name)).collect::<Vec<&str>>()
     };
-    let mut without: Vec<&str> = Vec::new();
-    learned.left_out(&mut |part| without.push(part));
+    let without = learned.left_out();
     let is_wanted = |run: &RunResult| seeds.contains(&run.seed) && run.without == without;
     let serves = |run: &RunResult| is_wanted(run) && run.clocks.len() >= judges(run.seed).len();
     let made: BTreeMap<(String, u64), RunResult> =

@@ -1,6 +1,7 @@
 //! What the estimator tells: the estimate with its bounds, and figures for people.
 
 use super::challenge::YOUNG;
+use super::proof::Interval;
 use super::rate::Slope;
 use super::{Classic, Now, believable, count};
 use crate::{Agreement, Estimator, Outcome, RateMemory, Summary};
@@ -17,24 +18,20 @@ impl Classic {
         GrowthRate::of(Rate::from_fraction(reach + RATE_ROUNDING))
     }
 
-    /// How far a clock of this height at the last exchange can be from the true time.
-    fn bound_at(&self, height: f64) -> Bound {
-        Bound::from_seconds(self.proof.height().reach(height) + ROUNDING)
+    /// What is proven of the height at `counter`, not before the last exchange that was used, and the height of `time` there.
+    fn proven_beside(&self, counter: Counter, time: Moment<Tai>) -> Option<(Interval, f64)> {
+        let frame = self.now?.frame;
+        Some((self.proof.height_at(frame.position(counter)), frame.height(counter, time)))
     }
 
     /// How far a clock that reads `time` at `counter`, not before the last exchange that was used, can be from the true time.
     pub(crate) fn bound_of(&self, counter: Counter, time: Moment<Tai>) -> Bound {
-        self.now.map_or(Bound::UNKNOWN, |now| {
-            let proven = self.proof.height_at(now.frame.position(counter));
-            Bound::from_seconds(proven.reach(now.frame.height(counter, time)) + ROUNDING)
-        })
+        self.proven_beside(counter, time).map_or(Bound::UNKNOWN, |(proven, height)| bound_within(proven, height))
     }
 
     /// Whether `time` at `counter`, not before the last exchange that was used, lies within what is proven.
     pub(crate) fn is_proven(&self, counter: Counter, time: Moment<Tai>) -> bool {
-        self.now.is_none_or(|now| {
-            self.proof.height_at(now.frame.position(counter)).contains(now.frame.height(counter, time))
-        })
+        self.proven_beside(counter, time).is_none_or(|(proven, height)| proven.contains(height))
     }
 
     /// The rate that the absolute clock runs at, relative to the nominal one.
@@ -61,7 +58,7 @@ impl Classic {
 
     fn make_estimate(&self, now: &Now) -> Estimate {
         let rate = self.rate();
-        let bound = self.bound_at(now.offset.height);
+        let bound = bound_within(self.proof.height(), now.offset.height);
         let bound_growth = self.growth(rate);
         let rate_error = self.thresholds.rate_error;
         let likely = Bound::from_seconds(now.offset.likely_error(rate_error));
@@ -85,6 +82,11 @@ impl Classic {
         let local = self.local.present().filter(|local| self.proof.rates().contains(local.rate));
         local.map(|local| Rate::from_fraction((1.0 + local.rate) / (1.0 + long) - 1.0))
     }
+}
+
+/// How far a clock of this height can be from the true one, which is within `proven`.
+fn bound_within(proven: Interval, height: f64) -> Bound {
+    Bound::from_seconds(proven.reach(height) + ROUNDING)
 }
 
 impl Estimator for Classic {

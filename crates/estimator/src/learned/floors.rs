@@ -298,7 +298,7 @@ mod tests {
     use crate::LearnedConfig;
     use alloc::vec::Vec;
 
-    /// Floors from before a change, at the start, and the tolerance that a density with a ninth decile of 1 us leaves.
+    /// Floors from before a change, us; the density has quantiles of 1 us.
     const BEFORE: [f64; 2] = [100.0, 100.0];
 
     fn displaced() -> Displacement {
