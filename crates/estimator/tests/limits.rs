@@ -143,6 +143,21 @@ fn a_floor_is_settled_after_32_exchanges() {
     assert_eq!((1..100).find(|past| is_news(*past)), Some(32));
 }
 
+/// A longer path shows in round trips that lie close together; congestion of any length has none.
+#[test]
+fn a_longer_path_has_five_witnesses_among_a_hundred_exchanges() {
+    let is_believed = |every: u32| {
+        let mut lab = after(200, 9);
+        (lab.world.queueing, lab.world.tail) = (0.0, 0.0);
+        (1..400).any(|count| {
+            let queueing = if count % every == 0 { 0.0 } else { 2e-3 + 1e-4 * f64::from(count) };
+            lab.world.forward_floor = 1.14e-3 + queueing;
+            next(&mut lab, 16.0).events.contains(Event::FloorShiftUp)
+        })
+    };
+    assert_eq!((is_believed(20), is_believed(26)), (true, false));
+}
+
 /// What is proven of the rate rests on a day: not on less, and no more however long it goes on.
 #[test]
 fn the_rate_is_proven_by_a_day() {

@@ -320,6 +320,14 @@ mod tests {
     }
 
     #[test]
+    fn eight_floors_of_each_way_are_remembered() {
+        let mut known = Known::default();
+        (0..9).for_each(|floor| known.keep(Way::Forward, 100.0 * f64::from(floor), 1.0));
+        let found = |floor: f64| known.find(Way::Forward, floor, 1.0);
+        assert_eq!((found(0.0), found(100.0), found(800.0)), (None, Some(100.0), Some(800.0)));
+    }
+
+    #[test]
     fn floors_that_came_back_are_compared_after_200_s() {
         for (age, is_pending) in [(199.0, true), (201.0, false)] {
             let mut displacement = displaced();
@@ -386,6 +394,38 @@ mod tests {
         assert!(shift(0.8).is_none());
         let change = shift(1.25).expect("a change");
         assert!((change.shift / density.ninth_decile - 1.25).abs() < 0.2, "{change:?}");
+    }
+
+    /// By how many exchanges the onset of a rate lay before what looked like a change of the path, as it was found; `None` where it was not.
+    fn onset_found(rate: f64, exchanges: usize, since: usize) -> Option<usize> {
+        const INTERVAL: f64 = 16.0;
+        let mixture = narrow();
+        let densities = [[mixture.table(); 2]; 2];
+        let roster = Roster { models: model::models(&LearnedConfig::default()), families: [true; 2] };
+        let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1e-6, floors: [0.0; 2], variance: 0.01 };
+        let mut bank = Bank::begin(&begin, &roster);
+        let mut recent = Recent::new(&bank);
+        for age in (0..DEPTH).rev() {
+            let theta = rate * INTERVAL * exchanges.saturating_sub(age) as f64;
+            let sights = [theta, -theta].map(|part| Sight { delay: part + 5.0, trip: 0.0, noise: 1e-6 });
+            let before = bank.groups;
+            bank.predict(INTERVAL, densities, &roster);
+            let told = bank.observe(&sights, densities, &roster);
+            recent.push(&before, Taken { interval: INTERVAL, sights, told, step: 0.0 });
+        }
+        let shift = rate * recent.elapsed(since);
+        let change = Change { way: Way::Forward, since, shift, variance: 1.0 };
+        let trial = Trial { recent: &recent, densities, roster: &roster, scratch: &mut bank };
+        match trial.cause(&change, Family::Edges) {
+            Cause::Rate(Revision::Jolt { since: found, .. }) => Some(found - since),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_rate_is_found_up_to_two_exchanges_before_the_paths_seem_to_change() {
+        let found = [4, 5, 6].map(|exchanges| onset_found(2.0, exchanges, 4));
+        assert_eq!(found, [Some(0), Some(1), Some(2)]);
     }
 
     /// Where the density is highest: three quarters of the median here.
