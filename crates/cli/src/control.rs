@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_ANSWER: usize = 1 << 20;
 
 /// Where the daemon of an ordinary installation listens.
-const SYSTEM: &str = "/run/ffclock/control";
+const SYSTEM: &str = ffclock_sys::places::CONTROL;
 /// The name of the socket beside a page.
 const NAME: &str = "control";
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The variable that names another page.
 const VARIABLE: &str = "FFCLOCK_PAGE";
 /// Where the daemon of the system publishes.
-const SYSTEM: &str = "/run/ffclock/page";
+const SYSTEM: &str = ffclock_sys::places::PAGE;
 /// Where a daemon of an ordinary user publishes, below `$XDG_RUNTIME_DIR`.
 const USER: &str = "ffclock/page";
 /// Names the present boot.
@@ -77,6 +77,14 @@ fn choose_path(variable: impl Fn(&str) -> Option<OsString>, exists: impl Fn(&Pat
 }
 
 /// Whether the program was started with rights that its caller has not (set-user-ID and the like).
+#[cfg(target_os = "freebsd")]
+fn privileged() -> bool {
+    // SAFETY: issetugid takes no pointers and always succeeds.
+    unsafe { libc::issetugid() != 0 }
+}
+
+/// Whether the program was started with rights that its caller has not (set-user-ID and the like).
+#[cfg(target_os = "linux")]
 fn privileged() -> bool {
     // SAFETY: getauxval reads a value that the kernel gave to the process, and takes no pointer.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

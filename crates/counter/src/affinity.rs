@@ -2,15 +2,20 @@
 
 use std::io;
 
+#[cfg(target_os = "linux")]
+use libc::cpu_set_t as CpuSet;
+#[cfg(target_os = "freebsd")]
+use libc::cpuset_t as CpuSet;
+
 /// The CPUs that this thread may run on, by number, ascending.
 ///
 /// # Errors
 /// The kernel does not tell.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
-    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    let mut set: CpuSet = unsafe { core::mem::zeroed() };
     // SAFETY: `set` is as large as the call is told and outlives it.
-    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<CpuSet>(), &raw mut set) };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -32,11 +37,11 @@ pub(crate) fn set_allowed(cpus: &[usize]) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
-    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    let mut set: CpuSet = unsafe { core::mem::zeroed() };
     // SAFETY: every index was found to lie within the set.
     cpus.iter().for_each(|&cpu| unsafe { libc::CPU_SET(cpu, &mut set) });
     // SAFETY: `set` is as large as the call is told and outlives it.
-    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+    let result = unsafe { libc::sched_setaffinity(0, size_of::<CpuSet>(), &raw const set) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

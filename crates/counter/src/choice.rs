@@ -1,8 +1,9 @@
 //! Which counter to use, and why.
 
 use crate::agreement::{Agreement, compare_cpus};
+use crate::clocksource::{self, CPU_COUNTER, is_cpu_counter, offers};
 use crate::ffcounter::{ModuleCounter, layout, shared};
-use crate::{AgreementError, CounterKind, Trust, UnknownCounter};
+use crate::{AgreementError, CounterKind, UnknownCounter};
 use core::fmt;
 use core::str::FromStr;
 use std::fs;
@@ -10,7 +11,7 @@ use std::fs;
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// The CPU counter if every check passes, otherwise the kernel's raw clock.
+    /// The CPU counter if every check passes, otherwise [`CounterKind::SECOND_BEST`].
     #[default]
     Auto,
     /// This one, whatever the checks say.
@@ -71,7 +72,7 @@ fn decide(choice: Choice, checks: Vec<Check>) -> Chosen {
     let failed = failed.join("; ");
     let (kind, reason) = match (choice, failed.is_empty()) {
         (Choice::Auto, true) => (CounterKind::Tsc, "the CPU counter passed every check".to_owned()),
-        (Choice::Auto, false) => (CounterKind::MonotonicRaw, format!("the CPU counter cannot be trusted: {failed}")),
+        (Choice::Auto, false) => (CounterKind::SECOND_BEST, format!("the CPU counter cannot be trusted: {failed}")),
         (Choice::Fixed(kind), true) => (kind, "set in the configuration".to_owned()),
         (Choice::Fixed(kind), false) => (kind, format!("set in the configuration, although {failed}")),
     };
@@ -115,37 +116,8 @@ fn judge_invariance(power: crate::cpu::Leaf, cpuinfo: &str) -> Check {
     Check { name: "invariant", ok: announced || known, detail: detail.to_owned() }
 }
 
-const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-const AVAILABLE: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
-#[cfg(target_arch = "x86_64")]
-const CLOCKSOURCE: &str = "tsc";
-#[cfg(target_arch = "aarch64")]
-const CLOCKSOURCE: &str = "arch_sys_counter";
-
-/// The clocksource that the kernel runs on now; `None` where it does not say (no sysfs).
-pub fn current_clocksource() -> Option<String> {
-    Some(fs::read_to_string(CURRENT).ok()?.trim().to_owned())
-}
-
-/// Whether the kernel trusts the CPU's counter, by its list of clocksources.
-pub(crate) fn trust_by_list() -> Option<Trust> {
-    Some(judge_list(&fs::read_to_string(AVAILABLE).ok()?))
-}
-
-fn judge_list(available: &str) -> Trust {
-    if offers(available) {
-        Trust::Trusted
-    } else {
-        Trust::Lost(format!("it does not offer {CLOCKSOURCE} as a clocksource any more, only {}", available.trim()))
-    }
-}
-
-fn offers(available: &str) -> bool {
-    available.split_ascii_whitespace().any(|source| source == CLOCKSOURCE)
-}
-
 fn check_kernel() -> Check {
-    judge_clocksources(current_clocksource().as_deref(), fs::read_to_string(AVAILABLE).ok().as_deref())
+    judge_clocksources(clocksource::current().as_deref(), clocksource::available().as_deref())
 }
 
 /// The kernel watches the counters and withdraws one that it found unsteady from the list of those available. A guest's
@@ -154,12 +126,12 @@ fn judge_clocksources(current: Option<&str>, available: Option<&str>) -> Check {
     let offered = offers(available.unwrap_or_default());
     let (ok, detail) = match current {
         None => (false, "the kernel does not tell its clocksource".to_owned()),
-        Some(CLOCKSOURCE) => (true, format!("it is the kernel's clocksource ({CLOCKSOURCE})")),
+        Some(current) if is_cpu_counter(current) => (true, format!("it is the kernel's clocksource ({current})")),
         Some(current) if offered => {
-            (true, format!("warning: the kernel could use {CLOCKSOURCE} as its clocksource but uses {current}"))
+            (true, format!("warning: the kernel could use {CPU_COUNTER} as its clocksource but uses {current}"))
         }
         Some(current) => {
-            (false, format!("the kernel does not offer {CLOCKSOURCE} as a clocksource; it uses {current}"))
+            (false, format!("the kernel does not offer {CPU_COUNTER} as a clocksource; it uses {current}"))
         }
     };
     Check { name: "trusted by the kernel", ok, detail }
@@ -226,13 +198,10 @@ mod tests {
 
     #[test]
     fn a_clocksource_that_the_kernel_withdrew_is_not_trusted() {
-        assert!(judge_clocksources(Some(CLOCKSOURCE), Some("x")).ok);
-        assert!(!judge_clocksources(Some("hpet"), Some("hpet acpi_pm")).ok);
-        assert_eq!(judge_list(&format!("hpet {CLOCKSOURCE}\n")), Trust::Trusted);
-        let Trust::Lost(why) = judge_list("hpet acpi_pm\n") else { panic!("trusted") };
-        assert!(why.ends_with("only hpet acpi_pm"), "{why}");
+        assert!(judge_clocksources(Some(CPU_COUNTER), Some("x")).ok);
+        assert!(!judge_clocksources(Some("hpet"), Some("hpet\nacpi_pm")).ok);
         assert!(!judge_clocksources(None, None).ok);
-        let guest = judge_clocksources(Some("kvm-clock"), Some(&format!("kvm-clock {CLOCKSOURCE} acpi_pm\n")));
+        let guest = judge_clocksources(Some("kvm-clock"), Some(&format!("kvm-clock\n{CPU_COUNTER}\nacpi_pm")));
         assert!(guest.ok && guest.detail.starts_with("warning: "), "{guest:?}");
     }
 

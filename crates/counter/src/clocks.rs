@@ -2,6 +2,19 @@
 
 use ffclock_units::{Counter, Span};
 
+/// Whether whoever steers the system clock slews what [`HostClock::MonotonicRaw`] reads.
+pub(crate) const RAW_IS_SLEWED: bool = cfg!(target_os = "freebsd");
+
+#[cfg(target_os = "linux")]
+const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
+#[cfg(target_os = "freebsd")]
+const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC;
+#[cfg(target_os = "linux")]
+const BOOTTIME: Option<libc::clockid_t> = Some(libc::CLOCK_BOOTTIME);
+/// What goes by this name there is `CLOCK_UPTIME`, which tells nothing of a suspend.
+#[cfg(target_os = "freebsd")]
+const BOOTTIME: Option<libc::clockid_t> = None;
+
 /// A clock of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostClock {
@@ -9,9 +22,9 @@ pub enum HostClock {
     Realtime,
     /// Never stepped, slewed together with the system clock, stands still in suspend.
     Monotonic,
-    /// Never stepped, never slewed, stands still in suspend.
+    /// Never stepped, never slewed, stands still in suspend. FreeBSD has none; `CLOCK_MONOTONIC` stands in ([`RAW_IS_SLEWED`]).
     MonotonicRaw,
-    /// As [`Monotonic`](HostClock::Monotonic), but runs through suspend.
+    /// As [`Monotonic`](HostClock::Monotonic), but runs through suspend. FreeBSD has none.
     Boottime,
 }
 
@@ -35,26 +48,27 @@ impl ClockReading {
 }
 
 impl HostClock {
-    const fn id(self) -> libc::clockid_t {
+    const fn id(self) -> Option<libc::clockid_t> {
         match self {
-            HostClock::Realtime => libc::CLOCK_REALTIME,
-            HostClock::Monotonic => libc::CLOCK_MONOTONIC,
-            HostClock::MonotonicRaw => libc::CLOCK_MONOTONIC_RAW,
-            HostClock::Boottime => libc::CLOCK_BOOTTIME,
+            HostClock::Realtime => Some(libc::CLOCK_REALTIME),
+            HostClock::Monotonic => Some(libc::CLOCK_MONOTONIC),
+            HostClock::MonotonicRaw => Some(RAW),
+            HostClock::Boottime => BOOTTIME,
         }
     }
 
     /// Reads the clock; `None` where the platform (or what stands in for it) does not have it.
     #[inline]
     pub fn read(self) -> Option<ClockReading> {
+        let id = self.id()?;
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `now` is a timespec that outlives the call.
-        let result = unsafe { libc::clock_gettime(self.id(), &raw mut now) };
+        let result = unsafe { libc::clock_gettime(id, &raw mut now) };
         (result == 0).then_some(ClockReading { seconds: now.tv_sec, nanos: now.tv_nsec })
     }
 }
 
-/// `CLOCK_MONOTONIC_RAW` as a counter of nanoseconds. Every Linux has this clock; should a stand-in lack it, the
+/// [`HostClock::MonotonicRaw`] as a counter of nanoseconds. Every Linux has this clock; should a stand-in lack it, the
 /// counter stands at 0, which [`Continuity`](crate::Continuity) reports as stalled.
 #[inline]
 pub fn raw_clock() -> Counter {

@@ -10,7 +10,8 @@
 //! harm to intervals.
 
 use crate::CpuDisagreement;
-use crate::choice::{current_clocksource, trust_by_list};
+use crate::clocks::RAW_IS_SLEWED;
+use crate::clocksource::{current as current_clocksource, trust_by_list};
 use crate::ffcounter::{layout, shared};
 use crate::{ClockReading, CounterKind, HostClock, Nominal, read_narrowest};
 use core::fmt;
@@ -142,9 +143,12 @@ struct Tolerance {
     constant: Span,
 }
 
-/// The witness is slewed with the system clock: by 500 ppm through the frequency and 10 % through the length of the
-/// tick.
-const SLEWED: Tolerance = Tolerance { rate: Rate::from_ppm(101_000.0), constant: Span::from_millis(1) };
+/// The witness is slewed with the system clock: by 500 ppm through the frequency, and by 10 % through the length of the tick (Linux) or
+/// 5000 ppm through adjtime(2) (FreeBSD).
+const SLEWED: Tolerance = Tolerance {
+    rate: Rate::from_ppm(if RAW_IS_SLEWED { 6_000.0 } else { 101_000.0 }),
+    constant: Span::from_millis(1),
+};
 /// Before the ratio of the two is known; the error of the nominal period comes on top.
 const UNKNOWN_RATIO: Tolerance = Tolerance { rate: Rate::from_ppm(1000.0), constant: Span::from_millis(1) };
 /// Once the ratio is known: two crystals wander apart by a few ppm, one crystal not at all.
@@ -182,7 +186,7 @@ impl<R: Readings> Continuity<R> {
     pub fn with_readings(mut readings: R, kind: CounterKind, nominal: Nominal) -> Self {
         let clocksource = readings.clocksource();
         let first = readings.observe();
-        let witness_is_slewed = kind == CounterKind::MonotonicRaw;
+        let witness_is_slewed = kind == CounterKind::MonotonicRaw || RAW_IS_SLEWED;
         let clocksource_read = first.witness;
         let stated_epoch = readings.stated_epoch().ok().flatten();
         let trust = readings.trust();

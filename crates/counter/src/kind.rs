@@ -11,7 +11,7 @@ use ffclock_units::Counter;
 pub enum CounterKind {
     /// The counter of the CPU: the TSC on x86-64, the virtual counter (`cntvct_el0`) on aarch64.
     Tsc,
-    /// `CLOCK_MONOTONIC_RAW` of the kernel in ticks of 1 ns.
+    /// `CLOCK_MONOTONIC_RAW` of the kernel in ticks of 1 ns; on Linux alone.
     MonotonicRaw,
     /// A counter of the kernel module `ffcounter` (docs/kernel.md): any hardware, 64 bits wide. Where it cannot be read its value is
     /// 0, which [`Continuity`](crate::Continuity) reports with the reason.
@@ -20,14 +20,19 @@ pub enum CounterKind {
 
 /// A text names no counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the counter must be tsc, monotonic-raw, module:tsc, module:hpet, module:acpi_pm, module:acpi_pm_safe or module:kvm-clock"
+#[cfg_attr(
+    target_os = "linux",
+    error(
+        "the counter must be tsc, monotonic-raw, module:tsc, module:hpet, module:acpi_pm, module:acpi_pm_safe or module:kvm-clock"
+    )
 )]
+#[cfg_attr(target_os = "freebsd", error("the counter must be tsc or module:active"))]
 pub struct UnknownCounter;
 
 impl CounterKind {
     /// Every counter that can be named. The module's [`ModuleCounter::Active`] is not among them: it changes its frequency with the
     /// kernel's clocksource.
+    #[cfg(target_os = "linux")]
     pub const ALL: [CounterKind; 7] = [
         CounterKind::Tsc,
         CounterKind::MonotonicRaw,
@@ -37,6 +42,17 @@ impl CounterKind {
         CounterKind::Module(ModuleCounter::AcpiPmSafe),
         CounterKind::Module(ModuleCounter::KvmClock),
     ];
+    /// Every counter that can be named. The module is the kernel itself, and its counter the one of its feed-forward clock; there is no
+    /// clock that nobody slews.
+    #[cfg(target_os = "freebsd")]
+    pub const ALL: [CounterKind; 2] = [CounterKind::Tsc, CounterKind::Module(ModuleCounter::Active)];
+
+    /// What remains where the counter of the CPU cannot be trusted.
+    pub const SECOND_BEST: CounterKind = if cfg!(target_os = "freebsd") {
+        CounterKind::Module(ModuleCounter::Active)
+    } else {
+        CounterKind::MonotonicRaw
+    };
 
     /// Whether each CPU has its own, so that those of two may disagree, through whatever they are read.
     pub const fn is_per_cpu(self) -> bool {

@@ -7,21 +7,25 @@
 //! gives the reason ([`choose`]), and notices when the run of a counter was interrupted ([`Continuity`]): readings from
 //! before and after a break belong to different epochs.
 //!
+//! FreeBSD has no clock that nobody slews: its `CLOCK_MONOTONIC` stands in wherever only a witness is needed, and the counter of its
+//! kernel's feed-forward clock ([`ffcounter::ModuleCounter::Active`]) takes the raw clock's place among those that qualify.
+//!
 //! It never sets or steers anything.
 #![deny(missing_docs)]
 
 #[cfg(not(all(
-    target_os = "linux",
+    any(target_os = "linux", target_os = "freebsd"),
     target_pointer_width = "64",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-compile_error!("the counters of this platform are not known: 64-bit Linux on x86-64 or aarch64 is needed");
+compile_error!("the counters of this platform are not known: 64-bit Linux or FreeBSD on x86-64 or aarch64 is needed");
 
 mod affinity;
 mod agreement;
 mod bracket;
 mod choice;
 mod clocks;
+mod clocksource;
 mod continuity;
 mod cpu;
 mod cpu_round;
@@ -32,8 +36,9 @@ mod nominal;
 pub use affinity::{allowed_cpus, pin_to};
 pub use agreement::{Agreement, AgreementError, compare_cpus};
 pub use bracket::{Bracketed, read_bracketed, read_narrowest, read_pair_raw};
-pub use choice::{Check, Choice, Chosen, choose, current_clocksource};
+pub use choice::{Check, Choice, Chosen, choose};
 pub use clocks::{ClockReading, HostClock, raw_clock};
+pub use clocksource::current as current_clocksource;
 pub use continuity::{Break, Continuity, HostReadings, Observation, Readings, Trust};
 #[cfg(target_arch = "x86_64")]
 pub use cpu::{has_rdtscp, hypervisor, read_rdtscp};

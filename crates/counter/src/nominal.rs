@@ -5,6 +5,7 @@
 //! boot to boot. But an announced figure can be plainly wrong (a guest may see its host's while the counter is scaled),
 //! so a short measurement must confirm it.
 
+use crate::clocks::RAW_IS_SLEWED;
 use crate::ffcounter::{ModuleCounter, shared};
 use crate::{Bracketed, CounterKind, raw_clock, read_narrowest};
 use core::fmt;
@@ -61,6 +62,9 @@ pub enum NominalError {
     /// The counter and `CLOCK_MONOTONIC_RAW` do not run at a steady ratio, or one of them stands still.
     #[error("the counter does not run steadily against CLOCK_MONOTONIC_RAW")]
     Unsteady,
+    /// The kernel slews the only clock that could be asked for.
+    #[error("this kernel has no clock that nobody slews: use tsc or module:active")]
+    NoRawClock,
     /// The kernel module does not give it.
     #[error("{0}")]
     Module(String),
@@ -68,8 +72,10 @@ pub enum NominalError {
 
 /// A crystal keeps its nominal frequency to this.
 const CRYSTAL: Rate = Rate::from_ppm(100.0);
-/// `CLOCK_MONOTONIC_RAW` is off by tens of ppm, by more where the kernel had to calibrate against a poor timer.
-const RAW_CLOCK: Rate = Rate::from_ppm(200.0);
+/// What the kernel measured at boot is off by tens of ppm, by more where it had to calibrate against a poor timer.
+const CALIBRATED: Rate = Rate::from_ppm(200.0);
+/// `CLOCK_MONOTONIC_RAW` runs by that; the one of FreeBSD is slewed besides, by up to 500 ppm (ntp_adjtime) and 5000 ppm (adjtime).
+const RAW_CLOCK: Rate = Rate::from_ppm(if RAW_IS_SLEWED { 5700.0 } else { 200.0 });
 /// Rounding to 1 MHz, and a bus clock that is not exactly its nominal figure.
 #[cfg(target_arch = "x86_64")]
 const ROUNDED: Rate = Rate::from_ppm(1000.0);
@@ -85,6 +91,7 @@ const THOROUGH: Plan = Plan { rests: 4, rest: Duration::from_millis(20) };
 /// When the counter does not run steadily.
 pub fn nominal(kind: CounterKind) -> Result<Nominal, NominalError> {
     let announced = match kind {
+        CounterKind::MonotonicRaw if RAW_IS_SLEWED => return Err(NominalError::NoRawClock),
         CounterKind::MonotonicRaw => return nanosecond(),
         CounterKind::Tsc => announced(),
         CounterKind::Module(counter) => stated_by_module(counter)?,
@@ -102,14 +109,14 @@ pub fn nominal(kind: CounterKind) -> Result<Nominal, NominalError> {
 /// The module has the TSC's frequency from the kernel, which measured it at boot to some ten ppm; other frequencies are the hardware's.
 fn stated_by_module(counter: ModuleCounter) -> Result<Option<Nominal>, NominalError> {
     let sample = shared::sample(counter).map_err(|error| NominalError::Module(error.to_string()))?;
-    Ok(announce(sample.hertz(), RAW_CLOCK, NominalSource::Module))
+    Ok(announce(sample.hertz(), CALIBRATED, NominalSource::Module))
 }
 
 /// 1 ns to the last bit of a period: 2^93 / 10^9 * 2^-93 s.
 fn nanosecond() -> Result<Nominal, NominalError> {
     const MANTISSA: u64 = (((1_u128 << 93) + 500_000_000) / 1_000_000_000) as u64;
     let period = Period::from_parts(MANTISSA, 29).ok_or(NominalError::Unsteady)?;
-    Ok(Nominal { period, error: RAW_CLOCK, source: NominalSource::Definition })
+    Ok(Nominal { period, error: CALIBRATED, source: NominalSource::Definition })
 }
 
 #[cfg(target_arch = "x86_64")]

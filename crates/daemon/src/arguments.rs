@@ -13,7 +13,7 @@ use std::path::PathBuf;
 )]
 pub struct Arguments {
     /// The configuration.
-    #[arg(long, short, value_name = "FILE", default_value = "/etc/ffclock/ffclockd.toml")]
+    #[arg(long, short, value_name = "FILE", default_value = ffclock_sys::places::CONFIGURATION)]
     pub config: PathBuf,
     /// Read the configuration, say what is wrong with it, and end.
     #[arg(long)]

@@ -11,6 +11,7 @@ pub mod control;
 mod event_loop;
 mod journal;
 mod keeper;
+mod kernel_clock;
 mod leaps;
 mod limiter;
 mod memory;

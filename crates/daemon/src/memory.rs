@@ -124,6 +124,13 @@ pub(crate) fn boot_id() -> String {
 }
 
 /// Whether this is a virtual machine, as far as the kernel tells.
+#[cfg(target_os = "freebsd")]
+fn is_guest() -> bool {
+    ffclock_freebsd::kernel::text(c"kern.vm_guest").map_or(true, |machine| machine != "none")
+}
+
+/// Whether this is a virtual machine, as far as the kernel tells.
+#[cfg(target_os = "linux")]
 fn is_guest() -> bool {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     cpus.split_ascii_whitespace().any(|flag| flag == "hypervisor")

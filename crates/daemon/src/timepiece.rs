@@ -5,6 +5,7 @@
 //! another rate with another clocksource. With the choice left to the daemon, a changed clocksource is a reason to choose again,
 //! since the kernel gives up one that it found unsteady.
 
+use crate::kernel_clock::KernelClock;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterKind, HostReadings, Nominal, NominalError};
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
@@ -24,6 +25,8 @@ pub(crate) trait Host {
     fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings>;
     /// What compares the counters of its CPUs; `None` where there is nothing to compare.
     fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>>;
+    /// The kernel's feed-forward clock; `None` where no kernel of this kind can have one.
+    fn kernel_clock(&self) -> Option<Box<dyn KernelClock>>;
 }
 
 /// The CPUs of a machine, each with a counter of its own.
@@ -60,6 +63,16 @@ impl Host for ThisHost {
     fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>> {
         let round = kind.is_per_cpu().then(|| CpuRound::start(kind).ok()).flatten()?;
         Some(Box::new(round))
+    }
+
+    #[cfg(target_os = "freebsd")]
+    fn kernel_clock(&self) -> Option<Box<dyn KernelClock>> {
+        Some(Box::new(crate::kernel_clock::ThisKernel))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn kernel_clock(&self) -> Option<Box<dyn KernelClock>> {
+        None
     }
 }
 

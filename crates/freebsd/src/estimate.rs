@@ -138,6 +138,12 @@ impl KernelEstimate {
         Ok(KernelEstimate(raw))
     }
 
+    /// The same of a clock that follows nobody any more.
+    #[must_use]
+    pub fn unsynchronised(self) -> Self {
+        KernelEstimate(RawEstimate { status: KernelStatus::UNSYNCHRONISED.0, ..self.0 })
+    }
+
     /// As the kernel takes it.
     pub fn raw(&self) -> &RawEstimate {
         &self.0

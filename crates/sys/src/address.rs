@@ -1,7 +1,8 @@
 //! Socket addresses as the kernel writes them, encoded and decoded byte by byte.
 //!
 //! `sockaddr_in` is family (2 bytes), port (2, network order), address (4), zeros (8); `sockaddr_in6` is family, port,
-//! flow (4), address (16), scope (4, host order). The families are in host order.
+//! flow (4), address (16), scope (4, host order). The families are in host order; FreeBSD has the length of the address in the first byte, and
+//! the family in the second.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -15,6 +16,31 @@ pub(crate) struct RawAddress {
 
 const IPV4_LENGTH: usize = size_of::<libc::sockaddr_in>();
 const IPV6_LENGTH: usize = size_of::<libc::sockaddr_in6>();
+
+/// How an address begins.
+#[derive(Clone, Copy)]
+enum Head {
+    Family,
+    LengthAndFamily,
+}
+
+const HEAD: Head = if cfg!(target_os = "freebsd") { Head::LengthAndFamily } else { Head::Family };
+
+impl Head {
+    const fn encode(self, family: libc::c_int, length: usize) -> [u8; 2] {
+        match self {
+            Head::Family => (family as u16).to_ne_bytes(),
+            Head::LengthAndFamily => [length as u8, family as u8],
+        }
+    }
+
+    fn family(self, head: [u8; 2]) -> libc::c_int {
+        match self {
+            Head::Family => u16::from_ne_bytes(head).into(),
+            Head::LengthAndFamily => head[1].into(),
+        }
+    }
+}
 
 impl RawAddress {
     /// Enough for every family.
@@ -49,12 +75,12 @@ impl RawAddress {
         raw.bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
         match address {
             SocketAddr::V4(v4) => {
-                raw.bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+                raw.bytes[..2].copy_from_slice(&HEAD.encode(libc::AF_INET, IPV4_LENGTH));
                 raw.bytes[4..8].copy_from_slice(&v4.ip().octets());
                 raw.length = IPV4_LENGTH;
             }
             SocketAddr::V6(v6) => {
-                raw.bytes[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+                raw.bytes[..2].copy_from_slice(&HEAD.encode(libc::AF_INET6, IPV6_LENGTH));
                 raw.bytes[4..8].copy_from_slice(&v6.flowinfo().to_be_bytes());
                 raw.bytes[8..24].copy_from_slice(&v6.ip().octets());
                 raw.bytes[24..28].copy_from_slice(&v6.scope_id().to_ne_bytes());
@@ -72,9 +98,9 @@ impl RawAddress {
 
 /// An address in the kernel's form, wherever it stands.
 pub(crate) fn decode(bytes: &[u8]) -> Option<SocketAddr> {
-    let family = u16::from_ne_bytes(*bytes.first_chunk()?);
+    let family = HEAD.family(*bytes.first_chunk()?);
     let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
-    match i32::from(family) {
+    match family {
         libc::AF_INET => {
             let ip: [u8; 4] = *bytes.get(4..)?.first_chunk()?;
             Some(SocketAddrV4::new(Ipv4Addr::from(ip), port).into())
@@ -98,6 +124,15 @@ mod tests {
         for text in ["192.0.2.7:123", "[2001:db8::7%3]:123", "0.0.0.0:0", "[::]:65535"] {
             let address: SocketAddr = text.parse().unwrap();
             assert_eq!(RawAddress::encode(address).decode(), Some(address), "{text}");
+        }
+    }
+
+    #[test]
+    fn both_ways_to_begin_an_address_are_known() {
+        assert_eq!(Head::Family.encode(libc::AF_INET, IPV4_LENGTH), (libc::AF_INET as u16).to_ne_bytes());
+        assert_eq!(Head::LengthAndFamily.encode(28, IPV6_LENGTH), [28, 28]);
+        for head in [Head::Family, Head::LengthAndFamily] {
+            assert_eq!(head.family(head.encode(libc::AF_INET6, IPV6_LENGTH)), libc::AF_INET6);
         }
     }
 

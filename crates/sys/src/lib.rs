@@ -9,20 +9,23 @@
 //! system clock may have done in between, and discards it where the clock was stepped. From there on the system clock
 //! plays no part.
 //!
-//! Unsafe code is in `ffi.rs` (calls into libc) and `mapping.rs` (shared memory) only.
+//! Unsafe code is in `ffi/` (calls into libc) and `mapping.rs` (shared memory) only.
 #![deny(missing_docs)]
 
 mod address;
+#[cfg(target_os = "linux")]
 mod cmsg;
 mod credentials;
 mod devices;
 mod driver;
 mod ffi;
+mod kernel_stamps;
 mod ledger;
 mod mapper;
 mod mapping;
 mod notify;
 mod pairs;
+pub mod places;
 mod poll;
 mod shared_page;
 mod signals;

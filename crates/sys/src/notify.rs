@@ -5,6 +5,7 @@ use ffclock_units::Span;
 use std::env;
 use std::fmt;
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -51,6 +52,7 @@ pub fn notify(notice: Notice<'_>) -> io::Result<bool> {
 /// A name that begins with @ is one of the abstract namespace.
 fn send(name: &[u8], notice: Notice<'_>) -> io::Result<()> {
     let address = match name.split_first() {
+        #[cfg(target_os = "linux")]
         Some((b'@', abstract_name)) => SocketAddr::from_abstract_name(abstract_name)?,
         _ => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name))?,
     };

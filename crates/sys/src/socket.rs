@@ -7,8 +7,8 @@
 //! An ICMP message about a packet (nobody listens there) is an event as well and ends nothing.
 
 use crate::address::RawAddress;
-use crate::cmsg::{self, QueuedError};
 use crate::ffi::{self, Message};
+use crate::kernel_stamps::{self, Entry};
 use crate::ledger::{Ledger, SendId};
 use crate::{Mapper, Mark, PairReader, Side, StampDiscarded};
 use ffclock_units::{Moment, Stamp, Utc};
@@ -102,14 +102,6 @@ pub struct StampedSocket {
     pending: Option<PeerError>,
 }
 
-const STAMPS: u32 = libc::SOF_TIMESTAMPING_TX_SOFTWARE
-    | libc::SOF_TIMESTAMPING_RX_SOFTWARE
-    | libc::SOF_TIMESTAMPING_SOFTWARE
-    | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-const ORIGIN_STAMP: u8 = 4;
-/// Taken when the packet passed to the driver (`SCM_TSTAMP_SND`), not when it was queued.
-const AT_DRIVER: u32 = 0;
-
 impl StampedSocket {
     /// A socket that talks to `peer` only, from a port that the kernel chooses. [`mode`](Self::mode) says whether the
     /// kernel agreed to stamp.
@@ -136,12 +128,8 @@ impl StampedSocket {
 
     fn of(socket: UdpSocket, peer: Option<SocketAddr>, wanted: StampMode) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let (level, option) = match socket.local_addr()? {
-            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
-            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
-        };
-        let queues_errors = ffi::set_option(socket.as_fd(), level, option, 1).is_ok();
-        let is_granted = wanted == StampMode::Kernel && number_packets(&socket).is_ok();
+        let queues_errors = kernel_stamps::queue_errors(&socket).is_ok();
+        let is_granted = wanted == StampMode::Kernel && kernel_stamps::number_packets(&socket).is_ok();
         let mode = if is_granted { StampMode::Kernel } else { StampMode::User };
         Ok(StampedSocket {
             socket,
@@ -180,9 +168,7 @@ impl StampedSocket {
     /// When the kernel does not tell.
     pub fn enlarge_receive_buffer(&self, bytes: usize) -> io::Result<usize> {
         let wanted = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX / 2);
-        let set = |name| ffi::set_option(self.socket.as_fd(), libc::SOL_SOCKET, name, wanted);
-        // The first needs CAP_NET_ADMIN; the second is cut at net.core.rmem_max.
-        set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF))?;
+        ffi::set_receive_buffer(self.socket.as_fd(), wanted)?;
         let granted = ffi::option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF)?;
         Ok(usize::try_from(granted).unwrap_or(0))
     }
@@ -283,7 +269,7 @@ impl StampedSocket {
     fn restart_numbers(&mut self) -> io::Result<()> {
         self.ledger.restart_keys();
         self.is_renumbered = true;
-        number_packets(&self.socket)
+        kernel_stamps::number_packets(&self.socket)
     }
 
     /// Keeps an error that is about the network for the next event; others are returned.
@@ -302,7 +288,7 @@ impl StampedSocket {
         let from = message.address.decode().or(self.peer)?;
         let kernel = match self.mode {
             StampMode::User => Err(StampDiscarded::Missing),
-            StampMode::Kernel => self.map_received(extras(message).stamped, mapper).map(|stamp| {
+            StampMode::Kernel => self.map_received(kernel_stamps::of_received(message), mapper).map(|stamp| {
                 let headers = if from.is_ipv4() { 28 } else { 48 };
                 mapper.refine(Side::Received, stamp, Some(message.length + headers))
             }),
@@ -322,33 +308,29 @@ impl StampedSocket {
         mapper.map_received(stamped, self.last_sent.filter(|_| self.peer.is_some()))
     }
 
-    /// The next thing in the error queue that is worth telling.
+    /// The next thing that the kernel tells of packets sent and that is worth telling.
     fn next_queued<R: PairReader>(&mut self, mapper: &mut Mapper<R>) -> Option<SocketEvent> {
-        loop {
-            // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it
-            // is read.
-            let Ok(message) = ffi::receive_message(self.socket.as_fd(), &mut [], libc::MSG_ERRQUEUE) else {
-                return None;
-            };
-            let extras = extras(&message);
-            let Some(error) = extras.error else { continue };
-            let event = match error.origin {
-                ORIGIN_STAMP => self.transmitted(error, extras.stamped, mapper),
-                _ => unreachable(error),
-            };
-            if event.is_some() {
-                return event;
+        while let Some(entry) = kernel_stamps::next_entry(self.socket.as_fd()) {
+            match entry {
+                Entry::Unreachable { errno, reporter } => return Some(unreachable(errno, reporter)),
+                Entry::Sent { number, stamped } => {
+                    let told = self.transmitted(number, stamped, mapper);
+                    if told.is_some() {
+                        return told.map(SocketEvent::Transmitted);
+                    }
+                }
             }
         }
+        None
     }
 
     fn transmitted<R: PairReader>(
         &mut self,
-        entry: QueuedError,
+        number: u32,
         stamped: Option<Moment<Utc>>,
         mapper: &mut Mapper<R>,
-    ) -> Option<SocketEvent> {
-        let packet = self.ledger.find(entry.data).filter(|_| entry.info == AT_DRIVER)?;
+    ) -> Option<Transmitted> {
+        let packet = self.ledger.find(number)?;
         let stamp = stamped.ok_or(StampDiscarded::Missing).and_then(|stamped| mapper.map_sent(stamped, packet.before));
         if stamp == Err(StampDiscarded::BeforeReading) && self.is_renumbered {
             // Of a packet that had this number before the count began anew: the right one is still to come.
@@ -356,7 +338,7 @@ impl StampedSocket {
         }
         let stamp = stamp.map(|stamp| mapper.refine(Side::Sent, stamp, None));
         self.ledger.settle(packet.id);
-        Some(SocketEvent::Transmitted(Transmitted { id: packet.id, stamp }))
+        Some(Transmitted { id: packet.id, stamp })
     }
 }
 
@@ -366,21 +348,8 @@ impl AsFd for StampedSocket {
     }
 }
 
-/// Asks for stamps and numbers; the numbers begin at 0, also where they were counted before.
-fn number_packets(socket: &UdpSocket) -> io::Result<()> {
-    for flags in [STAMPS, STAMPS | libc::SOF_TIMESTAMPING_OPT_ID] {
-        ffi::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)?;
-    }
-    Ok(())
-}
-
-fn extras(message: &Message) -> cmsg::Extras {
-    cmsg::parse(message.control.0.get(..message.control_length).unwrap_or(&[]))
-}
-
-fn unreachable(error: QueuedError) -> Option<SocketEvent> {
-    let kind = io::Error::from_raw_os_error(error.errno).kind();
-    Some(SocketEvent::Unreachable(PeerError { kind, reporter: error.offender }))
+fn unreachable(errno: i32, reporter: Option<SocketAddr>) -> SocketEvent {
+    SocketEvent::Unreachable(PeerError { kind: io::Error::from_raw_os_error(errno).kind(), reporter })
 }
 
 /// The kind of an error that tells of the network and not of this socket.

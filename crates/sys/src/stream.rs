@@ -22,6 +22,7 @@ pub fn give_up_silent_peer(stream: &TcpStream, silence: Span) -> io::Result<()> 
     set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, between)?;
     set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, between)?;
     set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, QUESTIONS as libc::c_int)?;
+    #[cfg(target_os = "linux")]
     set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis as libc::c_int)?;
     set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)
 }

@@ -1,13 +1,20 @@
 //! The kernel module `ffcounter` (see docs/kernel.md): 64-bit cumulative counters over the hardware counters of the machine, read
 //! through `/dev/ffcounter`.
 //!
+//! On FreeBSD the kernel itself has one such counter, that of its feed-forward clock: it is [`ModuleCounter::Active`] there.
+//!
 //! Every reading is of an epoch. Within one epoch values never go backwards and never wrap, whatever the width of the hardware; a
 //! suspend, another clocksource under [`ModuleCounter::Active`], or a tick that came too late begins a new one.
 
 mod device;
+#[cfg(target_os = "freebsd")]
+pub(crate) mod freebsd;
 pub mod layout;
+#[cfg(target_os = "linux")]
 pub(crate) mod shared;
 
+#[cfg(target_os = "freebsd")]
+pub(crate) use freebsd as shared;
 pub use layout::{KernelLatency, PacketStamp, PairedSample, Sample};
 
 use crate::cpu;
@@ -130,6 +137,7 @@ pub enum FfcounterError {
     },
 }
 
+#[cfg(target_os = "linux")]
 impl FfcounterError {
     /// The same once more.
     fn repeated(&self) -> Self {

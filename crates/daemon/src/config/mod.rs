@@ -8,10 +8,12 @@ mod values;
 
 pub use estimator::{EstimatorConfig, Which};
 pub use values::{
-    CounterChoice, FilePath, HostAsymmetry, HostName, LoopbackAddress, StampChoice, Switchable, Unrecognised,
+    CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
+    Unrecognised,
 };
 
 use ffclock_source::SourceConfig;
+use ffclock_sys::places;
 use ffclock_units::{OptionDoc, OptionError, Span};
 use std::fmt;
 use toml::Spanned;
@@ -28,13 +30,16 @@ ffclock_units::options! {
         /// What is known of this host's own delays: with `calibrated`, those that `ffclock probe calibrate` measured are taken off the stamps.
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
         /// The file in which `ffclock probe calibrate` keeps what it measured.
-        calibration: FilePath = FilePath::fixed("/var/lib/ffclock/calibration.json");
+        calibration: FilePath = FilePath::fixed(places::CALIBRATION);
+        /// What to do with the feed-forward clock that FreeBSD's kernel can keep (`options FFCLOCK`): with `drive`, every estimate is handed to
+        /// it. The counter must be the kernel's own then, `module:active`, which `auto` chooses.
+        kernel_clock: KernelClockUse = KernelClockUse::Leave;
         /// The page of shared memory that readers map.
-        page: FilePath = FilePath::fixed("/run/ffclock/page");
+        page: FilePath = FilePath::fixed(places::PAGE);
         /// The control socket.
-        control: Switchable<FilePath> = Switchable::On(FilePath::fixed("/run/ffclock/control"));
+        control: Switchable<FilePath> = Switchable::On(FilePath::fixed(places::CONTROL));
         /// The directory in which the rate of the counter is remembered across restarts.
-        state: Switchable<FilePath> = Switchable::On(FilePath::fixed("/var/lib/ffclock"));
+        state: Switchable<FilePath> = Switchable::On(FilePath::fixed(places::STATE));
         /// A directory for recorded exchanges, one trace file for each server and start.
         record: Switchable<FilePath> = Switchable::Off;
         /// Where to serve metrics (OpenMetrics text over HTTP). Only loopback addresses are accepted.

@@ -109,6 +109,39 @@ impl OptionValue for HostAsymmetry {
     const KIND: &'static str = "\"unknown\" or \"calibrated\"";
 }
 
+/// What to do with the kernel's feed-forward clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelClockUse {
+    /// Nothing.
+    Leave,
+    /// Hand every estimate to it.
+    Drive,
+}
+
+impl FromStr for KernelClockUse {
+    type Err = Unrecognised;
+    fn from_str(text: &str) -> Result<Self, Unrecognised> {
+        match text {
+            "leave" => Ok(KernelClockUse::Leave),
+            "drive" => Ok(KernelClockUse::Drive),
+            _ => Err(Unrecognised),
+        }
+    }
+}
+
+impl fmt::Display for KernelClockUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KernelClockUse::Leave => "leave",
+            KernelClockUse::Drive => "drive",
+        })
+    }
+}
+
+impl OptionValue for KernelClockUse {
+    const KIND: &'static str = "\"leave\" or \"drive\"";
+}
+
 /// A value that may be switched off with the word `off`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Switchable<T> {

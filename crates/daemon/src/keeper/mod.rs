@@ -2,6 +2,7 @@
 //!
 //! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes up.
 
+mod driving;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
 use crate::journal::{Journal, Weight};
+use crate::kernel_clock::KernelClockDriver;
 use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
 use crate::peer::{Beginning, Context, Ground, Pace, Peer};
@@ -47,6 +49,7 @@ pub(crate) struct Keeper<'a> {
     pub(crate) peers: Vec<Peer>,
     pub(crate) resolver: Resolver,
     writer: Writer<SharedPage>,
+    kernel_clock: Option<KernelClockDriver>,
     published: Option<Publication>,
     selected: Option<usize>,
     leaps: LeapTable,
@@ -94,13 +97,15 @@ impl<'a> Keeper<'a> {
         let now = ffclock_sys::mono_now();
         let boot = crate::memory::boot_id();
         let page = SharedPage::create(config.daemon.page.as_path())?;
-        let timepiece = Timepiece::start(host, config.daemon.counter.0, epoch_after(&page))?;
+        let kernel_clock = driving::driver(host.as_ref(), &config.daemon)?;
+        let timepiece = Timepiece::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
         let mapper = Mapper::system(timepiece.kind(), timepiece.nominal.period);
         let mut keeper = Keeper {
             read_config,
             peers: Vec::new(),
             resolver: Resolver::new().map_err(about("resolver"))?,
             writer: Writer::open(page, BootId::parse(&boot)),
+            kernel_clock,
             published: None,
             selected: None,
             leaps: LeapTable::built_in(),
@@ -193,6 +198,7 @@ impl<'a> Keeper<'a> {
     pub(crate) fn stop(&mut self) {
         self.save();
         self.writer.retire(Status::FreeRunning);
+        self.let_kernel_go();
         tracing::info!("stopped");
     }
 
@@ -220,6 +226,7 @@ impl<'a> Keeper<'a> {
     fn begin_epoch(&mut self, broken: &Break) {
         // Before anything else: from here on the page must not give a time.
         self.writer.retire(Status::Unsynchronised);
+        self.let_kernel_go();
         let kind = self.timepiece.kind();
         let past = self.timepiece.begin_epoch(broken);
         self.published = None;
@@ -379,6 +386,7 @@ impl<'a> Keeper<'a> {
         };
         self.writer.publish(&publication);
         self.published = Some(publication);
+        self.drive_kernel(&estimate, counter);
     }
 
     fn selected_estimate(&self) -> Option<(Option<ffclock_units::ServerIdentity>, Estimate)> {

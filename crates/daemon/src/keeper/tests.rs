@@ -6,11 +6,14 @@ mod server;
 use super::*;
 use crate::control::Reporter;
 use crate::control::report::StatusReport;
+use crate::kernel_clock::KernelClock;
 use crate::timepiece::Cpus;
+use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
     Choice, Chosen, CounterKind, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,
 };
 use ffclock_estimator::RateMemory;
+use ffclock_freebsd::{KernelEstimate, KernelStatus};
 use ffclock_page::{CounterId, ReadError};
 use ffclock_sys::{Interest, SharedPageReader};
 use ffclock_trace::TraceReader;
@@ -32,6 +35,8 @@ struct Tampering {
     trust: Trust,
     chosen: CounterKind,
     disagreement: Option<CpuDisagreement>,
+    has_kernel_clock: bool,
+    told_to_kernel: Vec<KernelEstimate>,
 }
 
 /// The host, but for what a test tampers with.
@@ -68,6 +73,8 @@ impl Host for Rig {
     fn choose(&self, choice: Choice) -> Chosen {
         let kind = match choice {
             Choice::Auto => self.0.borrow().chosen,
+            // A kernel whose own counter is the TSC.
+            Choice::Fixed(CounterKind::Module(ModuleCounter::Active)) => CounterKind::Tsc,
             Choice::Fixed(kind) => kind,
         };
         Chosen { kind, reason: "the test says so".to_owned(), checks: Vec::new() }
@@ -83,6 +90,17 @@ impl Host for Rig {
 
     fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>> {
         (kind == CounterKind::Tsc).then(|| -> Box<dyn Cpus> { Box::new(self.clone()) })
+    }
+
+    fn kernel_clock(&self) -> Option<Box<dyn KernelClock>> {
+        self.0.borrow().has_kernel_clock.then(|| -> Box<dyn KernelClock> { Box::new(self.clone()) })
+    }
+}
+
+impl KernelClock for Rig {
+    fn follow(&mut self, estimate: &KernelEstimate) -> std::io::Result<()> {
+        self.tamper(|tampering| tampering.told_to_kernel.push(*estimate));
+        Ok(())
     }
 }
 
@@ -105,6 +123,8 @@ impl Rig {
             trust,
             chosen,
             disagreement,
+            has_kernel_clock: true,
+            told_to_kernel: Vec::new(),
         })))
     }
 
@@ -247,6 +267,51 @@ fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
     let snapshot = Reader::new(case.page().words()).snapshot().unwrap();
     assert_eq!(snapshot.reading_at(old_stamp), Err(ReadError::BeforeEpoch), "{name}");
     kept
+}
+
+#[test]
+fn the_kernels_clock_shows_what_the_page_says_and_is_told_when_nobody_drives_it() {
+    let (mut case, _) = one_server("kernel-clock", "kernel_clock = \"drive\"");
+    let status = case.run_until("some exchanges", |status| used(status) >= 5);
+    assert!(has_event(&status, "the kernel's feed-forward clock follows"));
+    let rig = case.rig.clone();
+    let told = || rig.0.borrow().told_to_kernel.last().copied().unwrap();
+    let last = told();
+    let begin = Counter::from_raw(last.raw().update_ffcount);
+    for seconds in [0, 1, 16] {
+        let at = begin + case.keeper.timepiece.nominal.period.ticks_in(Span::from_secs(seconds));
+        let page = Reader::new(case.page().words()).reading_at(at, case.keeper.timepiece.id()).unwrap();
+        let off = last.time_at(at).1 - page.time.since_origin();
+        assert!(off.abs() < Span::from_nanos(1 + i128::from(seconds) / 4), "after {seconds} s: {off}");
+    }
+    let synchronised = KernelStatus::SYNCHRONISED.0;
+    case.run_until("regular work", |_| told().raw().status == synchronised);
+    case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(1 << 48));
+    case.keeper.wake(ffclock_sys::mono_now());
+    assert_eq!(told().raw().status, KernelStatus::UNSYNCHRONISED.0, "the counter's run is broken");
+    case.run_until("an estimate again", |status| status.clock.is_some());
+    assert_ne!(told().raw().status, KernelStatus::UNSYNCHRONISED.0);
+    case.keeper.stop();
+    assert_eq!(told().raw().status, KernelStatus::UNSYNCHRONISED.0, "nobody drives it any more");
+}
+
+#[test]
+fn a_clock_that_the_kernel_has_not_or_that_counts_otherwise_is_not_driven() {
+    for (options, has_kernel_clock, said) in
+        [("", false, "only FreeBSD's kernel"), ("counter = \"tsc\"\n", true, "set counter to module:active or auto")]
+    {
+        let rig = Rig::new();
+        rig.tamper(|tampering| tampering.has_kernel_clock = has_kernel_clock);
+        let directory = std::env::temp_dir().join(format!("ffclock-keeper-refused-{}", std::process::id()));
+        let text = format!(
+            "{options}kernel_clock = \"drive\"\npage = \"{}/page\"\ncontrol = \"off\"\nstate = \"off\"\n[[server]]\naddress = \"127.0.0.1\"\n",
+            directory.display()
+        );
+        let refused = Keeper::start_on(Box::new(rig), Config::parse(&text).unwrap(), &SAME_AGAIN);
+        let _ = std::fs::remove_dir_all(&directory);
+        let error = refused.err().expect("it cannot be driven").to_string();
+        assert!(error.starts_with("kernel_clock: ") && error.contains(said), "{error}");
+    }
 }
 
 #[test]

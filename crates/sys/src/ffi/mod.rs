@@ -1,4 +1,18 @@
-//! The calls into libc, each behind a safe function. One of the two files of this crate that may hold unsafe code.
+//! The calls into libc, each behind a safe function. What the kernels do differently is below. Unsafe code is here and in `mapping.rs`.
+
+#[cfg(target_os = "freebsd")]
+mod freebsd;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "freebsd")]
+use freebsd as os;
+#[cfg(target_os = "linux")]
+use linux as os;
+
+pub(crate) use os::{
+    dropped_packets, mount_privately, own_thread, set_receive_buffer, timer_cancelled_on_set, user_of_peer,
+};
 
 use crate::address::RawAddress;
 use std::io;
@@ -27,8 +41,10 @@ pub(crate) struct Message {
     /// The other side, as the kernel wrote it.
     pub(crate) address: RawAddress,
     /// Control messages, of which the first `control_length` bytes count.
+    #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "nothing is told there"))]
     pub(crate) control: Control,
     /// Bytes of `control`.
+    #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "nothing is told there"))]
     pub(crate) control_length: usize,
 }
 
@@ -89,29 +105,6 @@ pub(crate) fn option(fd: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int) 
     Ok(value)
 }
 
-/// How many packets the kernel has thrown away because the socket's buffer was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS`), modulo 2^32.
-pub(crate) fn dropped_packets(fd: BorrowedFd<'_>) -> io::Result<u32> {
-    /// `SK_MEMINFO_DROPS` and `SK_MEMINFO_VARS` of linux/sock_diag.h.
-    const DROPS: usize = 8;
-    let mut words = [0_u32; DROPS + 1];
-    let mut size = size_of_val(&words) as libc::socklen_t;
-    let place = words.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most `size` bytes to `words`; both outlive the call.
-    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, place, &raw mut size) })?;
-    if size as usize == size_of_val(&words) { Ok(words[DROPS]) } else { Err(io::ErrorKind::Unsupported.into()) }
-}
-
-/// The effective user of the process that connected a UNIX socket, as it was then.
-pub(crate) fn user_of_peer(fd: BorrowedFd<'_>) -> io::Result<libc::uid_t> {
-    // What the kernel does not fill in stays a user that nobody is.
-    let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
-    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
-    let place = (&raw mut peer).cast();
-    // SAFETY: the kernel writes at most `size` bytes to `peer`; both outlive the call.
-    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut size) })?;
-    Ok(peer.uid)
-}
-
 /// Every address of this host's network devices, as (name of the device, address without its port).
 pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
     let mut first: *mut libc::ifaddrs = core::ptr::null_mut();
@@ -149,12 +142,6 @@ pub(crate) fn own_user() -> libc::uid_t {
     unsafe { libc::geteuid() }
 }
 
-/// The number of the calling thread.
-pub(crate) fn own_thread() -> libc::pid_t {
-    // SAFETY: the call takes no pointers and always succeeds.
-    unsafe { libc::gettid() }
-}
-
 /// Waits for one of `sources`; -1 ms waits without end.
 pub(crate) fn poll(sources: &mut [libc::pollfd], timeout_ms: libc::c_int) -> io::Result<usize> {
     // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call.
@@ -168,20 +155,6 @@ fn owned(fd: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// A timer on the system clock that never runs out but is cancelled whenever somebody sets that clock.
-pub(crate) fn timer_cancelled_on_set() -> io::Result<OwnedFd> {
-    // SAFETY: the call takes no pointers.
-    let timer =
-        owned(checked(unsafe { libc::timerfd_create(libc::CLOCK_REALTIME, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?);
-    let never = libc::timespec { tv_sec: i64::MAX, tv_nsec: 0 };
-    let no_repeat = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let setting = libc::itimerspec { it_interval: no_repeat, it_value: never };
-    let flags = libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET;
-    // SAFETY: the setting outlives the call, and the old one is not asked for.
-    checked(unsafe { libc::timerfd_settime(timer.as_raw_fd(), flags, &raw const setting, core::ptr::null_mut()) })?;
-    Ok(timer)
-}
-
 /// Reads into `buffer` through libc, so that what stands between sees it.
 pub(crate) fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call.
@@ -192,29 +165,6 @@ pub(crate) fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
 pub(crate) fn fill_random(buffer: &mut [u8; 8]) -> io::Result<()> {
     // SAFETY: the pointer and the length belong to one array. Up to 256 bytes come whole.
     checked_size(unsafe { libc::getrandom(buffer.as_mut_ptr().cast(), buffer.len(), 0) }).map(drop)
-}
-
-/// Mounts a file system of the kernel's own without giving it a place in the file tree; gone when the descriptor is
-/// closed.
-pub(crate) fn mount_privately(kind: &core::ffi::CStr) -> io::Result<OwnedFd> {
-    /// `FSCONFIG_CMD_CREATE` of linux/mount.h.
-    const CREATE: libc::c_uint = 6;
-    const CLOSE_ON_EXEC: libc::c_uint = 1;
-    let nothing = core::ptr::null::<libc::c_char>();
-    // SAFETY: the name is a C string that outlives the call.
-    let context = checked_descriptor(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOSE_ON_EXEC) })?;
-    // SAFETY: this command takes neither a key nor a value, and no pointers but null.
-    let created = unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, nothing, nothing, 0) };
-    if created < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call takes no pointers.
-    checked_descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOSE_ON_EXEC, 0) })
-}
-
-/// A new descriptor from a call that libc has no function for.
-fn checked_descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
-    RawFd::try_from(result).ok().filter(|fd| *fd >= 0).map(owned).ok_or_else(io::Error::last_os_error)
 }
 
 /// Takes the exclusive lock of a file without waiting.
@@ -249,7 +199,7 @@ pub(crate) fn write_from_handler(fd: RawFd) {
     // SAFETY: write(2) may be called in a signal handler, and reads one byte from a static; errno's place belongs to
     // this thread.
     unsafe {
-        let errno = libc::__errno_location();
+        let errno = os::errno_place();
         let saved = *errno;
         libc::write(fd, [0_u8].as_ptr().cast(), 1);
         *errno = saved;

@@ -1,0 +1,57 @@
+//! The counter of FreeBSD's feed-forward clock in place of the module's: cumulative ticks of the timecounter in use.
+
+use super::{FfcounterError, ModuleCounter, Sample, layout};
+use core::sync::atomic::{AtomicI64, Ordering};
+use ffclock_freebsd::kernel::{self, Timecounter};
+use ffclock_units::Counter;
+use std::io;
+
+/// The ticks in 100 us: two readings that lie further apart were interrupted, or one was torn between two generations of the kernel's record.
+/// 0 until the frequency is known.
+static MOST_APART: AtomicI64 = AtomicI64::new(0);
+
+fn timecounter() -> Result<Timecounter, FfcounterError> {
+    let found = kernel::timecounter().map_err(refused)?;
+    MOST_APART.store((found.hertz / 10_000).max(1) as i64, Ordering::Relaxed);
+    Ok(found)
+}
+
+/// Reads the counter with what is known of it.
+pub(crate) fn sample(counter: ModuleCounter) -> Result<Sample, FfcounterError> {
+    let timecounter = timecounter()?;
+    let value = try_value(counter)?.raw();
+    Ok(Sample {
+        value,
+        frequency_millihertz: timecounter.hertz.saturating_mul(1000),
+        // Another timecounter is told by its name.
+        epoch: 0,
+        id: counter.code(),
+        width: timecounter.mask.count_ones() as u16,
+        flags: layout::ACTIVE,
+        underlying: ModuleCounter::Active.code().into(),
+    })
+}
+
+/// Reads the counter. Where it cannot be read the value is 0, which is a jump backwards for whoever compares; the reason is in
+/// [`try_value`].
+#[inline]
+pub(crate) fn value(counter: ModuleCounter) -> Counter {
+    try_value(counter).unwrap_or(Counter::from_raw(0))
+}
+
+/// Reads the counter, or says why it cannot be read.
+#[inline]
+pub(crate) fn try_value(counter: ModuleCounter) -> Result<Counter, FfcounterError> {
+    if counter != ModuleCounter::Active {
+        return Err(FfcounterError::NoCounter(counter));
+    }
+    if MOST_APART.load(Ordering::Relaxed) == 0 {
+        timecounter()?;
+    }
+    kernel::read_counter(MOST_APART.load(Ordering::Relaxed)).map_err(refused)
+}
+
+#[cold]
+fn refused(error: io::Error) -> FfcounterError {
+    FfcounterError::Io { path: "the kernel's feed-forward clock".into(), error }
+}

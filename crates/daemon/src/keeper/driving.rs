@@ -1,0 +1,56 @@
+//! The kernel's feed-forward clock follows what is published.
+
+use super::{Keeper, StartError, about};
+use crate::config::{DaemonConfig, KernelClockUse};
+use crate::kernel_clock::KernelClockDriver;
+use crate::timepiece::Host;
+use ffclock_counter::ffcounter::ModuleCounter;
+use ffclock_counter::{Choice, CounterKind};
+use ffclock_units::{Counter, Estimate};
+use std::io;
+
+/// The counter that the kernel's clock runs on.
+const KERNELS: CounterKind = CounterKind::Module(ModuleCounter::Active);
+
+/// The counter to choose: the kernel's clock understands readings of its own alone.
+pub(super) fn choice(config: &DaemonConfig) -> Choice {
+    match (config.kernel_clock, config.counter.0) {
+        (KernelClockUse::Drive, Choice::Auto) => Choice::Fixed(KERNELS),
+        (_, choice) => choice,
+    }
+}
+
+/// What drives the kernel's clock, where that is wanted.
+///
+/// # Errors
+/// The kernel has none, or the counter is not its own.
+pub(super) fn driver(host: &dyn Host, config: &DaemonConfig) -> Result<Option<KernelClockDriver>, StartError> {
+    if config.kernel_clock == KernelClockUse::Leave {
+        return Ok(None);
+    }
+    let refused = |why: &str| about("kernel_clock")(io::Error::other(why.to_owned()));
+    let Some(clock) = host.kernel_clock() else {
+        return Err(refused("only FreeBSD's kernel can keep a feed-forward clock"));
+    };
+    if choice(config) != Choice::Fixed(KERNELS) {
+        return Err(refused("the kernel's clock runs on its own counter: set counter to module:active or auto"));
+    }
+    Ok(Some(KernelClockDriver::new(clock)))
+}
+
+impl Keeper<'_> {
+    pub(super) fn drive_kernel(&mut self, estimate: &Estimate, now: Counter) {
+        let Some(driver) = &mut self.kernel_clock else { return };
+        match driver.hand_over(estimate, now, &self.leaps) {
+            Ok(false) => {}
+            Ok(true) => self.context.journal.notice("the kernel's feed-forward clock follows", ""),
+            Err(error) => self.context.journal.warn("the kernel's clock cannot be driven", &error.to_string()),
+        }
+    }
+
+    pub(super) fn let_kernel_go(&mut self) {
+        if let Some(Err(error)) = self.kernel_clock.as_mut().map(KernelClockDriver::let_go) {
+            self.context.journal.warn("the kernel's clock cannot be told that nobody drives it", &error.to_string());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Calls that Linux alone has, or has in its own way.
+
+use super::{checked, owned};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// Room for packets that wait, beyond the host's limit where that is permitted.
+pub(crate) fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: libc::c_int) -> io::Result<()> {
+    let set = |name| super::set_option(fd, libc::SOL_SOCKET, name, bytes);
+    // The first needs CAP_NET_ADMIN; the second is cut at net.core.rmem_max.
+    set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF))
+}
+
+/// How many packets the kernel has thrown away because the socket's buffer was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS`), modulo 2^32.
+pub(crate) fn dropped_packets(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    /// `SK_MEMINFO_DROPS` and `SK_MEMINFO_VARS` of linux/sock_diag.h.
+    const DROPS: usize = 8;
+    let mut words = [0_u32; DROPS + 1];
+    let mut size = size_of_val(&words) as libc::socklen_t;
+    let place = words.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `size` bytes to `words`; both outlive the call.
+    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, place, &raw mut size) })?;
+    if size as usize == size_of_val(&words) { Ok(words[DROPS]) } else { Err(io::ErrorKind::Unsupported.into()) }
+}
+
+/// The effective user of the process that connected a UNIX socket, as it was then.
+pub(crate) fn user_of_peer(fd: BorrowedFd<'_>) -> io::Result<libc::uid_t> {
+    // What the kernel does not fill in stays a user that nobody is.
+    let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    let place = (&raw mut peer).cast();
+    // SAFETY: the kernel writes at most `size` bytes to `peer`; both outlive the call.
+    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut size) })?;
+    Ok(peer.uid)
+}
+
+/// The number of the calling thread.
+pub(crate) fn own_thread() -> libc::pid_t {
+    // SAFETY: the call takes no pointers and always succeeds.
+    unsafe { libc::gettid() }
+}
+
+/// Where this thread's errno is.
+pub(super) fn errno_place() -> *mut libc::c_int {
+    // SAFETY: the call takes no pointers and always succeeds.
+    unsafe { libc::__errno_location() }
+}
+
+/// A timer on the system clock that never runs out but is cancelled whenever somebody sets that clock.
+pub(crate) fn timer_cancelled_on_set() -> io::Result<OwnedFd> {
+    // SAFETY: the call takes no pointers.
+    let timer =
+        owned(checked(unsafe { libc::timerfd_create(libc::CLOCK_REALTIME, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?);
+    let never = libc::timespec { tv_sec: i64::MAX, tv_nsec: 0 };
+    let no_repeat = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let setting = libc::itimerspec { it_interval: no_repeat, it_value: never };
+    let flags = libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET;
+    // SAFETY: the setting outlives the call, and the old one is not asked for.
+    checked(unsafe { libc::timerfd_settime(timer.as_raw_fd(), flags, &raw const setting, core::ptr::null_mut()) })?;
+    Ok(timer)
+}
+
+/// Mounts a file system of the kernel's own without giving it a place in the file tree; gone when the descriptor is
+/// closed.
+pub(crate) fn mount_privately(kind: &core::ffi::CStr) -> io::Result<OwnedFd> {
+    /// `FSCONFIG_CMD_CREATE` of linux/mount.h.
+    const CREATE: libc::c_uint = 6;
+    const CLOSE_ON_EXEC: libc::c_uint = 1;
+    let nothing = core::ptr::null::<libc::c_char>();
+    // SAFETY: the name is a C string that outlives the call.
+    let context = checked_descriptor(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOSE_ON_EXEC) })?;
+    // SAFETY: this command takes neither a key nor a value, and no pointers but null.
+    let created = unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, nothing, nothing, 0) };
+    if created < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call takes no pointers.
+    checked_descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOSE_ON_EXEC, 0) })
+}
+
+/// A new descriptor from a call that libc has no function for.
+fn checked_descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    RawFd::try_from(result).ok().filter(|fd| *fd >= 0).map(owned).ok_or_else(io::Error::last_os_error)
+}

@@ -1,0 +1,60 @@
+//! Stamps of the kernel and ICMP messages, as Linux gives them: control messages beside packets, and the error queue of the socket
+//! (Documentation/networking/timestamping.rst).
+
+use super::Entry;
+use crate::cmsg::{self, QueuedError};
+use crate::ffi::{self, Message};
+use ffclock_units::{Moment, Utc};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+const STAMPS: u32 = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_SOFTWARE
+    | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+const ORIGIN_STAMP: u8 = 4;
+/// Taken when the packet passed to the driver (`SCM_TSTAMP_SND`), not when it was queued.
+const AT_DRIVER: u32 = 0;
+
+/// Asks for stamps and numbers; the numbers begin at 0, also where they were counted before.
+pub(crate) fn number_packets(socket: &UdpSocket) -> io::Result<()> {
+    for flags in [STAMPS, STAMPS | libc::SOF_TIMESTAMPING_OPT_ID] {
+        ffi::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)?;
+    }
+    Ok(())
+}
+
+/// Has ICMP messages come through the error queue.
+pub(crate) fn queue_errors(socket: &UdpSocket) -> io::Result<()> {
+    let (level, option) = match socket.local_addr()? {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
+    };
+    ffi::set_option(socket.as_fd(), level, option, 1)
+}
+
+/// When the kernel saw a packet that was received.
+pub(crate) fn of_received(message: &Message) -> Option<Moment<Utc>> {
+    extras(message).stamped
+}
+
+/// The next thing in the error queue that can be understood.
+pub(crate) fn next_entry(socket: BorrowedFd<'_>) -> Option<Entry> {
+    loop {
+        // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it is read.
+        let message = ffi::receive_message(socket, &mut [], libc::MSG_ERRQUEUE).ok()?;
+        let extras = extras(&message);
+        match extras.error {
+            Some(QueuedError { origin: ORIGIN_STAMP, info: AT_DRIVER, data, .. }) => {
+                return Some(Entry::Sent { number: data, stamped: extras.stamped });
+            }
+            None | Some(QueuedError { origin: ORIGIN_STAMP, .. }) => {}
+            Some(error) => return Some(Entry::Unreachable { errno: error.errno, reporter: error.offender }),
+        }
+    }
+}
+
+fn extras(message: &Message) -> cmsg::Extras {
+    cmsg::parse(message.control.0.get(..message.control_length).unwrap_or(&[]))
+}

@@ -1,0 +1,34 @@
+//! What the kernel tells of packets beside their bytes.
+
+#[cfg(target_os = "freebsd")]
+mod freebsd;
+#[cfg(target_os = "linux")]
+mod linux;
+
+use ffclock_units::{Moment, Utc};
+use std::net::SocketAddr;
+
+#[cfg(target_os = "freebsd")]
+pub(crate) use freebsd::{next_entry, number_packets, of_received, queue_errors};
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{next_entry, number_packets, of_received, queue_errors};
+
+/// Something that the kernel tells of a packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "there is no error queue"))]
+pub(crate) enum Entry {
+    /// It passed to the driver.
+    Sent {
+        /// The number of the packet, counted by the socket.
+        number: u32,
+        /// The kernel's software stamp by the system clock.
+        stamped: Option<Moment<Utc>>,
+    },
+    /// It did not arrive.
+    Unreachable {
+        /// What is wrong.
+        errno: i32,
+        /// The host that says so.
+        reporter: Option<SocketAddr>,
+    },
+}
