@@ -78,8 +78,7 @@ def _latency(recording: Recording) -> list[str]:
     from .counters_paper import LATENCIES  # noqa: PLC0415
 
     paper = [
-        (name, f"{value.median:.0f}", "" if value.iqr is None else f"{value.iqr:.0f}", value.source)
-        for name, value in LATENCIES.items()
+        (name, f"{value.median:.0f}", "" if value.iqr is None else f"{value.iqr:.0f}", value.source) for name, value in LATENCIES.items()
     ]
     parts = ["## Access latency", "", "In the papers, cycles:", "", *_rows(("what", "median", "IQR", "source"), paper)]
     phases = {phase.number: phase.name for phase in recording.phases}

@@ -55,9 +55,7 @@ class Recording:
     @property
     def phases(self) -> list[Phase]:
         """The phases, in order."""
-        return [
-            Phase(int(p["number"]), str(p["load"] or "quiet"), float(p["begin_s"]), float(p["length_s"])) for p in self.of("phase")
-        ]
+        return [Phase(int(p["number"]), str(p["load"] or "quiet"), float(p["begin_s"]), float(p["length_s"])) for p in self.of("phase")]
 
 
 def read_recording(path: Path) -> Recording:

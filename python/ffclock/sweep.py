@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -138,6 +139,9 @@ def jobs_of(options: argparse.Namespace) -> list[Job]:
     varied: list[tuple[str, list[str]]] = options.vary
     # As the command calls them, and in one order, so that the same parts are the same run.
     without = tuple(sorted({part.replace("-", "_") for part in options.without}))
+    twice = [key for key, count in Counter(key for key, _ in varied).items() if count > 1]
+    if twice:
+        raise SweepError(f"--vary {twice[0]} is there twice: give all its values at once, as in {twice[0]}=VALUE,VALUE")
     combinations = list(itertools.product(*([(key, value) for value in values] for key, values in varied)))
     jobs = []
     for named in options.scenarios:

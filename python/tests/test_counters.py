@@ -45,9 +45,7 @@ def latency(path: Path, arrangement: str = "first") -> Path:
     for phase in (0, 1):
         rows.append({"record": "figures", "phase": phase, **what, "count": 10, "ticks": spread, "ns": spread})
         rows.append({"record": "histogram", "phase": phase, **what, "bins": [[100.0, 7], [120.0, 3]]})
-        rows.append(
-            {"record": "round", "t": 20.0 * phase, "phase": phase, "cpu": 0, **what, "min": 90.0, "median": 110.0, "max": 150.0}
-        )
+        rows.append({"record": "round", "t": 20.0 * phase, "phase": phase, "cpu": 0, **what, "min": 90.0, "median": 110.0, "max": 150.0})
         rows.append(
             {"record": "overhead", "phase": phase, "arrangement": arrangement, "subtracted_ns": 16.0, "left_ns": 0.0, "left_iqr_ns": 1.0}
         )

@@ -82,6 +82,12 @@ def test_a_varied_scenario_extends_the_built_in_one() -> None:
     assert len({job.digest for job in different}) == 6
 
 
+def test_a_key_is_varied_once() -> None:
+    options = _arguments(["lan-16", "--vary", "path.loss=0,0.1", "--vary", "path.loss=0.2"])
+    with pytest.raises(SweepError, match=r"path\.loss is there twice"):
+        jobs_of(options)
+
+
 def test_what_is_asked_for_twice_is_run_once(tmp_path: Path) -> None:
     twice = _arguments(["lan-16", "near-16", "lan-16", "--seeds", "2,1,2", "--vary", "path.loss=0,0.1,0"])
     once = _arguments(["lan-16", "near-16", "--seeds", "2,1", "--vary", "path.loss=0,0.1"])

@@ -120,11 +120,10 @@ fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
     if told >= 2 {
         return Ok(());
     }
-    let what = if reference.contains("pps") { "pulses came from" } else { "times came from" };
-    let told = if told == 0 { "no".to_owned() } else { format!("only {told}") };
+    let told = if told == 0 { "none".to_owned() } else { format!("only {told}") };
     Err(format!(
-        "{told} {what} {reference} while it was measured, and a rate needs two: measure for longer, and see whether its signal is connected \
-         (`ffclock counters` lists the devices)"
+        "{told} of the times that {reference} should tell came while it was measured, and a rate needs two: measure for longer, and see \
+         whether its signal is connected (`ffclock counters` lists the devices)"
     )
     .into())
 }
