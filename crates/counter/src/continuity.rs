@@ -145,10 +145,8 @@ struct Tolerance {
 
 /// The witness is slewed with the system clock: by 500 ppm through the frequency, and by 10 % through the length of the tick (Linux) or
 /// 5000 ppm through adjtime(2) (FreeBSD).
-const SLEWED: Tolerance = Tolerance {
-    rate: Rate::from_ppm(if RAW_IS_SLEWED { 6_000.0 } else { 101_000.0 }),
-    constant: Span::from_millis(1),
-};
+const SLEWED: Tolerance =
+    Tolerance { rate: Rate::from_ppm(if RAW_IS_SLEWED { 6_000.0 } else { 101_000.0 }), constant: Span::from_millis(1) };
 /// Before the ratio of the two is known; the error of the nominal period comes on top.
 const UNKNOWN_RATIO: Tolerance = Tolerance { rate: Rate::from_ppm(1000.0), constant: Span::from_millis(1) };
 /// Once the ratio is known: two crystals wander apart by a few ppm, one crystal not at all.

@@ -136,13 +136,11 @@ impl Group {
     /// floors' errors are one and the same.
     pub fn begin(begin: &Begin, model: &Model) -> Self {
         let mut group = Group { x: [Lanes::ZERO; STATES], p: [[Lanes::ZERO; STATES]; STATES], score: Lanes::ZERO };
-        let [forward, backward] = FLOORS;
         group.x[THETA] = Lanes::all(begin.theta);
         group.x[RATE] = Lanes::all(begin.rate);
         group.p[RATE][RATE] = Lanes::all(begin.rate_variance);
         group.begin_cycle(model);
         group.begin_time(begin);
-        debug_assert!(forward != backward);
         group
     }
 

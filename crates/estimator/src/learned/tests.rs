@@ -1,6 +1,6 @@
 //! Limits within the filter that are reached from outside only by chance.
 
-use super::group::THETA;
+use super::group::{RATE, THETA};
 use super::lanes::Lanes;
 use super::{Learned, MICRO, Now};
 use crate::{ClassicConfig, Estimator, Event, Events, LearnedConfig};
@@ -68,6 +68,20 @@ fn the_filter_begins_anew_when_nothing_explains_32_exchanges() {
         learned.conclude(&exchange(400), now, &mut events);
         assert_eq!(events.contains(Event::FilterRestarted), restarts);
     }
+}
+
+/// The classic algorithm's rate is believed to 3 ppm then.
+#[test]
+fn a_filter_that_begins_anew_knows_the_rate_to_3_ppm() {
+    let (mut learned, mut now) = settled();
+    let mut events = Events::NONE;
+    now.astray = 32;
+    learned.conclude(&exchange(400), now, &mut events);
+    learned.bank.for_groups(|group| assert_eq!(group.p[RATE][RATE], Lanes::all(9.0)));
+    let now = learned.now.unwrap();
+    let grown = now.blend.deviation_later * now.blend.deviation_later - now.blend.variance;
+    let ppm = libm::sqrt(grown) / now.later;
+    assert!((ppm - 3.0).abs() < 0.2, "{ppm}");
 }
 
 #[test]
