@@ -288,17 +288,16 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_the_densities_of_its_own_blocks_and_no_others() {
-        let segment = segment(3 * WINDOW + 100);
-        assert_eq!(segment.learned.len(), 3 * WINDOW / BLOCK + 1);
+    fn a_window_has_8192_nodes_and_1024_of_the_future_with_the_densities_of_their_blocks() {
+        let segment = segment(3 * 8192 + 100);
+        assert_eq!(segment.learned.len(), 3 * 8192 / 256 + 1);
         let blocks = |begin: usize| {
             let (window, length) = Window::at(&segment, begin);
             (window.nodes.len(), window.learned.len(), length)
         };
-        let whole = WINDOW + AHEAD;
-        assert_eq!(blocks(0), (whole, whole / BLOCK, WINDOW));
-        assert_eq!(blocks(WINDOW), (whole, whole / BLOCK, WINDOW));
-        assert_eq!(blocks(2 * WINDOW), (WINDOW + 100, WINDOW / BLOCK + 1, WINDOW));
-        assert_eq!(blocks(3 * WINDOW), (100, 1, 100));
+        assert_eq!(blocks(0), (8192 + 1024, 36, 8192));
+        assert_eq!(blocks(8192), (8192 + 1024, 36, 8192));
+        assert_eq!(blocks(2 * 8192), (8192 + 100, 33, 8192));
+        assert_eq!(blocks(3 * 8192), (100, 1, 100));
     }
 }
