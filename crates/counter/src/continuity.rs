@@ -293,7 +293,7 @@ impl<R: Readings> Continuity<R> {
     fn expectation(&self) -> (Period, Tolerance) {
         let nominal = self.nominal.period;
         if self.witness_is_slewed {
-            return (nominal, SLEWED);
+            return (nominal, Tolerance { rate: SLEWED.rate + self.nominal.error, ..SLEWED });
         }
         let (ticks, passed) = (self.last.counter - self.first.counter, self.last.witness - self.first.witness);
         match Period::from_seconds(passed.as_seconds() / ticks.as_f64()) {

@@ -1,9 +1,7 @@
-//! Driving the feed-forward clock that FreeBSD's kernel can keep: every estimate that is published is handed to it (docs/freebsd.md).
-//!
-//! The page and the kernel's clock give the same time; the kernel stamps packets with it, and programs that know nothing of the page read it.
+//! Driving the feed-forward clock that FreeBSD's kernel can keep: it is handed the published estimate again and again (docs/freebsd.md).
 
 use ffclock_freebsd::{KernelEstimate, LeapBase};
-use ffclock_units::{Counter, Estimate, LeapTable};
+use ffclock_units::{Counter, Estimate, LeapTable, Moment, Mono, Span};
 use std::io;
 
 /// A clock of the kernel that follows whatever it is given.
@@ -26,29 +24,65 @@ impl KernelClock for ThisKernel {
     }
 }
 
-/// What was told to the kernel's clock.
+/// From one hand-over to the next. The kernel mends what its monotonic time is off by within as long as lay between the last two estimates,
+/// and goes on at that rate until the next one comes: where they come unevenly, as exchanges with several servers do, that time swings.
+pub(crate) const PACE: Span = Span::from_secs(16);
+
+/// An estimate is handed over as of so long ago: the kernel takes it for older than its present tick, and a tick began up to 10 ms ago.
+const BEHIND: Span = Span::from_millis(100);
+
+/// What was told to the kernel's clock, and when it is to be told again.
 pub(crate) struct KernelClockDriver {
     clock: Box<dyn KernelClock>,
+    pub(crate) pace: Span,
+    next: Moment<Mono>,
     /// From the first estimate on.
     base: Option<LeapBase>,
-    last: Option<KernelEstimate>,
+    /// What it follows.
+    followed: Option<KernelEstimate>,
+    /// The reading of the latest estimate of all.
+    latest: Option<Counter>,
 }
 
 impl KernelClockDriver {
-    pub(crate) fn new(clock: Box<dyn KernelClock>) -> Self {
-        KernelClockDriver { clock, base: None, last: None }
+    pub(crate) fn new(clock: Box<dyn KernelClock>, now: Moment<Mono>) -> Self {
+        KernelClockDriver { clock, pace: PACE, next: now, base: None, followed: None, latest: None }
     }
 
-    /// Hands an estimate over as of the reading `now`. Whether the kernel's clock had been left alone before.
+    /// When it is to be told next.
+    pub(crate) fn due(&self) -> Moment<Mono> {
+        self.next
+    }
+
+    /// There is nothing to hand over yet.
+    pub(crate) fn wait(&mut self, now: Moment<Mono>) {
+        self.next = now + Span::from_secs(1).min(self.pace);
+    }
+
+    /// Hands an estimate over at the reading `counter`. Whether the kernel's clock had been left alone before.
     ///
     /// # Errors
     /// Why the kernel does not take it.
-    pub(crate) fn hand_over(&mut self, estimate: &Estimate, now: Counter, leaps: &LeapTable) -> io::Result<bool> {
-        let tai = estimate.time + estimate.period * (now - estimate.counter);
+    pub(crate) fn hand_over(
+        &mut self,
+        estimate: &Estimate,
+        counter: Counter,
+        leaps: &LeapTable,
+        now: Moment<Mono>,
+    ) -> io::Result<bool> {
+        let is_late = now >= self.next + self.pace.halved();
+        self.next = if is_late { now } else { self.next } + self.pace;
+        let counter = counter - estimate.period.ticks_in(BEHIND);
+        if self.latest.is_some_and(|latest| !counter.is_after(latest)) {
+            return Err(io::Error::other("its counter has not run on since it was told last"));
+        }
+        let tai = estimate.time + estimate.period * (counter - estimate.counter);
         let base = *self.base.get_or_insert_with(|| LeapBase::beginning_at(tai, leaps));
-        let told = KernelEstimate::of(estimate, now, leaps, base).map_err(io::Error::other)?;
-        self.clock.follow(&told)?;
-        Ok(self.last.replace(told).is_none())
+        let told = KernelEstimate::of(estimate, counter, leaps, base).map_err(io::Error::other)?;
+        let is_first = self.followed.is_none();
+        self.tell(&if is_first { told.first() } else { told })?;
+        self.followed = Some(told);
+        Ok(is_first)
     }
 
     /// Tells the kernel that nobody stands behind its clock any more; it goes on with what it has.
@@ -56,6 +90,142 @@ impl KernelClockDriver {
     /// # Errors
     /// Why the kernel does not take it.
     pub(crate) fn let_go(&mut self) -> io::Result<()> {
-        self.last.take().map_or(Ok(()), |last| self.clock.follow(&last.unsynchronised()))
+        self.followed.take().map_or(Ok(()), |followed| self.tell(&followed.last()))
+    }
+
+    fn tell(&mut self, estimate: &KernelEstimate) -> io::Result<()> {
+        self.clock.follow(estimate)?;
+        self.latest = Some(estimate.reading());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::{Bound, GrowthRate, Period, Status, Ticks};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// What FreeBSD's kernel makes of estimates (`ffclock_windup` in kern_tc.c), for a counter of 1 GHz whose time is its count.
+    #[derive(Default)]
+    struct Kernel {
+        told: Vec<KernelEstimate>,
+        /// By how much its monotonic time was off when it was told last, and how fast that changes, s, s/s.
+        off: f64,
+        mending: f64,
+        largest: f64,
+    }
+
+    impl Kernel {
+        fn off_at(&self, counter: Counter) -> f64 {
+            let passed = self.told.last().map_or(0.0, |last| (counter - last.reading()).as_f64() * 1e-9);
+            self.off + self.mending * passed
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct StandIn(Rc<RefCell<Kernel>>);
+
+    impl KernelClock for StandIn {
+        fn follow(&mut self, estimate: &KernelEstimate) -> io::Result<()> {
+            let mut kernel = self.0.borrow_mut();
+            let reading = estimate.reading();
+            let error = (estimate.time_at(reading).0 - time_at(reading)).as_seconds();
+            let is_set = estimate.raw().status == 2;
+            let off = kernel.off_at(reading);
+            let before = kernel.told.last().map_or(Ticks::from_raw(1), |last| reading - last.reading());
+            let gap = if is_set { 0.0 } else { error - off };
+            assert!(before > Ticks::ZERO || gap == 0.0, "the kernel divides by the ticks in between");
+            let seconds = before.as_f64() * 1e-9;
+            let capped = gap.abs().min(5e-3 * seconds.floor()).copysign(gap);
+            kernel.mending = capped / seconds;
+            kernel.off = if is_set { error } else { off };
+            kernel.largest = kernel.largest.max(kernel.off.abs());
+            kernel.told.push(*estimate);
+            Ok(())
+        }
+    }
+
+    /// Of a clock that is wrong by `error` s.
+    fn estimate(counter: Counter, error: f64) -> Estimate {
+        let period = Period::from_hertz(1e9).unwrap();
+        Estimate {
+            counter,
+            time: Moment::from_origin(Span::from_nanos(counter.raw().into()) + Span::from_seconds(error)),
+            period,
+            uncertainty: Bound::ZERO,
+            uncertainty_growth: GrowthRate::default(),
+            bound: Bound::of(Span::from_micros(50)),
+            bound_growth: GrowthRate::default(),
+            difference_period: period,
+            difference_bound: GrowthRate::default(),
+            status: Status::Synchronised,
+        }
+    }
+
+    /// The kernel's time at a reading: UTC at the beginning, when TAI was 10 s ahead.
+    fn time_at(counter: Counter) -> Span {
+        Span::from_nanos(counter.raw().into()) - Span::from_secs(10)
+    }
+
+    /// Exchanges with two servers every 16 s, 1.5 s apart, and what each says differs by 20 us.
+    #[test]
+    fn the_kernels_monotonic_time_does_not_swing_with_uneven_exchanges() {
+        let kernel = StandIn::default();
+        let mut driver = KernelClockDriver::new(Box::new(kernel.clone()), Moment::from_origin(Span::ZERO));
+        let mut latest = estimate(Counter::from_raw(SECOND), 0.0);
+        for tenth in 10..20_000_u64 {
+            let (counter, now) =
+                (Counter::from_raw(tenth * SECOND / 10), Moment::from_origin(Span::from_millis(100 * tenth as i64)));
+            match tenth % 160 {
+                0 => latest = estimate(counter, 10e-6),
+                15 => latest = estimate(counter, -10e-6),
+                _ => {}
+            }
+            if driver.due() <= now {
+                driver.hand_over(&latest, counter, &LeapTable::built_in(), now).unwrap();
+            }
+        }
+        let kernel = kernel.0.borrow();
+        assert!((120..=126).contains(&kernel.told.len()), "{}", kernel.told.len());
+        assert!(kernel.largest < 25e-6, "{}", kernel.largest);
+        let rises = |pair: &[KernelEstimate]| pair[1].reading().is_after(pair[0].reading());
+        assert!(kernel.told.windows(2).all(rises));
+    }
+
+    #[test]
+    fn an_end_stops_the_mending_and_begins_anew_with_a_step() {
+        let kernel = StandIn::default();
+        let mut driver = KernelClockDriver::new(Box::new(kernel.clone()), Moment::from_origin(Span::ZERO));
+        let mut told = |seconds: u64, error: f64| {
+            let (counter, now) =
+                (Counter::from_raw(seconds * SECOND), Moment::from_origin(Span::from_secs(seconds as i64)));
+            driver.hand_over(&estimate(counter, error), counter, &LeapTable::built_in(), now).unwrap()
+        };
+        assert!(told(1, 0.5), "nobody had driven it");
+        assert!(!told(17, 10e-6));
+        assert!(kernel.0.borrow().mending.abs() > 1e-6, "half a second and 10 us are being mended");
+        driver.let_go().unwrap();
+        assert_eq!(kernel.0.borrow().mending, 0.0);
+        let again = Counter::from_raw(18 * SECOND);
+        let now = Moment::from_origin(Span::from_secs(18));
+        assert!(driver.hand_over(&estimate(again, 3e-6), again, &LeapTable::built_in(), now).unwrap());
+        assert!((kernel.0.borrow().off - 3e-6).abs() < 1e-9, "{}", kernel.0.borrow().off);
+    }
+
+    #[test]
+    fn a_reading_that_is_not_after_the_last_one_is_kept_from_the_kernel() {
+        let kernel = StandIn::default();
+        let mut driver = KernelClockDriver::new(Box::new(kernel.clone()), Moment::from_origin(Span::ZERO));
+        let counter = Counter::from_raw(5 * SECOND);
+        let now = Moment::from_origin(Span::from_secs(5));
+        driver.hand_over(&estimate(counter, 0.0), counter, &LeapTable::built_in(), now).unwrap();
+        for counter in [counter, Counter::from_raw(0)] {
+            assert!(driver.hand_over(&estimate(counter, 0.0), counter, &LeapTable::built_in(), now).is_err());
+        }
+        assert_eq!(kernel.0.borrow().told.len(), 1);
     }
 }

@@ -190,12 +190,17 @@ impl Timepiece {
                 | Break::CpusDisagree(_)
                 | Break::TrustLost { .. }
         );
-        if counter_is_doubtful && self.choice == Choice::Auto {
+        if counter_is_doubtful && self.is_open() {
             self.choose_again();
         }
         self.epoch = self.epoch.next();
         self.begin = self.read();
         if matches!(broken, Break::Suspended { .. }) { Past::Rate } else { Past::Nothing }
+    }
+
+    /// Whether something else may be under the same choice now: the kernel's active counter is whichever it keeps time with.
+    fn is_open(&self) -> bool {
+        matches!(self.choice, Choice::Auto | Choice::Fixed(CounterKind::Module(ModuleCounter::Active)))
     }
 
     /// A counter that cannot be measured is no better than the one in use.

@@ -98,16 +98,20 @@ fn picoseconds_per_second(units: u64) -> u32 {
     u32::try_from(picoseconds).unwrap_or(u32::MAX)
 }
 
-/// In ns, rounded up; saturates at 4.3 s.
+/// The largest bound that the kernel can show: it computes in 64 bits of 2^-64 s, and of a second or more only the rest would remain.
+const LARGEST_BOUND: u32 = 999_999_999;
+
+/// In ns, rounded up; saturates at [`LARGEST_BOUND`].
 fn nanoseconds(bound: Bound) -> u32 {
-    u32::try_from(bound.as_nanos_up()).unwrap_or(u32::MAX)
+    u32::try_from(bound.as_nanos_up()).map_or(LARGEST_BOUND, |nanoseconds| nanoseconds.min(LARGEST_BOUND))
 }
 
 impl KernelEstimate {
-    /// The estimate for the kernel, as of `now`.
+    /// The estimate for the kernel, as of the reading `now`.
     ///
     /// It is moved from the reading at which it was made to `now` with our own period, because the kernel's has steps of 0.16 ppb at 3 GHz:
-    /// the error of rounding then grows from the last hand-over on, and not from the last exchange. It enters the bound of the rate.
+    /// the error of rounding then grows from the last hand-over on, and not from the last exchange. It enters the bound of the rate. A clock
+    /// whose bound the kernel cannot say is not synchronised.
     ///
     /// # Errors
     /// The kernel cannot say the period.
@@ -118,14 +122,16 @@ impl KernelEstimate {
         let time = tai.since_origin() - Span::from_secs(base.offset.into());
         let units = time.units();
         let growth = estimate.bound_growth.units().saturating_add(rounding);
+        let bound = nanoseconds(estimate.bound.grown(age, estimate.bound_growth));
+        let is_known = bound < LARGEST_BOUND;
         let mut raw = RawEstimate {
             update_time_sec: (units >> 64) as i64,
             update_time_frac: units as u64,
             update_ffcount: now.raw(),
             period,
-            errb_abs: nanoseconds(estimate.bound.grown(age, estimate.bound_growth)),
+            errb_abs: bound,
             errb_rate: picoseconds_per_second(growth),
-            status: KernelStatus::of(estimate.status).0,
+            status: if is_known { KernelStatus::of(estimate.status).0 } else { KernelStatus::UNSYNCHRONISED.0 },
             leapsec_total: (offset_at(tai, leaps) - base.offset) as i16,
             ..RawEstimate::default()
         };
@@ -138,10 +144,33 @@ impl KernelEstimate {
         Ok(KernelEstimate(raw))
     }
 
-    /// The same of a clock that follows nobody any more.
+    /// The first of a run of estimates: where the kernel's clock follows nobody yet, its monotonic time is set to this one instead of being
+    /// drawn towards it at 5000 ppm at most. The kernel does so for an estimate that warms up, and for no other.
     #[must_use]
-    pub fn unsynchronised(self) -> Self {
-        KernelEstimate(RawEstimate { status: KernelStatus::UNSYNCHRONISED.0, ..self.0 })
+    pub fn first(self) -> Self {
+        KernelEstimate(RawEstimate { status: self.0.status | KernelStatus::WARMING_UP.0, ..self.0 })
+    }
+
+    /// The last of a run of estimates: the clock follows nobody any more, and its monotonic time runs on at the true rate.
+    ///
+    /// It is the same a tick later. The kernel divides what its monotonic time is off by by the ticks since the estimate before (by zero
+    /// for the same one: a panic), and goes on mending at that rate until the next estimate; over less than a second it mends nothing.
+    #[must_use]
+    pub fn last(self) -> Self {
+        let begin = (i128::from(self.0.update_time_sec) << 64) + i128::from(self.0.update_time_frac);
+        let time = begin + i128::from(self.0.period);
+        KernelEstimate(RawEstimate {
+            update_time_sec: (time >> 64) as i64,
+            update_time_frac: time as u64,
+            update_ffcount: self.0.update_ffcount.wrapping_add(1),
+            status: KernelStatus::UNSYNCHRONISED.0,
+            ..self.0
+        })
+    }
+
+    /// The reading at which it was handed over.
+    pub fn reading(&self) -> Counter {
+        Counter::from_raw(self.0.update_ffcount)
     }
 
     /// As the kernel takes it.
@@ -158,7 +187,7 @@ impl KernelEstimate {
         let ticks = i128::from((counter - Counter::from_raw(raw.update_ffcount)).raw());
         let begin = (i128::from(raw.update_time_sec) << 64) + i128::from(raw.update_time_frac);
         let free = Span::from_units(begin + ticks * i128::from(raw.period));
-        let has_passed = raw.leapsec != 0 && !Counter::from_raw(raw.leapsec_next).is_after(counter);
+        let has_passed = raw.leapsec != 0 && counter.is_after(Counter::from_raw(raw.leapsec_next));
         let next = if has_passed { i64::from(raw.leapsec) } else { 0 };
         (free, free - Span::from_secs(i64::from(raw.leapsec_total) + next))
     }
@@ -233,7 +262,9 @@ mod tests {
         assert_eq!(picoseconds_per_second(GrowthRate::of(Rate::from_ppm(0.05)).units()), 50_001);
         assert_eq!(picoseconds_per_second(u64::MAX), u32::MAX);
         assert_eq!(nanoseconds(Bound::of(Span::from_units(1))), 1);
-        assert_eq!(nanoseconds(Bound::of(Span::from_secs(5))), u32::MAX);
+        assert_eq!(nanoseconds(Bound::of(Span::from_secs(1))), 999_999_999);
+        // As the kernel computes it.
+        assert!(u64::from(nanoseconds(Bound::of(Span::from_secs(5)))).checked_mul(18_446_744_073).is_some());
     }
 
     #[test]
@@ -255,6 +286,27 @@ mod tests {
                 assert_eq!(i8::try_from(again.raw().leapsec_total), Ok(if seconds > 0 { change } else { 0 }));
             }
         }
+    }
+
+    #[test]
+    fn an_end_is_a_tick_later_on_the_same_line() {
+        let (leaps, ours) = (LeapTable::built_in(), estimate(2.4e9, 1_800_000_037));
+        let base = LeapBase::beginning_at(ours.time, &leaps);
+        let told = KernelEstimate::of(&ours, ours.counter, &leaps, base).expect("a usual period");
+        let last = told.last();
+        assert_eq!((last.reading() - told.reading()).raw(), 1);
+        assert_eq!((last.raw().status, told.first().raw().status), (1, 2));
+        let later = told.reading() + Ticks::from_raw(1 << 40);
+        assert_eq!(last.time_at(later), told.time_at(later));
+    }
+
+    #[test]
+    fn a_clock_whose_bound_cannot_be_said_is_not_synchronised() {
+        let (leaps, ours) = (LeapTable::built_in(), estimate(2.4e9, 1_800_000_037));
+        let base = LeapBase::beginning_at(ours.time, &leaps);
+        let wide = Estimate { bound: Bound::of(Span::from_secs(2)), ..ours };
+        let told = KernelEstimate::of(&wide, wide.counter, &leaps, base).expect("a usual period");
+        assert_eq!((told.raw().errb_abs, told.raw().status), (999_999_999, 1));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The three system calls of FreeBSD's feed-forward clock, which its C library has. The only file here that may hold unsafe code.
 
-use crate::{KernelEstimate, RawEstimate};
+use crate::{KernelEstimate, RawEstimate, steady};
 use core::ffi::CStr;
+use core::ops::RangeInclusive;
 use ffclock_units::Counter;
 use std::ffi::CString;
 use std::io;
@@ -41,24 +42,12 @@ fn read_once() -> io::Result<Counter> {
     Ok(Counter::from_raw(count))
 }
 
-/// Readings tried before the counter is called unsteady.
-const TRIES: usize = 8;
-
-/// Reads the kernel's cumulative counter. The kernel reads it without a fence in its loop, so on some machines a reading can be torn between
-/// two generations of its record: one is believed only when another follows it by less than `most_apart` ticks.
+/// Reads the kernel's cumulative counter, which a second reading confirms that follows it by as many ticks as `apart` has ([`steady`]).
 ///
 /// # Errors
 /// The kernel has no feed-forward clock, or no counter yet, or its readings do not follow each other.
-pub fn read_counter(most_apart: i64) -> io::Result<Counter> {
-    let mut last = read_once()?;
-    for _ in 0..TRIES {
-        let next = read_once()?;
-        if (0..=most_apart).contains(&(next - last).raw()) {
-            return Ok(next);
-        }
-        last = next;
-    }
-    Err(io::Error::other("the kernel's counter does not run steadily"))
+pub fn read_counter(apart: &RangeInclusive<i64>) -> io::Result<Counter> {
+    steady(read_once, apart)?.ok_or_else(|| io::Error::other("the kernel's counter does not run steadily"))
 }
 
 /// The estimate that the kernel's clock was given last. It takes effect with the kernel's next tick, so the clock may still show the one

@@ -9,5 +9,7 @@
 mod estimate;
 #[cfg(target_os = "freebsd")]
 pub mod kernel;
+mod steady;
 
 pub use estimate::{KernelEstimate, KernelStatus, LeapBase, RawEstimate, UnspeakablePeriod};
+pub use steady::steady;

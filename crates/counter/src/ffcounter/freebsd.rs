@@ -6,14 +6,19 @@ use ffclock_freebsd::kernel::{self, Timecounter};
 use ffclock_units::Counter;
 use std::io;
 
-/// The ticks in 100 us: two readings that lie further apart were interrupted, or one was torn between two generations of the kernel's record.
-/// 0 until the frequency is known.
-static MOST_APART: AtomicI64 = AtomicI64::new(0);
+/// The frequency of the timecounter when it was last asked for, Hz; 0 before that.
+static HERTZ: AtomicI64 = AtomicI64::new(0);
 
 fn timecounter() -> Result<Timecounter, FfcounterError> {
     let found = kernel::timecounter().map_err(refused)?;
-    MOST_APART.store((found.hertz / 10_000).max(1) as i64, Ordering::Relaxed);
+    HERTZ.store(i64::try_from(found.hertz).unwrap_or(i64::MAX), Ordering::Relaxed);
     Ok(found)
+}
+
+/// A reading that another one confirms from 1 to 100 us later.
+fn confirmed() -> io::Result<Counter> {
+    let hertz = HERTZ.load(Ordering::Relaxed);
+    kernel::read_counter(&((hertz / 1_000_000).max(1)..=(hertz / 10_000).max(2)))
 }
 
 /// Reads the counter with what is known of it.
@@ -45,10 +50,14 @@ pub(crate) fn try_value(counter: ModuleCounter) -> Result<Counter, FfcounterErro
     if counter != ModuleCounter::Active {
         return Err(FfcounterError::NoCounter(counter));
     }
-    if MOST_APART.load(Ordering::Relaxed) == 0 {
-        timecounter()?;
+    match confirmed() {
+        Ok(counter) => Ok(counter),
+        // The timecounter may be another than when its frequency was asked for.
+        Err(_) => {
+            timecounter()?;
+            confirmed().map_err(refused)
+        }
     }
-    kernel::read_counter(MOST_APART.load(Ordering::Relaxed)).map_err(refused)
 }
 
 #[cold]

@@ -23,6 +23,7 @@ ffclock_units::options! {
     /// What concerns the daemon as a whole.
     pub struct DaemonConfig {
         /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the kernel's raw clock.
+        /// On FreeBSD there are `tsc` and the kernel's own, `module:active`.
         counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
         /// Where packets are stamped: in user space, by the kernel through the socket, or, in addition to that, by the raw counter at the
         /// boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module` needs the kernel module ffcounter.
@@ -31,8 +32,8 @@ ffclock_units::options! {
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
         /// The file in which `ffclock probe calibrate` keeps what it measured.
         calibration: FilePath = FilePath::fixed(places::CALIBRATION);
-        /// What to do with the feed-forward clock that FreeBSD's kernel can keep (`options FFCLOCK`): with `drive`, every estimate is handed to
-        /// it. The counter must be the kernel's own then, `module:active`, which `auto` chooses.
+        /// What to do with the feed-forward clock that FreeBSD's kernel can keep (`options FFCLOCK`): with `drive`, it is handed the
+        /// published estimate every 16 s. The counter must be the kernel's own then, `module:active`, which `auto` chooses.
         kernel_clock: KernelClockUse = KernelClockUse::Leave;
         /// The page of shared memory that readers map.
         page: FilePath = FilePath::fixed(places::PAGE);

@@ -6,7 +6,7 @@ use crate::kernel_clock::KernelClockDriver;
 use crate::timepiece::Host;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{Choice, CounterKind};
-use ffclock_units::{Counter, Estimate};
+use ffclock_units::{Moment, Mono};
 use std::io;
 
 /// The counter that the kernel's clock runs on.
@@ -24,7 +24,11 @@ pub(super) fn choice(config: &DaemonConfig) -> Choice {
 ///
 /// # Errors
 /// The kernel has none, or the counter is not its own.
-pub(super) fn driver(host: &dyn Host, config: &DaemonConfig) -> Result<Option<KernelClockDriver>, StartError> {
+pub(super) fn driver(
+    host: &dyn Host,
+    config: &DaemonConfig,
+    now: Moment<Mono>,
+) -> Result<Option<KernelClockDriver>, StartError> {
     if config.kernel_clock == KernelClockUse::Leave {
         return Ok(None);
     }
@@ -35,13 +39,21 @@ pub(super) fn driver(host: &dyn Host, config: &DaemonConfig) -> Result<Option<Ke
     if choice(config) != Choice::Fixed(KERNELS) {
         return Err(refused("the kernel's clock runs on its own counter: set counter to module:active or auto"));
     }
-    Ok(Some(KernelClockDriver::new(clock)))
+    Ok(Some(KernelClockDriver::new(clock, now)))
 }
 
 impl Keeper<'_> {
-    pub(super) fn drive_kernel(&mut self, estimate: &Estimate, now: Counter) {
+    pub(super) fn drive_kernel(&mut self) {
+        let now = self.context.now;
+        if self.kernel_clock.as_ref().is_none_or(|driver| driver.due() > now) {
+            return;
+        }
+        let counter = self.timepiece.read();
+        // A reading of an epoch that nobody has noticed yet must not reach the kernel.
+        self.watch_counter();
         let Some(driver) = &mut self.kernel_clock else { return };
-        match driver.hand_over(estimate, now, &self.leaps) {
+        let Some(publication) = &self.published else { return driver.wait(now) };
+        match driver.hand_over(&publication.estimate, counter, &self.leaps, now) {
             Ok(false) => {}
             Ok(true) => self.context.journal.notice("the kernel's feed-forward clock follows", ""),
             Err(error) => self.context.journal.warn("the kernel's clock cannot be driven", &error.to_string()),

@@ -97,7 +97,7 @@ impl<'a> Keeper<'a> {
         let now = ffclock_sys::mono_now();
         let boot = crate::memory::boot_id();
         let page = SharedPage::create(config.daemon.page.as_path())?;
-        let kernel_clock = driving::driver(host.as_ref(), &config.daemon)?;
+        let kernel_clock = driving::driver(host.as_ref(), &config.daemon, now)?;
         let timepiece = Timepiece::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
         let mapper = Mapper::system(timepiece.kind(), timepiece.nominal.period);
         let mut keeper = Keeper {
@@ -136,7 +136,8 @@ impl<'a> Keeper<'a> {
     /// When something is to be done even if no packet comes.
     pub(crate) fn next_timeout(&self) -> Moment<Mono> {
         let servers = self.peers.iter().filter_map(Peer::next_timeout);
-        servers.chain([self.next_heartbeat]).min().unwrap_or(self.next_heartbeat)
+        let kernel = self.kernel_clock.as_ref().map(KernelClockDriver::due);
+        servers.chain(kernel).chain([self.next_heartbeat]).min().unwrap_or(self.next_heartbeat)
     }
 
     /// The event loop woke up: everything that follows happens at `now`. A broken counter is noticed before anything is done with its
@@ -166,6 +167,7 @@ impl<'a> Keeper<'a> {
         if changed || now >= self.next_heartbeat {
             self.publish();
         }
+        self.drive_kernel();
         self.write_records();
         if now >= self.next_saving {
             self.next_saving = now + SAVING;
@@ -386,7 +388,6 @@ impl<'a> Keeper<'a> {
         };
         self.writer.publish(&publication);
         self.published = Some(publication);
-        self.drive_kernel(&estimate, counter);
     }
 
     fn selected_estimate(&self) -> Option<(Option<ffclock_units::ServerIdentity>, Estimate)> {

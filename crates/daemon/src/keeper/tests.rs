@@ -36,6 +36,7 @@ struct Tampering {
     chosen: CounterKind,
     disagreement: Option<CpuDisagreement>,
     has_kernel_clock: bool,
+    measured: u32,
     told_to_kernel: Vec<KernelEstimate>,
 }
 
@@ -81,6 +82,7 @@ impl Host for Rig {
     }
 
     fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError> {
+        self.tamper(|tampering| tampering.measured += 1);
         ffclock_counter::nominal(kind)
     }
 
@@ -124,6 +126,7 @@ impl Rig {
             chosen,
             disagreement,
             has_kernel_clock: true,
+            measured: 0,
             told_to_kernel: Vec::new(),
         })))
     }
@@ -272,14 +275,17 @@ fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
 #[test]
 fn the_kernels_clock_shows_what_the_page_says_and_is_told_when_nobody_drives_it() {
     let (mut case, _) = one_server("kernel-clock", "kernel_clock = \"drive\"");
+    case.keeper.kernel_clock.as_mut().unwrap().pace = Span::from_millis(300);
     let status = case.run_until("some exchanges", |status| used(status) >= 5);
     assert!(has_event(&status, "the kernel's feed-forward clock follows"));
     let rig = case.rig.clone();
     let told = || rig.0.borrow().told_to_kernel.last().copied().unwrap();
+    let before = told().reading();
+    case.run_until("another hand-over", |_| told().reading() != before);
+    // Nothing was published since.
     let last = told();
-    let begin = Counter::from_raw(last.raw().update_ffcount);
     for seconds in [0, 1, 16] {
-        let at = begin + case.keeper.timepiece.nominal.period.ticks_in(Span::from_secs(seconds));
+        let at = last.reading() + case.keeper.timepiece.nominal.period.ticks_in(Span::from_secs(seconds));
         let page = Reader::new(case.page().words()).reading_at(at, case.keeper.timepiece.id()).unwrap();
         let off = last.time_at(at).1 - page.time.since_origin();
         assert!(off.abs() < Span::from_nanos(1 + i128::from(seconds) / 4), "after {seconds} s: {off}");
@@ -289,10 +295,23 @@ fn the_kernels_clock_shows_what_the_page_says_and_is_told_when_nobody_drives_it(
     case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(1 << 48));
     case.keeper.wake(ffclock_sys::mono_now());
     assert_eq!(told().raw().status, KernelStatus::UNSYNCHRONISED.0, "the counter's run is broken");
-    case.run_until("an estimate again", |status| status.clock.is_some());
-    assert_ne!(told().raw().status, KernelStatus::UNSYNCHRONISED.0);
+    case.run_until("an estimate again", |_| told().raw().status != KernelStatus::UNSYNCHRONISED.0);
     case.keeper.stop();
     assert_eq!(told().raw().status, KernelStatus::UNSYNCHRONISED.0, "nobody drives it any more");
+}
+
+/// The same counter of the kernel ticks otherwise with another clocksource.
+#[test]
+fn the_kernels_counter_is_measured_anew_with_another_clocksource() {
+    let (mut case, _) = one_server("kernel-clocksource", "kernel_clock = \"drive\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    assert_eq!(case.rig.0.borrow().measured, 1);
+    case.rig.tamper(|tampering| tampering.clocksource = "hpet".to_owned());
+    // The name is asked for once a second.
+    std::thread::sleep(Duration::from_millis(1100));
+    case.keeper.wake(ffclock_sys::mono_now());
+    assert_eq!(case.rig.0.borrow().measured, 2);
+    case.run_until("an estimate again", |status| status.clock.is_some());
 }
 
 #[test]
