@@ -32,7 +32,7 @@ fn lan_day(poll: f64, seed: u64, wave: f64) -> Report {
     lab.report
 }
 
-/// targets.md: the original has an IQR of 7.1 us here, chrony 1.75 us.
+/// On this LAN the original has an IQR of 7.1 us here, chrony 1.75 us.
 #[test]
 fn a_quiet_lan_is_kept_within_two_microseconds() {
     for seed in 1..6 {
@@ -42,7 +42,7 @@ fn a_quiet_lan_is_kept_within_two_microseconds() {
     }
 }
 
-/// targets.md, world 2: the original has an IQR of 21.8 us here, chrony 3.4 us.
+/// In this wave the original has an IQR of 21.8 us here, chrony 3.4 us.
 #[test]
 fn a_temperature_wave_does_not_carry_the_clock_along() {
     for seed in 1..4 {
@@ -70,7 +70,7 @@ fn a_far_server_is_off_by_half_the_asymmetry_and_little_more() {
     assert!((lab.report.quantile(2.0 * HOUR, 0.5) - 150e-6).abs() < 10e-6);
 }
 
-/// The presets of the original reproduce the original: targets.md has 7.1 us and 21.8 us for it.
+/// The presets of the original reproduce the original, which has 7.1 us and 21.8 us here.
 #[test]
 fn the_original_constants_give_the_original_figures() {
     for (wave, range) in [(0.0, 4e-6..12e-6), (0.1e-6, 17e-6..26e-6)] {
@@ -141,7 +141,7 @@ fn wide_stamps_widen_the_figures_and_nothing_else() {
     assert!(lab.report.bounds.iter().all(|bound| *bound > 100e-6));
 }
 
-/// The difference clock: targets.md asks for 0.1 us over 1 s.
+/// The difference clock, to 0.1 us over 1 s.
 #[test]
 fn the_difference_clock_is_steady_and_its_error_is_stated() {
     let mut lab = Lab::new(World::lan(8));

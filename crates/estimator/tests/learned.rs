@@ -39,7 +39,7 @@ fn away(world: &World) -> bool {
     (6.0 * HOUR..12.0 * HOUR).contains(&world.time())
 }
 
-/// targets.md, world 1: chrony has 1.75 us and 7.4 us here; the classic algorithm 1.45 and 6.
+/// World 1: chrony has 1.75 us and 7.4 us here; the classic algorithm 1.45 and 6.
 #[test]
 fn a_quiet_lan_is_kept_within_a_microsecond() {
     for seed in 1..5 {
@@ -51,7 +51,7 @@ fn a_quiet_lan_is_kept_within_a_microsecond() {
     }
 }
 
-/// targets.md, world 2: chrony has 3.4 us and 16 us here; the classic algorithm 2.8 and 12.
+/// World 2: chrony has 3.4 us and 16 us here; the classic algorithm 2.8 and 12.
 #[test]
 fn a_temperature_wave_is_followed() {
     for seed in 1..4 {
@@ -119,7 +119,7 @@ fn a_change_of_a_few_queueing_times_costs_no_more_than_noise() {
     assert!(lab.report.worst(2.0 * HOUR, DAY) < 10e-6);
 }
 
-/// targets.md: "a lying server (150 ms for 300 s): every daemon follows it".
+/// A server that lies by 150 ms for 300 s: every feedback clock follows it.
 #[test]
 fn a_server_that_lies_for_five_minutes_is_not_followed() {
     for (lie, world) in [(150e-3, World::lan(2)), (1.0, World::lan(3)), (-3_600.0, World::lan(4))] {

@@ -119,7 +119,7 @@ fn a_one_sided_longer_path_stays_within_the_bound() {
     assert!(lab.report.worst(7.0 * HOUR, DAY) < 480e-6);
 }
 
-/// targets.md: under 30 Mb/s of congestion the IQR hardly changes.
+/// Under 30 Mb/s of congestion the IQR hardly changes.
 #[test]
 fn congestion_hardly_shows() {
     let mut world = World::lan(4);
@@ -132,7 +132,7 @@ fn congestion_hardly_shows() {
     assert_eq!(lab.report.count(Event::FloorShiftUp), 0);
 }
 
-/// targets.md: "server lost for 2 h: gradual drift, immediate recovery".
+/// A server lost for 2 h: gradual drift, immediate recovery.
 #[test]
 fn a_lost_server_costs_the_oscillator_and_no_more() {
     let mut lab = settled(5);
@@ -174,7 +174,7 @@ fn lying(by: f64, root_distance: f64) -> Lab {
     lab
 }
 
-/// targets.md: "a lying server (150 ms for 300 s): every daemon follows it".
+/// A server that lies by 150 ms for 300 s: every feedback clock follows it.
 #[test]
 fn a_server_that_lies_for_five_minutes_is_not_followed() {
     for by in [150e-3, -150e-3, 3_600.0, -3_600.0, 2e-3] {
@@ -425,7 +425,7 @@ fn a_restart_keeps_the_rate_and_nothing_else() {
     assert!(estimate.bound_growth.as_rate() < Rate::from_ppm(3.0));
 }
 
-/// A week of polls, one a second, occupies what an hour does: the brief for a source is 1 MiB.
+/// A week of polls, one a second, occupies what an hour does: a source may take 1 MiB.
 #[test]
 fn memory_is_constant_and_small() {
     let mut lab = Lab::new(World::lan(23));
