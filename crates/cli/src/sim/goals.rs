@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
-    /// Run the causal oracle, which takes most of the time, with the first N seeds only [default: with all]
+    /// Run the oracles, which take most of the time, with the first N seeds only [default: with all]
     #[arg(long, value_name = "N")]
     oracles: Option<u64>,
     #[command(flatten)]
@@ -116,7 +116,7 @@ fn render(answer: &Answer) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>12}{:>11}{:>10}{:>7}  best feedback clock",
+        "\n{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>11}{:>12}{:>11}{:>10}{:>7}  best feedback clock",
         "learned [us]",
         "iqr",
         "p99",
@@ -125,6 +125,7 @@ fn render(answer: &Answer) -> String {
         "iqr/best",
         "p99/best",
         "/oracle",
+        "/smoother",
         "oracle/best",
         "inside [%]",
         "within 2u",
@@ -175,7 +176,7 @@ fn render_scenario(text: &mut String, one: &Medians) {
     let inside = one.containment.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", share * 100.0));
     let _ = writeln!(
         text,
-        "{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>12}{inside:>11}{:>10}{:>7}  {}",
+        "{:<24}{:>9}{:>9}{:>9}{:>11}{:>10}{:>10}{:>9}{:>11}{:>12}{inside:>11}{:>10}{:>7}  {}",
         one.scenario,
         micros(one.iqr),
         micros(one.net_p99),
@@ -184,6 +185,7 @@ fn render_scenario(text: &mut String, one: &Medians) {
         number(one.iqr_over_rivals, 1.0),
         number(one.net_p99_over_rivals, 1.0),
         number(one.iqr_over_oracle, 1.0),
+        number(one.iqr_over_smoother, 1.0),
         number(one.oracle_iqr_over_rivals, 1.0),
         number(one.calibration, 100.0),
         number(one.width, 1.0),
