@@ -5,6 +5,7 @@ mod asking;
 mod common;
 mod control_document;
 mod counters;
+mod documented;
 mod overwriting;
 mod reading;
 mod report;
