@@ -151,8 +151,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not tell or is wrong' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l from -d 'Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l exchanges -d 'Write each exchange as CSV: round trip, floor, offset and, where known, the true delays' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV, in place of what is in FILE' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l exchanges -d 'Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true delays' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l server -d 'Replay this server, by the name in the trace or its number from 0, instead of the first' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand replay" -l estimator -d 'The algorithm' -r -f -a "classic\t'The algorithm of the RADclock papers'
 learned\t'One-sided evidence, two directions and a bank of oscillators'"
@@ -188,8 +188,8 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l seed -d 'Where all chance comes from' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l trace -d 'Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our own format, which alone keeps every bit' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l series -d 'Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l trace -d 'Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our own format, which alone keeps every bit. FILE must not be there yet' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l series -d 'Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`, in place of what is in FILE' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from run" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -205,7 +205,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_sub
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from sweep" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l seeds -d 'The seeds, first and last, such as `1..20`' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l jobs -d 'How many runs at a time [default: as many as there are processors]' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l keep -d 'Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l keep -d 'Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on. A file with anything else in it is refused' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l oracles -d 'Run the causal oracle, which takes most of the time, with the first N seeds only [default: with all]' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand sim; and __fish_seen_subcommand_from goals" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F

@@ -54,8 +54,10 @@ def picture(png: bytes, alternative: str) -> str:
 def write(text: str, images: Mapping[str, bytes], output: Path, name: str) -> list[Path]:
     """Writes a page to the file ``output``, which ends in .html; or into a directory, as ``name`` with the PNG ``images`` beside it.
 
-    Returns what was written. OSError if that fails.
+    Returns what was written. OSError if that fails, or if ``output`` is a file of another kind.
     """
+    if output.exists() and not output.is_dir() and output.suffix != ".html":
+        raise FileExistsError(f"{output} is a file, and the name of a page ends in .html: name a page, or a directory")
     if output.suffix == ".html" and not output.is_dir():
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8")

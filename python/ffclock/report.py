@@ -190,6 +190,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         print(f"ffclock.report: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
+    if options.run.is_file() and options.output.exists() and options.output.samefile(options.run):
+        print("ffclock.report: --output would overwrite the run; name another file", file=sys.stderr)
+        return 2
     if is_probe_record(options.run):
         return probe_report(options)
     try:

@@ -179,6 +179,23 @@ def test_replay_output_is_read_with_exact_times(tmp_path: Path) -> None:
     assert "floor" in texts
 
 
+def test_no_file_is_taken_for_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_csv(tmp_path / "run.csv", {"t_s": [0.0, 1.0]})
+    before = run.read_bytes()
+    linked = tmp_path / "linked.html"
+    linked.symlink_to(run)
+    for output in (run, linked):
+        assert main([str(run), "-o", str(output)]) == 2
+        assert capsys.readouterr().err == "ffclock.report: --output would overwrite the run; name another file\n"
+    other = tmp_path / "other.trace"
+    other.write_text("kept", encoding="utf-8")
+    assert main([str(run), "-o", str(other)]) == 2
+    assert capsys.readouterr().err == (
+        f"ffclock.report: {other} is a file, and the name of a page ends in .html: name a page, or a directory\n"
+    )
+    assert (run.read_bytes(), other.read_text(encoding="utf-8")) == (before, "kept")
+
+
 def test_only_a_time_column_is_needed(tmp_path: Path) -> None:
     run = read_run(write_csv(tmp_path / "bare.csv", {"t_s": [0.5]}))
     assert run.samples.error_s is None

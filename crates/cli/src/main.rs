@@ -11,6 +11,7 @@ mod csv_file;
 mod demo;
 mod elapsed;
 mod failure;
+mod files;
 mod generate;
 mod lab;
 mod now;

@@ -55,10 +55,10 @@ pub(crate) struct Args {
     /// Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds
     #[arg(long, value_name = "SPAN", value_parser = beginning)]
     from: Option<Span>,
-    /// Write the clock after each exchange as CSV
+    /// Write the clock after each exchange as CSV, in place of what is in FILE
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write each exchange as CSV: round trip, floor, offset and, where known, the true delays
+    /// Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true delays
     #[arg(long, value_name = "FILE")]
     exchanges: Option<PathBuf>,
     /// Replay this server, by the name in the trace or its number from 0, instead of the first
@@ -132,6 +132,15 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// Nothing that is read may be written to.
+fn check_files(args: &Args) -> Result<(), Failure> {
+    let file = if args.file == Path::new("-") { Path::new("/dev/stdin") } else { &args.file };
+    crate::files::check(
+        &[("trace", Some(file)), ("stamps", args.stamps.as_deref())],
+        &[("--output", args.output.as_deref()), ("--exchanges", args.exchanges.as_deref())],
+    )
+}
+
 fn configs(args: &Args) -> Result<Configs, Failure> {
     let mut configs = Configs { learned: args.ablation.learned()?, ..Configs::default() };
     for setting in &args.set {
@@ -187,15 +196,7 @@ impl Trouble {
 
 impl<'a> Replay<'a> {
     fn new(args: &'a Args, reader: TraceReader, configs: Configs) -> Result<Self, Failure> {
-        for (option, path) in [("--output", &args.output), ("--exchanges", &args.exchanges)] {
-            let is_in_the_way = |input: &Path| path.as_deref().is_some_and(|path| is_same_file(path, input));
-            if is_in_the_way(&args.file) {
-                return Err(Failure::usage(format!("{option} would overwrite the trace")));
-            }
-            if args.stamps.as_deref().is_some_and(is_in_the_way) {
-                return Err(Failure::usage(format!("{option} would overwrite the stamps")));
-            }
-        }
+        check_files(args)?;
         let columns = if args.smooth { Columns::Smoothed } else { Columns::Causal };
         let output = args.output.as_deref().map(|path| Rows::create(path, columns)).transpose()?;
         let exchanges = args.exchanges.as_deref().map(Exchanges::create).transpose()?;
@@ -316,11 +317,6 @@ fn estimator(args: &Args, configs: &Configs, nominal: &Nominal) -> Box<dyn Estim
         Chosen::Classic(classic) => classic,
         Chosen::Learned(learned) => learned,
     }
-}
-
-/// Whether both names lead to one file that is there.
-pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 fn with_reason(args: &Args, reason: &str) -> Failure {

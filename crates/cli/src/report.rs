@@ -39,6 +39,7 @@ pub(crate) struct Args {
 
 /// Draws the report.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    crate::files::check(&[("run", Some(&args.run))], &[("--output", Some(&args.output))])?;
     let python = interpreter(args.python.as_deref());
     ask_for_package(&python)?;
     let mut command = Command::new(&python);

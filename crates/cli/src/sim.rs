@@ -40,7 +40,7 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     /// Name the built-in scenarios
-    List,
+    List(list::Args),
     /// Run one scenario once
     Run(once::Args),
     /// Run one scenario with many seeds
@@ -51,7 +51,7 @@ enum Command {
 
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.command {
-        Command::List => list::run(global),
+        Command::List(args) => list::run(global, args),
         Command::Run(args) => once::run(global, args),
         Command::Sweep(args) => sweep::run(global, args),
         Command::Goals(args) => goals::run(global, args),
@@ -70,9 +70,14 @@ impl Named {
     }
 }
 
-/// A built-in scenario, or one in a file: what ends in `.toml` is a file.
+/// What ends in `.toml` is a file, anything else a built-in scenario.
+fn is_file(name: &str) -> bool {
+    name.ends_with(".toml")
+}
+
+/// A built-in scenario, or one in a file.
 fn open(name: &str) -> Result<Named, Failure> {
-    if !name.ends_with(".toml") {
+    if !is_file(name) {
         let scenario =
             Scenario::named(name).map_err(|error| Failure::usage(format!("{error}; see ffclock sim list")))?;
         return Ok(Named { name: name.to_owned(), scenario });

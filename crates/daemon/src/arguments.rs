@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(
     name = "ffclockd",
     version,
-    after_help = "Example:\n  ffclockd --config /etc/ffclock/ffclockd.toml\n\nSIGHUP reads the configuration again; SIGTERM ends the daemon."
+    after_help = "Example:\n  $ ffclockd --config /etc/ffclock/ffclockd.toml\n\nSIGHUP reads the configuration again; SIGTERM ends the daemon."
 )]
 pub struct Arguments {
     /// The configuration.

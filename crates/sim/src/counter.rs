@@ -112,8 +112,9 @@ impl SimulatedCounter {
         // The true time exactly, the phase error as a float: at 3 GHz a float alone would lose ticks within a day.
         let exact = at.units() * hertz;
         let (whole, rest) = (exact >> 64, (exact as u64) as f64 / 18_446_744_073_709_551_616.0);
-        let ticks = whole + libm::floor(rest + phase * hertz as f64) as i128;
-        (self.start as i128 + ticks) as u64 & self.kind.mask()
+        // A counter has no end: beyond it, it begins anew.
+        let ticks = whole.wrapping_add(libm::floor(rest + phase * hertz as f64) as i128);
+        (self.start as i128).wrapping_add(ticks) as u64 & self.kind.mask()
     }
 
     /// Takes a look and adds what has passed since the last one. Noise may take a reading a little back; the sum stands still then.

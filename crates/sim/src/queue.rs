@@ -1,7 +1,7 @@
 //! Delays of chance.
 
 use crate::random::Random;
-use crate::scenario::{Between, Direction, Law, Periodic, QueueSpec, Spells, When};
+use crate::scenario::{Between, Direction, LONGEST_S, Law, Periodic, QueueSpec, Spells, When};
 
 /// The exponent of the lengths of self-similar spells: on-off sources with such spells add up to traffic with a Hurst parameter of 0.75
 /// (W. Willinger et al., "Self-similarity through high-variability", 1997).
@@ -44,7 +44,8 @@ impl Queue {
             Law::Uniform => random.uniform(),
             Law::Constant => 1.0,
         };
-        self.scale * unit
+        // Nothing times an endless tail is no number, and `max` makes it nothing.
+        (self.scale * unit).max(0.0).min(LONGEST_S)
     }
 
     fn is_on(&mut self, at: f64, random: &mut Random) -> bool {

@@ -162,6 +162,65 @@ fn a_world_has_a_length_and_a_host_that_can_ask() {
     });
 }
 
+/// A complaint says what the value is and what is allowed; a rule alone reads as if it were the fault.
+#[test]
+fn complaints_say_what_is_wrong_and_what_is_allowed() {
+    let path = |line: &str| format!("{PATH}{line}");
+    let queue = |rest: &str| path(&format!("queue = [{{ mean = \"1 us\", {rest} }}]"));
+    for (lines, why) in [
+        (
+            path("").replacen("[path]", "duration = \"0 s\"\n[path]", 1),
+            "duration: 0 ns is too short: it must be longer than 0 s",
+        ),
+        (
+            path("").replacen("[path]", "from = \"1 d\"\n[path]", 1),
+            "from: 86400 s is too late: it must be before the world ends, `duration` = 86400 s",
+        ),
+        (
+            path("[windows]\nx = [\"2 h\", \"1 h\"]"),
+            "windows.x: its end, 3600 s, must be later than its beginning, 7200 s",
+        ),
+        (path("loss = 2.0"), "path.loss: 2 is no share: it must lie between 0 and 1"),
+        (
+            path("outage = [{ at = \"2 h\", until = \"1 h\" }]"),
+            "path.outage[0].until: 3600 s is too early: it must be later than `at`, 7200 s",
+        ),
+        (
+            path("intermittent = { every = \"1 h\", up = \"2 h\" }"),
+            "path.intermittent.up: 7200 s is too long: it must be at most the period, 3600 s",
+        ),
+        (
+            path("route = [{ at = \"1 h\", forward = \"-100 us\" }]"),
+            "path.route[0].forward: with it the smallest delay at 3600 s is 0 ns: a packet would arrive before it leaves; it must stay above 0 s",
+        ),
+        (queue("shape = -1.0"), "path.queue[0].shape: -1 is no shape of this law: it must be a number above 0"),
+        (
+            queue("law = \"weibull\", shape = 0.001"),
+            "path.queue[0].shape: 0.001 is too extreme for a mean of 1 us: it must be nearer to 1",
+        ),
+        (path("[server]\nnoise = \"-1 us\""), "server.noise: -1 us is negative: it must be 0 s or longer"),
+        (
+            path("[server]\nnoise = \"4000 d\""),
+            "server.noise: \"4000 d\" is too long: it must lie between -3650 d and 3650 d",
+        ),
+        (
+            path("[oscillator]\nflicker_frequency = 0.5"),
+            "oscillator.flicker_frequency: 0.5 is no level of noise: it must be a number between 0 and 0.001",
+        ),
+        (
+            path("[oscillator]\nskew = \"2000000 ppm\""),
+            "oscillator.skew: at 2000000 ppm a clock would stand still or run backwards: it must lie between -1000000 ppm and 1000000 ppm",
+        ),
+        (
+            path("[oscillator]\nskew = \"999999 ppm\"\nageing_per_day = \"2 ppm\""),
+            "oscillator: within `duration` its rates can come to 1000001.2546 ppm together, which can stop the counter: they must stay below 1000000 ppm",
+        ),
+    ] {
+        let told = complaint(&lines);
+        assert!(told.starts_with(&format!("scenario wrong: {why}")), "{told}\n{why}");
+    }
+}
+
 #[test]
 fn the_worlds_of_the_papers_figures_can_be() {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/paper");

@@ -103,6 +103,7 @@ fn the_pass_agrees_with_the_definitions() {
             let what = format!("seed {seed}, {stamping:?}, {shape:?}");
             compare(&tally, &truth, &what);
             assert_eq!(tally.conformance.breaches, 0, "{what}: {:?}", tally.conformance.examples);
+            assert_eq!(tally.counts.forged, 0, "{what}: {:?}", tally.unsent);
             assert_eq!((tally.counts.late, tally.counts.stray, tally.counts.out_of_order), (0, 0, 0), "{what}");
             switches += truth.all.times;
         }

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// Arguments of `ffclock demo`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  ffclock demo --output out/demo")]
+#[command(after_help = "Example:\n  $ ffclock demo --output out/demo")]
 pub(crate) struct Args {
     /// Where the results go; the directory is made if it is missing.
     #[arg(long, value_name = "DIR", default_value = "out/demo")]

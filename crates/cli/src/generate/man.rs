@@ -64,3 +64,32 @@ fn examples_section(page: &mut Roff, text: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every command below `command` that does something, with all the words that call it.
+    fn commands(command: &Command, called: &str) -> Vec<(String, Command)> {
+        let parts = command.get_subcommands().filter(|part| part.get_name() != "help");
+        let below = parts.flat_map(|part| commands(part, &format!("{called} {}", part.get_name())));
+        std::iter::once((called.to_owned(), command.clone())).chain(below).collect()
+    }
+
+    #[test]
+    fn every_command_has_an_example_of_itself() {
+        let mut whole = Cli::<Public>::command().disable_help_subcommand(true);
+        whole.build();
+        let daemon = ("ffclockd".to_owned(), Arguments::command());
+        let all: Vec<_> = commands(&whole, "ffclock").into_iter().chain([daemon]).collect();
+        assert!(all.len() > 30, "{}", all.len());
+        let has_example = |(called, command): &(String, Command)| {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let first = help.lines().next().unwrap_or_default();
+            first.starts_with("Example")
+                && help.lines().skip(1).any(|line| line.contains('$') && line.contains(called.as_str()))
+        };
+        let without: Vec<&String> = all.iter().filter(|one| !has_example(one)).map(|(called, _)| called).collect();
+        assert!(without.is_empty(), "no example in the help of {without:?}");
+    }
+}

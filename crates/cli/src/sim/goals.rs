@@ -15,6 +15,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock sim goals --seeds 1..20 --jobs 2
+  $ ffclock sim goals lan-16 wave-1000 --seeds 1..3 --oracles 1
+  $ ffclock sim goals --seeds 1..220 --oracles 20 --keep runs.jsonl
+  $ ffclock sim goals lan-16 --seeds 1 --json | jq -c '.goals[] | select(.met != null)'
+
+Exit code 1 if a goal is missed. A goal of which nothing was run is neither met nor missed.")]
 pub(super) struct Args {
     /// Only these built-in scenarios; rows about others stay empty
     names: Vec<String>,
@@ -24,7 +31,8 @@ pub(super) struct Args {
     /// How many runs at a time [default: as many as there are processors]
     #[arg(long)]
     jobs: Option<Jobs>,
-    /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on
+    /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on.
+    /// A file with anything else in it is refused
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     /// Run the oracles, which take most of the time, with the first N seeds only [default: with all]
@@ -59,8 +67,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     } else {
         output::write(&render(&answer))?
     }
-    // A goal of which nothing was run is neither met nor missed.
-    let missed = answer.goals.iter().any(|goal| goal.measured.is_some() && !goal.met);
+    let missed = answer.goals.iter().any(|goal| goal.met == Some(false));
     if missed { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
 }
 
@@ -105,10 +112,10 @@ fn render(answer: &Answer) -> String {
     );
     for goal in &answer.goals {
         let measured = goal.measured.map_or_else(|| "-".to_owned(), |measured| figure(measured, goal.unit));
-        let mark = match (goal.met, goal.measured) {
-            (true, _) => "met   ",
-            (false, Some(_)) => "MISSED",
-            (false, None) => "      ",
+        let mark = match goal.met {
+            Some(true) => "met   ",
+            Some(false) => "MISSED",
+            None => "      ",
         };
         let asked = figure(goal.limit, goal.unit);
         let worst = goal.worst.as_ref().map_or_else(String::new, |worst| figure(worst.measured, goal.unit));
@@ -199,6 +206,16 @@ mod tests {
     use ffclock_sim::goals::{Side, WorstRun};
 
     #[test]
+    fn what_was_not_run_is_neither_met_nor_missed() {
+        let goals = Campaign::default().goals();
+        assert!(goals.len() > 10);
+        for goal in goals {
+            let told = serde_json::to_value(&goal).unwrap();
+            assert!(told["measured"].is_null() && told["met"].is_null(), "{told}");
+        }
+    }
+
+    #[test]
     fn the_worst_run_stands_beside_the_median() {
         let goal = |worst: Option<WorstRun>| Goal {
             about: "largest error",
@@ -208,7 +225,7 @@ mod tests {
             unit: "us",
             from: "route-up".to_owned(),
             worst,
-            met: true,
+            met: Some(true),
         };
         let worst = |scenario: &str| Some(WorstRun { measured: 15e-6, scenario: scenario.to_owned(), seed: 7 });
         let goals = vec![goal(worst("route-up")), goal(worst("route-down")), goal(None)];

@@ -1,13 +1,14 @@
 //! Runs that are kept in a file while a long command goes on, so that it can be broken off and taken up again.
 //!
 //! One JSON object per line: which program made the run, and the result. Runs of another program, or another build of this one, are
-//! left alone and made anew: an estimator that changed says other things. The last line may be half written.
+//! left alone and made anew: an estimator that changed says other things. The last line may be half written. A file with any other line is somebody
+//! else's, and is refused untouched.
 
 use crate::Failure;
 use ffclock_sim::RunResult;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 
 #[derive(Deserialize, Serialize)]
@@ -15,6 +16,9 @@ struct Line {
     program: String,
     run: RunResult,
 }
+
+/// How every line begins.
+const BEGIN: &[u8] = b"{\"program\":\"";
 
 /// The file.
 pub(super) struct Kept {
@@ -31,11 +35,21 @@ impl Kept {
         let program =
             fingerprint().map_err(|error| Failure::from(format!("cannot read the program itself: {error}")))?;
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(wrong)?;
-        let lines: Vec<String> = BufReader::new(&file).lines().collect::<Result<_, _>>().map_err(wrong)?;
-        let lines = lines.iter().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let runs = lines.filter(|line| line.program == program).map(|line| line.run).collect();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(wrong)?;
+        let mut runs = Vec::new();
+        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if !is_ours(line) {
+                let place = format!("{name}: line {} is no run of ffclock sim goals", index + 1);
+                return Err(Failure::from(format!("{place}; give --keep a new file, or one that it made")));
+            }
+            runs.extend(serde_json::from_slice(line).ok().filter(|line: &Line| line.program == program));
+        }
+        let runs = runs.into_iter().map(|line| line.run).collect();
         // What follows a line that was cut off must not be joined to it.
-        file.write_all(b"\n").map_err(wrong)?;
+        if bytes.last().is_some_and(|last| *last != b'\n') {
+            file.write_all(b"\n").map_err(wrong)?;
+        }
         Ok((Kept { program, file, name }, runs))
     }
 
@@ -46,6 +60,15 @@ impl Kept {
         let written = self.file.write_all(format!("{line}\n").as_bytes());
         written.map_err(|error| Failure::from(format!("{}: {error}", self.name)))
     }
+}
+
+/// Whether this command may have written a line: a run, of whatever build, or the beginning of one that was cut off.
+fn is_ours(line: &[u8]) -> bool {
+    if let Ok(whole) = serde_json::from_slice::<serde_json::Value>(line) {
+        return whole["program"].is_string() && whole["run"].is_object();
+    }
+    let shared = line.len().min(BEGIN.len());
+    line[..shared] == BEGIN[..shared]
 }
 
 /// FNV-1a over the program's own file.
@@ -72,7 +95,7 @@ mod tests {
         let (mut kept, runs) = Kept::open(&path).unwrap();
         assert!(runs.is_empty());
         kept.keep(&run(1)).unwrap();
-        kept.file.write_all(b"{\"program\": \"cut o").unwrap();
+        kept.file.write_all(b"{\"program\":\"cut o").unwrap();
         let (mut kept, runs) = Kept::open(&path).unwrap();
         assert_eq!(runs, [run(1)]);
         kept.program = "another".to_owned();

@@ -5,6 +5,12 @@ use crate::{Failure, Global, output};
 use ffclock_sim::scenario::NAMES;
 use serde::Serialize;
 
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock sim list
+  $ ffclock sim list --json | jq -r 'select(.poll_s == 16).name'")]
+pub(super) struct Args {}
+
 #[derive(Serialize)]
 struct Line<'a> {
     name: &'a str,
@@ -14,7 +20,7 @@ struct Line<'a> {
     checks: usize,
 }
 
-pub(super) fn run(global: &Global) -> Result<(), Failure> {
+pub(super) fn run(global: &Global, _: &Args) -> Result<(), Failure> {
     let longest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
     for name in NAMES {
         let scenario = open(name)?.scenario;

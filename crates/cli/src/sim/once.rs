@@ -4,13 +4,20 @@ use super::series::Series;
 use super::trace_file::TraceFile;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
-use crate::replay::is_same_file;
+use crate::files;
 use crate::{Failure, Global, output};
 use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, Sample, Sinks};
 use ffclock_trace::TraceRow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock sim run lan-16 --seed 3 --oracle
+  $ ffclock sim run my-world.toml --series world.csv && ffclock report world.csv -o world.html
+  $ ffclock sim run lan-16 --trace lan.trace && ffclock replay lan.trace
+  $ ffclock sim run lan-16 --json | jq '.clocks[] | select(.name == \"learned\").windows[0].iqr'
+
+Exit code 1 if a check of the scenario does not hold. docs/sim.md explains the figures.")]
 pub(super) struct Args {
     /// A built-in scenario, or a file that ends in `.toml`
     name: String,
@@ -18,10 +25,10 @@ pub(super) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our own format,
-    /// which alone keeps every bit
+    /// which alone keeps every bit. FILE must not be there yet
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`
+    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`, in place of what is in FILE
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long
@@ -38,7 +45,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let oracles = ORACLES.into_iter().filter(|_| args.oracle);
     let clocks: Vec<&str> = CLOCKS.into_iter().chain(oracles).collect();
     let cast = Cast { clocks: &clocks, learned: &learned };
-    let (mut trace, mut series) = files(args, &run)?;
+    let (mut trace, mut series) = make_files(args, &run)?;
     let mut rows = |row: &TraceRow| trace.iter_mut().for_each(|trace| trace.take(row));
     let mut samples = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
     let result = run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
@@ -53,21 +60,16 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// The files that the run leaves. The trace comes first: it is never overwritten, and what refuses it must not have emptied the series.
-fn files(args: &Args, run: &Run) -> Result<(Option<TraceFile>, Option<Series>), Failure> {
+fn make_files(args: &Args, run: &Run) -> Result<(Option<TraceFile>, Option<Series>), Failure> {
+    let scenario = super::is_file(&args.name).then_some(Path::new(&args.name));
+    let (trace, series) = (args.trace.as_deref(), args.series.as_deref());
+    files::check(&[("scenario", scenario)], &[("--trace", trace), ("--series", series)])?;
     let trace = args.trace.as_deref().map(|path| TraceFile::create(path, run)).transpose()?;
-    match open_series(args, run) {
+    match args.series.as_deref().map(|path| Series::create(path, run, args.trace.as_deref())).transpose() {
         Ok(series) => Ok((trace, series)),
         Err(failure) => {
             trace.into_iter().for_each(TraceFile::discard);
             Err(failure)
         }
     }
-}
-
-fn open_series(args: &Args, run: &Run) -> Result<Option<Series>, Failure> {
-    let (Some(path), trace) = (args.series.as_deref(), args.trace.as_deref()) else { return Ok(None) };
-    if trace.is_some_and(|trace| is_same_file(trace, path)) {
-        return Err(Failure::usage("--trace and --series name the same file"));
-    }
-    Series::create(path, run, trace).map(Some)
 }

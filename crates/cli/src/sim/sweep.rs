@@ -13,6 +13,11 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock sim sweep route-up-forward --seeds 1..100 --jobs 2
+  $ ffclock sim sweep lan-16 --seeds 1..20 --json | jq -c '[.seed, .passed]'
+
+Exit code 1 if a check of the scenario does not hold with some seed. With --json each run is a line, in the order of the seeds.")]
 pub(super) struct Args {
     /// A built-in scenario, or a file that ends in `.toml`
     name: String,
@@ -53,10 +58,10 @@ fn sweep(named: &Named, seeds: Range<u64>, making: &Making) -> Vec<RunResult> {
 pub(super) struct Line {
     clock: String,
     window: String,
-    iqr: f64,
-    p99: f64,
-    max: f64,
-    rate_p99: f64,
+    iqr: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
+    rate_p99: Option<f64>,
     containment: Option<f64>,
     worst_seed: u64,
 }
@@ -71,8 +76,7 @@ fn summarise(results: &[RunResult]) -> Vec<Line> {
                     .iter()
                     .filter_map(move |run| Some((run.seed, run.clocks.get(clock_index)?.windows.get(window_index)?)))
             };
-            let figure =
-                |name: &str| median(each().filter_map(|(_, window)| window.figure(name)).collect()).unwrap_or(f64::NAN);
+            let figure = |name: &str| median(each().filter_map(|(_, window)| window.figure(name)).collect());
             let worst = each().max_by(|one, other| one.1.max.unwrap_or(0.0).total_cmp(&other.1.max.unwrap_or(0.0)));
             lines.push(Line {
                 clock: clock.name.clone(),
@@ -101,16 +105,20 @@ fn render(lines: &[Line], results: &[RunResult]) -> String {
         "clock", "window", "iqr", "p99", "largest", "rate", "inside [%]", "seed"
     );
     for line in lines {
-        let inside = line.containment.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", share * 100.0));
+        let number = |value: Option<f64>, (scale, digits): (f64, usize)| {
+            value.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * scale))
+        };
+        let micros = |value| number(value, (1e6, 2));
         let _ = writeln!(
             text,
-            "{:<14}{:<14}{:>10.2}{:>10.2}{:>11.2}{:>10.2}{inside:>12}{:>8}",
+            "{:<14}{:<14}{:>10}{:>10}{:>11}{:>10}{:>12}{:>8}",
             line.clock,
             line.window,
-            line.iqr * 1e6,
-            line.p99 * 1e6,
-            line.max * 1e6,
-            line.rate_p99 * 1e9,
+            micros(line.iqr),
+            micros(line.p99),
+            micros(line.max),
+            number(line.rate_p99, (1e9, 2)),
+            number(line.containment, (100.0, 3)),
             line.worst_seed
         );
     }

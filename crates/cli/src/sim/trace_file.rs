@@ -22,7 +22,15 @@ pub(super) struct TraceFile {
 impl TraceFile {
     /// Makes the file, which must not be there.
     pub(super) fn create(path: &Path, run: &Run) -> Result<Self, Failure> {
-        let writer = begin(path, run).map_err(|error| failure(path, &error))?;
+        let writer = begin(path, run).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                let path = path.display();
+                Failure::from(format!(
+                    "{path} is there already: --trace never overwrites; take another name, or remove the file"
+                ))
+            }
+            _ => failure(path, &error),
+        })?;
         Ok(TraceFile { path: path.to_owned(), writer, outcome: Ok(()) })
     }
 

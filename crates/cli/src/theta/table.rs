@@ -131,6 +131,13 @@ fn conformance(text: &mut String, seen: &ConformanceReport) {
         "\nrules {kept}: {} switches checked, {} by the catch-up rule, {} breaches; {} rounds apart ({bound})",
         seen.switches, seen.catch_ups, seen.breaches, seen.spread_max
     );
+    if seen.not_judged > 0 {
+        let _ = writeln!(
+            text,
+            "  not judged: whether {} rounds that were perceived had been sent; the log of who would have sent them is missing",
+            seen.not_judged
+        );
+    }
     for example in &seen.examples {
         let _ = writeln!(text, "  {example}");
     }

@@ -21,6 +21,18 @@ fn everything_is_handed_to_the_package() {
 }
 
 #[test]
+fn a_report_does_not_overwrite_its_run() {
+    let place = Place::new();
+    let path = place.file("a.trace");
+    std::fs::write(&path, "kept").unwrap();
+    let name = path.to_str().unwrap();
+    let ended = place.run(&["report", name, "-o", name, "--python", "/nowhere/python"]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert_eq!(ended.err, "ffclock: --output would overwrite the run; name another file\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+}
+
+#[test]
 fn what_is_missing_is_named_with_its_remedy() {
     let place = Place::new();
     let without_package = interpreter(&place, "exit 5");

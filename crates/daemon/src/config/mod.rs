@@ -181,7 +181,9 @@ impl<'t> Reader<'t> {
         let table = match DeTable::parse(self.text) {
             Ok(table) => table.into_inner(),
             Err(error) => {
-                self.problem(error.span().map_or(0, |span| span.start), error.message().to_owned());
+                let place = error.span().unwrap_or_default();
+                let named = self.text.get(place.clone()).unwrap_or_default();
+                self.problem(place.start, clearer(error.message(), named));
                 return None;
             }
         };
@@ -314,6 +316,20 @@ impl ServerConfig {
     }
 }
 
+/// What the library complains of at the text `named`, with the name of the key and a remedy where it tells neither.
+fn clearer(message: &str, named: &str) -> String {
+    if message != "duplicate key" {
+        return message.to_owned();
+    }
+    let remedy = match named.trim() {
+        "estimator" => {
+            "in a table [estimator] the algorithm is named too: write the line `estimator = ...` below its heading"
+        }
+        _ => "keep one of the two",
+    };
+    format!("the key `{}` is there twice: {remedy}", excerpt(named.trim()))
+}
+
 /// The beginning of a text from a file, fit to be shown.
 fn excerpt(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
@@ -400,6 +416,19 @@ mod tests {
         let many: String = (0..=MOST_SERVERS).map(|n| format!("[[server]]\naddress = \"s{n}.example\"\n")).collect();
         assert_eq!(problems(&many), [(2 * MOST_SERVERS + 1, "more than 16 servers".to_owned())]);
         assert!(problems(&" ".repeat(LONGEST_TEXT + 1))[0].1.contains("1 MiB"));
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_named_with_its_remedy() {
+        let [twice] = &problems(&format!("valid_for = \"8 s\"\n{SMALL}port = 1\nport = 2\n"))[..] else { panic!() };
+        assert_eq!(*twice, (5, "the key `port` is there twice: keep one of the two".to_owned()));
+        let both = format!("estimator = \"classic\"\n\n[estimator]\nasymmetry = \"3 us\"\n{SMALL}");
+        let [both] = &problems(&both)[..] else { panic!() };
+        assert_eq!(both.0, 3);
+        assert!(both.1.starts_with("the key `estimator` is there twice: "), "{}", both.1);
+        assert!(both.1.contains("write the line `estimator = ...` below its heading"), "{}", both.1);
+        let [table] = &problems(&format!("{SMALL}[source]\npoll = \"4 s\"\n[source]\n"))[..] else { panic!() };
+        assert_eq!(*table, (5, "the key `source` is there twice: keep one of the two".to_owned()));
     }
 
     #[test]

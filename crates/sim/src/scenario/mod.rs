@@ -9,6 +9,7 @@ mod sense;
 mod spec;
 
 pub use library::{Library, NAMES};
+pub(crate) use measures::LONGEST_S;
 pub use measures::{Fraction, Length};
 pub use spec::*;
 
@@ -54,7 +55,7 @@ impl Scenario {
     /// A key that is not known, a value without its unit, a world that cannot be, a check that makes no sense.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         let table = extended(name, text, 0)?;
-        let scenario: Scenario = table.try_into().map_err(|error: toml::de::Error| ScenarioError::new(name, error))?;
+        let scenario: Scenario = table.try_into().map_err(|error| ScenarioError::new(name, key_first(&error)))?;
         scenario.validate().map_err(|why| ScenarioError::new(name, why))?;
         Ok(scenario)
     }
@@ -67,6 +68,13 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// The library names the key on a line of its own after what is wrong with it.
+fn key_first(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    let parts = text.trim_end().strip_suffix('`').and_then(|text| text.rsplit_once("\nin `"));
+    parts.map_or(text.clone(), |(why, key)| format!("{key}: {why}"))
 }
 
 fn extended(name: &str, text: &str, depth: u32) -> Result<toml::Table, ScenarioError> {

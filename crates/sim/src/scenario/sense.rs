@@ -5,14 +5,19 @@ use super::spec::{
     Spells, StepSpec, When,
 };
 use super::{Direction, Fraction, Length};
+use crate::noise::walk_size;
 use crate::path::floor;
 use crate::queue::scale;
 use ffclock_source::SourceConfig;
-use ffclock_units::Span;
+use ffclock_units::{Rate, Span};
 
 type Sense = Result<(), String>;
 
 const DAY_S: f64 = 86_400.0;
+/// The largest Allan deviation of an oscillator: what is worse does not keep time any more.
+const LEVEL_MAX: f64 = 1e-3;
+/// How many standard deviations a random walk may go.
+const DEVIATIONS: f64 = 5.0;
 
 /// Whether there can be such a world.
 pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
@@ -23,30 +28,44 @@ pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     of_server(&scenario.server)
 }
 
-fn refused(key: &str, why: &str) -> Sense {
+/// What is wrong with the value of a key, and what it may be.
+fn refused(key: &str, why: impl std::fmt::Display) -> Sense {
     Err(format!("{key}: {why}"))
 }
 
 fn of_share(key: &str, share: f64) -> Sense {
-    if (0.0..=1.0).contains(&share) { Ok(()) } else { refused(key, "a share lies between 0 and 1") }
+    let is_share = (0.0..=1.0).contains(&share);
+    if is_share { Ok(()) } else { refused(key, format_args!("{share} is no share: it must lie between 0 and 1")) }
 }
 
 fn of_level(key: &str, level: f64) -> Sense {
-    if level.is_finite() && level >= 0.0 { Ok(()) } else { refused(key, "a level of noise is a number from 0 on") }
+    if (0.0..=LEVEL_MAX).contains(&level) {
+        return Ok(());
+    }
+    refused(key, format_args!("{level} is no level of noise: it must be a number between 0 and {LEVEL_MAX}"))
 }
 
 fn not_negative(key: &str, length: Length) -> Sense {
-    if length.0 >= Span::ZERO { Ok(()) } else { refused(key, "it is not negative") }
+    if length.0 >= Span::ZERO {
+        return Ok(());
+    }
+    refused(key, format_args!("{} is negative: it must be 0 s or longer", length.0))
 }
 
 fn above_zero(key: &str, length: Length) -> Sense {
-    if length.0 > Span::ZERO { Ok(()) } else { refused(key, "it is longer than nothing") }
+    if length.0 > Span::ZERO {
+        return Ok(());
+    }
+    refused(key, format_args!("{} is too short: it must be longer than 0 s", length.0))
 }
 
 /// `key` is what holds the two of them.
 fn ends_after_it_begins(key: &str, at: Length, until: Option<Length>) -> Sense {
     match until {
-        Some(until) if until <= at => refused(&format!("{key}.until"), "it lies after `at`"),
+        Some(until) if until <= at => refused(
+            &format!("{key}.until"),
+            format_args!("{} is too early: it must be later than `at`, {}", until.0, at.0),
+        ),
         _ => Ok(()),
     }
 }
@@ -54,19 +73,29 @@ fn ends_after_it_begins(key: &str, at: Length, until: Option<Length>) -> Sense {
 /// A part of a period, at most the whole of it.
 fn of_part(key: &str, part: Length, every: Length) -> Sense {
     not_negative(key, part)?;
-    if part <= every { Ok(()) } else { refused(key, "it is not longer than the period") }
+    if part <= every {
+        return Ok(());
+    }
+    refused(key, format_args!("{} is too long: it must be at most the period, {}", part.0, every.0))
 }
 
 fn of_rate(key: &str, rate: Fraction) -> Sense {
-    let is_forward = rate.fraction().abs() < 1.0;
-    if is_forward { Ok(()) } else { refused(key, "a clock would stand still or run backwards") }
+    if rate.fraction().abs() < 1.0 {
+        return Ok(());
+    }
+    const ALLOWED: &str = "it must lie between -1000000 ppm and 1000000 ppm";
+    refused(key, format_args!("at {} a clock would stand still or run backwards: {ALLOWED}", rate.0))
 }
 
 fn of_times(scenario: &Scenario) -> Sense {
     above_zero("duration", scenario.duration)?;
     not_negative("from", scenario.from)?;
     if scenario.from >= scenario.duration {
-        return refused("from", "the statistics begin before the end");
+        let (from, duration) = (scenario.from.0, scenario.duration.0);
+        return refused(
+            "from",
+            format_args!("{from} is too late: it must be before the world ends, `duration` = {duration}"),
+        );
     }
     // What the conversation would use instead is nobody's wish.
     let mut conversation = SourceConfig::default();
@@ -75,7 +104,11 @@ fn of_times(scenario: &Scenario) -> Sense {
     conversation.set("burst_count", &scenario.burst.to_string()).or_else(|error| wrong("burst", &error))?;
     for (name, [begin, end]) in &scenario.windows {
         if end <= begin {
-            return refused(&format!("windows.{name}"), "it ends after it begins");
+            let (begin, end) = (begin.0, end.0);
+            return refused(
+                &format!("windows.{name}"),
+                format_args!("its end, {end}, must be later than its beginning, {begin}"),
+            );
         }
     }
     Ok(())
@@ -93,20 +126,34 @@ fn of_oscillator(spec: &OscillatorSpec, duration: Length) -> Sense {
         of_level(&format!("oscillator.{name}"), level)?;
     }
     of_rate("oscillator.skew", spec.skew)?;
+    of_rate("oscillator.ageing_per_day", spec.ageing_per_day)?;
     for (index, wave) in spec.wave.iter().enumerate() {
+        of_rate(&format!("oscillator.wave[{index}].peak"), wave.peak)?;
         above_zero(&format!("oscillator.wave[{index}].period"), wave.period)?;
     }
     for (index, step) in spec.step.iter().enumerate() {
         of_step(&format!("oscillator.step[{index}]"), step)?;
     }
+    of_rates_together(spec, duration)
+}
+
+/// Whatever adds up in the rate, the counter goes on.
+fn of_rates_together(spec: &OscillatorSpec, duration: Length) -> Sense {
     let waves: f64 = spec.wave.iter().map(|wave| wave.peak.fraction().abs()).sum();
     let steps: f64 = spec.step.iter().map(|step| step.change.fraction().abs()).sum();
     let aged = spec.ageing_per_day.fraction() * duration.seconds() / DAY_S;
-    let together = spec.skew.fraction().abs() + aged.abs() + waves + steps;
-    if together < 1.0 { Ok(()) } else { refused("oscillator", "all its rates together stop the counter") }
+    let walked = DEVIATIONS * walk_size(spec.walk_frequency_at_10000_s, 1e4) * libm::sqrt(duration.seconds());
+    let together = spec.skew.fraction().abs() + aged.abs() + waves + steps + walked;
+    if together < 1.0 {
+        return Ok(());
+    }
+    let sum = Rate::from_fraction(together);
+    const WHY: &str = "which can stop the counter: they must stay below 1000000 ppm";
+    refused("oscillator", format_args!("within `duration` its rates can come to {sum} together, {WHY}"))
 }
 
 fn of_step(key: &str, step: &StepSpec) -> Sense {
+    of_rate(&format!("{key}.change"), step.change)?;
     ends_after_it_begins(key, step.at, step.until)?;
     not_negative(&format!("{key}.settling"), step.settling)
 }
@@ -127,10 +174,17 @@ fn of_queue(key: &str, spec: &QueueSpec) -> Sense {
     let shape_key = format!("{key}.shape");
     let lowest = if spec.law == Law::Pareto { 1.0 } else { 0.0 };
     if !spec.shape.is_finite() || spec.shape <= lowest {
-        return refused(&shape_key, &format!("a shape is a number above {lowest}"));
+        return refused(
+            &shape_key,
+            format_args!("{} is no shape of this law: it must be a number above {lowest}", spec.shape),
+        );
     }
     if spec.mean.0 > Span::ZERO && !(scale(spec).is_finite() && scale(spec) > 0.0) {
-        return refused(&shape_key, "no such law has this mean");
+        let (shape, mean) = (spec.shape, spec.mean.0);
+        return refused(
+            &shape_key,
+            format_args!("{shape} is too extreme for a mean of {mean}: it must be nearer to 1"),
+        );
     }
     of_when(&format!("{key}.when"), &spec.when)
 }
@@ -178,28 +232,30 @@ fn of_path(spec: &PathSpec) -> Sense {
 
 /// A packet arrives after it leaves, whatever routes add up at a time. A sum of routes is smallest where one of them begins or another ends.
 fn of_way(spec: &PathSpec, direction: Direction) -> Sense {
-    const WHY: &str = "a packet would arrive before it leaves";
     let (name, least, flap) = match direction {
         Direction::Forward => ("forward", spec.forward, spec.flap.map(|flap| flap.forward)),
         Direction::Backward => ("backward", spec.backward, spec.flap.map(|flap| flap.backward)),
     };
     above_zero(&format!("path.{name}"), least)?;
     let flapped = flap.map_or(Span::ZERO, |flap| flap.0.min(Span::ZERO));
-    if least.0 + flapped <= Span::ZERO {
-        return refused(&format!("path.flap.{name}"), WHY);
-    }
+    of_delay(&format!("path.flap.{name}"), least.0 + flapped, Span::ZERO)?;
     for (index, route) in spec.route.iter().enumerate() {
         for at in [Some(route.at), route.until].into_iter().flatten() {
             let shortest = floor(spec, direction, at.0);
-            let key = match () {
-                () if shortest <= Span::ZERO => format!("path.route[{index}].{name}"),
-                () if shortest + flapped <= Span::ZERO => format!("path.flap.{name}"),
-                () => continue,
-            };
-            return refused(&key, &format!("at {} {WHY}", at.0));
+            of_delay(&format!("path.route[{index}].{name}"), shortest, at.0)?;
+            of_delay(&format!("path.flap.{name}"), shortest + flapped, at.0)?;
         }
     }
     Ok(())
+}
+
+/// `key` brought the smallest delay to this.
+fn of_delay(key: &str, delay: Span, at: Span) -> Sense {
+    if delay > Span::ZERO {
+        return Ok(());
+    }
+    const WHY: &str = "a packet would arrive before it leaves";
+    refused(key, format_args!("with it the smallest delay at {at} is {delay}: {WHY}; it must stay above 0 s"))
 }
 
 fn of_server(spec: &ServerSpec) -> Sense {

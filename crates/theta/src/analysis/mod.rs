@@ -26,7 +26,7 @@ pub use ratio::Ratio;
 pub use report::{ConformanceReport, Histograms, Omega, Report};
 pub use shard::{LogIndex, Shard, analyse_shard};
 pub use statistics::{Interval, TailFit, bootstrap, fit_tail};
-pub use tally::{Conformance, Counts, DelayHistograms, Peak, SwitchTally, Tally};
+pub use tally::{Conformance, Counts, DelayHistograms, Peak, SwitchTally, Tally, Unsent};
 pub use transit::{Longest, Shortest};
 
 use crate::log::LogError;

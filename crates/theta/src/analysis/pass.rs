@@ -7,7 +7,7 @@ mod take;
 use super::clock::Clocks;
 use super::histogram::Histogram;
 use super::pending::Pending;
-use super::tally::{Conformance, Counts, DelayHistograms, SwitchTally, Tally};
+use super::tally::{Conformance, Counts, DelayHistograms, SwitchTally, Tally, Unsent};
 use super::transit::{Longest, Shortest};
 use super::window::Window;
 use crate::record::{Form, Origin, Run, SwitchRule};
@@ -276,6 +276,7 @@ fn empty_tally(run: &Run, options: &Options, correct: u64) -> Tally {
         theta: None,
         delays: (options.delays == Wanted::Yes).then_some(delays),
         conformance: Conformance::default(),
+        unsent: vec![Unsent::default(); run.processes as usize],
         block_rounds: options.block_messages.div_ceil((correct * correct).max(1)).max(1),
         seen: vec![false; run.processes as usize],
         last_round: 0,

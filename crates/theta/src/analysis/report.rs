@@ -3,7 +3,7 @@
 use super::histogram::Histogram;
 use super::ratio::Ratio;
 use super::statistics::{Interval, TailFit, bootstrap, fit_tail};
-use super::tally::{Counts, DelayHistograms, Peak, SwitchTally, Tally};
+use super::tally::{Counts, DelayHistograms, EXAMPLES_MAX, Peak, SwitchTally, Tally, Unsent};
 use crate::record::{FaultKind, Origin, Run};
 use serde::Serialize;
 
@@ -103,6 +103,8 @@ pub struct ConformanceReport {
     pub catch_ups: u64,
     /// How often a rule was broken.
     pub breaches: u64,
+    /// Rounds that were perceived from a process of whose log too much is missing to tell whether it sent them.
+    pub not_judged: u64,
     /// The first few breaches.
     pub examples: Vec<String>,
     /// The largest distance in rounds between correct processes.
@@ -116,15 +118,17 @@ impl Report {
     /// The results of a run from its tally. `damage` is what the reader of the log found.
     pub fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
         let correct = run.correct();
-        let conformance = conformance(run, tally);
+        let gaps = Gaps::new(run, tally, damage);
+        let conformance = conformance(run, tally, &gaps);
+        let forged = tally.counts.forged - gaps.of(tally).map(|unsent| unsent.messages).sum::<u64>();
         let mut report = Report {
             processes: run.processes,
             tolerated: run.tolerated,
             delay_ps: run.delay_ps,
             correct: correct.iter().filter(|&&correct| correct).count() as u32,
             whole: false,
-            remarks: remarks(run, tally, damage),
-            counts: tally.counts,
+            remarks: remarks(run, tally, (damage, &gaps)),
+            counts: Counts { forged, ..tally.counts },
             rounds: tally.last_round,
             duration_ps: tally.span_ps.map_or(0, |(first, last)| last.saturating_sub(first) as u64),
             delay_max_ps: tally.delay_max_ps,
@@ -183,33 +187,64 @@ fn ratio(over: Option<i64>, under: Option<i64>) -> Option<Ratio> {
 }
 
 /// Precision by theta.md (derived): at most ceil(Omega) + 1. The delay D only makes the distances smaller.
-fn conformance(run: &Run, tally: &Tally) -> ConformanceReport {
+fn conformance(run: &Run, tally: &Tally, gaps: &Gaps) -> ConformanceReport {
     use FaultKind::{LateStart, LinkLoss, Partition};
     let delivers = run.origin != Origin::Imported
         && !run.faults.iter().any(|fault| matches!(fault.kind, LateStart | LinkLoss | Partition));
-    let spread_bound = tally.throughout.filter(|_| delivers).map(|peak| {
+    // Messages of which nothing is known may have been longer under way than all others.
+    let spread_bound = tally.throughout.filter(|_| delivers && !gaps.any()).map(|peak| {
         let (over, under) = peak.ratio.parts();
         over.div_ceil(under) + 1
     });
     let seen = &tally.conformance;
     let spread_kept = spread_bound.is_none_or(|bound| seen.spread_max <= bound);
+    let judged = || tally.unsent.iter().enumerate().filter(|&(process, _)| !gaps.concern(process)).map(|(_, one)| one);
+    let breaches = seen.breaches + judged().map(|unsent| unsent.rounds).sum::<u64>();
+    let examples = seen.examples.iter().chain(judged().flat_map(|unsent| &unsent.examples));
     ConformanceReport {
-        kept: seen.breaches == 0 && spread_kept,
+        kept: breaches == 0 && spread_kept,
         switches: seen.switches,
         catch_ups: seen.catch_ups,
-        breaches: seen.breaches,
-        examples: seen.examples.clone(),
+        breaches,
+        not_judged: gaps.of(tally).map(|unsent| unsent.rounds).sum(),
+        examples: examples.take(EXAMPLES_MAX).cloned().collect(),
         spread_max: seen.spread_max,
         spread_bound,
     }
 }
 
-fn remarks(run: &Run, tally: &Tally, damage: &[String]) -> Vec<String> {
+/// What a log does not hold: then nobody knows whether something was sent of which it holds the perceptions alone.
+struct Gaps {
+    /// Correct processes that left no events.
+    absent: Vec<usize>,
+    is_damaged: bool,
+}
+
+impl Gaps {
+    fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
+        let correct = run.correct();
+        let absent = (0..correct.len()).filter(|&process| correct[process] && !tally.seen[process]).collect();
+        Gaps { absent, is_damaged: !damage.is_empty() }
+    }
+
+    fn any(&self) -> bool {
+        self.is_damaged || !self.absent.is_empty()
+    }
+
+    fn concern(&self, process: usize) -> bool {
+        self.is_damaged || self.absent.contains(&process)
+    }
+
+    /// What cannot be judged.
+    fn of<'a>(&'a self, tally: &'a Tally) -> impl Iterator<Item = &'a Unsent> {
+        tally.unsent.iter().enumerate().filter(|&(process, _)| self.concern(process)).map(|(_, unsent)| unsent)
+    }
+}
+
+fn remarks(run: &Run, tally: &Tally, (damage, gaps): (&[String], &Gaps)) -> Vec<String> {
     let mut remarks = damage.to_vec();
     let counts = &tally.counts;
-    let correct = run.correct();
-    let absent = (0..correct.len()).filter(|&process| correct[process] && !tally.seen[process]);
-    for process in absent {
+    for &process in &gaps.absent {
         let host = &run.hosts[run.host_of[process].index()].name;
         remarks.push(format!("process {process} on host {host} left no events: its log is missing"));
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The largest ratios that are kept for the fit of the tail.
 pub(super) const EXTREMES_MAX: usize = 4096;
 /// Examples of what is wrong that are kept; the rest is counted.
-const EXAMPLES_MAX: usize = 16;
+pub(super) const EXAMPLES_MAX: usize = 16;
 /// Bins of a histogram of ratios, a unit.
 pub(super) const RATIO_BINS: f64 = 100.0;
 
@@ -27,7 +27,7 @@ pub struct Counts {
     pub late: u64,
     /// Events of rounds that nobody can have reached.
     pub stray: u64,
-    /// Messages perceived as from a correct process that never sent them.
+    /// Messages perceived as from a correct process that never sent them. In a report without those that are not judged.
     pub forged: u64,
     /// Switches that could not be judged, because the log puts them too far out of order.
     pub out_of_order: u64,
@@ -260,6 +260,34 @@ impl Conformance {
     }
 }
 
+/// What was perceived from a correct process and never sent by it, as far as the log tells. Whether that breaks a rule depends on how whole the log is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsent {
+    /// Rounds.
+    pub rounds: u64,
+    /// How often they were perceived.
+    pub messages: u64,
+    /// The first few, in words.
+    pub examples: Vec<String>,
+}
+
+impl Unsent {
+    pub(super) fn count(&mut self, messages: u64, words: impl FnOnce() -> String) {
+        self.rounds += 1;
+        self.messages += messages;
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(words());
+        }
+    }
+
+    fn merge(&mut self, later: &Unsent) {
+        self.rounds += later.rounds;
+        self.messages += later.messages;
+        let room = EXAMPLES_MAX - self.examples.len();
+        self.examples.extend(later.examples.iter().take(room).cloned());
+    }
+}
+
 /// Delays by their place among the messages that made a process switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayHistograms {
@@ -304,8 +332,10 @@ pub struct Tally {
     pub theta: Option<Ratio>,
     /// h_x; only when asked for.
     pub delays: Option<DelayHistograms>,
-    /// Whether the rules were kept.
+    /// Whether the rules were kept, but for what `unsent` holds.
     pub conformance: Conformance,
+    /// By process: what was perceived from it and never sent.
+    pub unsent: Vec<Unsent>,
     /// Rounds of a block.
     pub block_rounds: u64,
     /// Which processes left events.
@@ -340,6 +370,9 @@ impl Tally {
             delays.merge(more);
         }
         self.conformance.merge(&later.conformance);
+        for (unsent, more) in self.unsent.iter_mut().zip(&later.unsent) {
+            unsent.merge(more);
+        }
         for (seen, also) in self.seen.iter_mut().zip(&later.seen) {
             *seen |= also;
         }

@@ -147,7 +147,7 @@ impl Pass {
                 let words = || {
                     format!("round {number} was perceived {forged} times from process {sender}, which never sent it")
                 };
-                self.tally.conformance.breach(words);
+                self.tally.unsent[sender].count(u64::from(forged), words);
             }
         }
     }
