@@ -394,16 +394,12 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__counters__subcmd__clock)
-            opts="-h --for --stress --phase --only --record --poll --warm-up --skew --wander --page --control --json --help"
+            opts="-h --stress --phase --only --record --poll --warm-up --skew --wander --for --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --for)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --stress)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -433,6 +429,10 @@ _ffclock() {
                     return 0
                     ;;
                 --wander)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

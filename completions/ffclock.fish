@@ -102,7 +102,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l record -d 'Record everything into a file that is not there yet (docs/counters.md)' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l every -d 'How often to measure (the papers: every 0.5 s)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l burst -d 'Readings of each way in a round' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from latency" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
@@ -113,22 +113,22 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_see
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l record -d 'Record everything into a file that is not there yet (docs/counters.md)' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l every -d 'How often to read the counters' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l against -d 'The reference: ffclock (the published clock), /dev/ptpN, /dev/ppsN, or a file' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from stability" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l for -d 'How long to measure without stress' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l record -d 'Record everything into a file (docs/counters.md)' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l record -d 'Record everything into a file that is not there yet (docs/counters.md)' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l poll -d 'Time between two requests' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l warm-up -d 'Leave out of the figures what the clocks show before' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l skew -d 'The server\'s rate against the nominal rate of the CPU\'s counter' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l wander -d 'The largest deviation of the server\'s rate from its mean, in a swing of one minute' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l for -d 'How long to measure without stress' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand counters; and __fish_seen_subcommand_from clock" -l json -d 'Answer in JSON, one object a line'

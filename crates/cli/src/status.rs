@@ -100,7 +100,7 @@ fn system_clock(behind_s: f64) -> String {
 
 /// The rate of the counter against its nominal frequency, with its bound.
 pub(crate) fn rate(clock: &ClockReport) -> String {
-    let (rate, bound) = (Rate::from_ppm(clock.rate_ppm), Rate::from_ppm(clock.rate_bound_ppm));
+    let (rate, bound) = (Rate::from_ppm(clock.rate_ppm), Rate::from_ppm(clock.rate_bound_ppm).to_two_figures());
     let word = if clock.rate_ppm < 0.0 { "fast" } else { "slow" };
     format!("the counter runs {} {word}, +- {bound}", rate.abs())
 }
@@ -158,6 +158,8 @@ mod tests {
         assert_eq!(system_clock(-3.25e-6), "the system clock is 3.25 us ahead");
         assert_eq!(system_clock(1e-3), "the system clock is 1 ms behind");
         assert_eq!(rate(&clock()), "the counter runs 12.5 ppm fast, +- 0.02 ppm");
+        let fresh = ClockReport { rate_bound_ppm: 200.498_7, ..clock() };
+        assert_eq!(rate(&fresh), "the counter runs 12.5 ppm fast, +- 210 ppm");
     }
 
     #[test]

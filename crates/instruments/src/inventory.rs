@@ -133,7 +133,7 @@ fn cpu_counter(nominal: Option<Nominal>, sources: &Clocksources) -> Item {
     let (name, source, access) = CPU_COUNTER;
     let from = nominal.map_or_else(
         || "it does not run steadily".to_owned(),
-        |nominal| format!("{}, +-{}", nominal.source, nominal.error),
+        |nominal| format!("{}, +-{}", nominal.source, nominal.error.to_two_figures()),
     );
     Item {
         name: name.to_owned(),
@@ -267,6 +267,7 @@ fn missing(module: Option<&FfcounterError>) -> Vec<Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffclock_units::Rate;
 
     #[test]
     fn this_machine_has_the_counters_that_the_choice_is_between() {
@@ -278,6 +279,14 @@ mod tests {
         for source in &inventory.available {
             assert!(names.contains(&source.as_str()), "{source} is offered by the kernel and not listed");
         }
+    }
+
+    #[test]
+    fn the_error_of_a_frequency_has_two_figures() {
+        let mut counter = nominal(CounterKind::Tsc).unwrap();
+        counter.error = Rate::from_ppm(200.498_7);
+        let told = cpu_counter(Some(counter), &Clocksources::default()).frequency_from;
+        assert!(told.ends_with(", +-210 ppm"), "{told}");
     }
 
     #[test]

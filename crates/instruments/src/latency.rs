@@ -93,8 +93,8 @@ impl Latency {
     /// [`LatencyError`].
     pub fn round(&mut self, phase: usize, at_s: f64) -> Result<Vec<Round>, LatencyError> {
         let cpu = self.plan.cpus[self.rounds % self.plan.cpus.len()];
+        let mut bursts = burst_on(cpu, &self.plan.ways, self.plan.burst, self.rounds)?;
         self.rounds += 1;
-        let mut bursts = burst_on(cpu, &self.plan.ways, self.plan.burst)?;
         if self.plan.cpus.len() > 1 {
             bursts.extend(bursts_everywhere(&self.plan.cpus, &self.plan.ways, self.plan.burst)?);
         }
@@ -151,7 +151,7 @@ fn common_divisor(first: u64, second: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ways::{PosixClock, every_way, system_call, vdso};
+    use crate::ways::{PosixClock, empty_system_call, every_way, system_call, vdso};
     use ffclock_counter::{allowed_cpus, nominal};
 
     fn plan(ways: Vec<Way>) -> Plan {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_vanishes_is_named_with_a_remedy() {
-        let mut latency = Latency::new(plan(vec![crate::ways::empty_system_call(), Way::vanished()]));
+        let mut latency = Latency::new(plan(vec![empty_system_call(), Way::vanished()]));
         let error = latency.round(0, 0.0).unwrap_err().to_string();
         assert!(error.contains("ptp7 clock_gettime cannot be read any more") && error.contains("--only"), "{error}");
     }
@@ -187,6 +187,31 @@ mod tests {
     fn the_step_of_the_counter_divides_every_difference() {
         assert_eq!([52, 78, 26, 0].into_iter().fold(0, common_divisor), 26);
         assert!(step_of_base() >= 1);
+    }
+
+    /// Every way has a start of its own, as cold as that of the instrument's own cost, which must not swallow what is measured.
+    #[test]
+    fn a_first_reading_costs_no_less_than_one_among_others_of_its_kind() {
+        let accesses = ["system call", "vDSO", "empty system call"];
+        let ways = vec![system_call(PosixClock::Monotonic), vdso(PosixClock::Monotonic), empty_system_call()];
+        let mut latency = Latency::new(plan(ways));
+        for _ in 0..40 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            latency.round(0, 0.0).unwrap();
+        }
+        let figures = latency.figures();
+        let median = |access: &str, arrangement: Arrangement| {
+            let found = figures.iter().find(|f| f.access == access && f.arrangement == arrangement);
+            found.unwrap().ns.median
+        };
+        for access in accesses {
+            let (first, single) = (median(access, Arrangement::First), median(access, Arrangement::Single));
+            assert!(first > 0.5 * single && single > 0.0, "{access}: first {first} ns, single {single} ns");
+        }
+        for own in latency.overheads() {
+            // What is left is less than the least that is measured.
+            assert!(own.left_ns.abs() < 0.5 * median("system call", own.arrangement), "{own:?}");
+        }
     }
 
     #[test]

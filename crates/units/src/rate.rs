@@ -44,6 +44,27 @@ impl Rate {
         self.0 * 1e9
     }
 
+    /// As an error or a bound is told: its size in two figures, rounded up, so that no less is claimed than before.
+    #[must_use]
+    pub fn to_two_figures(self) -> Rate {
+        let size = self.0.abs();
+        if size == 0.0 || !size.is_finite() {
+            return Rate(size);
+        }
+        let mut unit = 1e-9;
+        while size >= 100.0 * unit {
+            unit *= 10.0;
+        }
+        while size < 10.0 * unit {
+            unit /= 10.0;
+        }
+        let count = size / unit;
+        let whole = count as u64;
+        // A binary fraction does not hold two decimal figures: what lies a rounding above them is meant to be them.
+        let up = if count - whole as f64 > 1e-9 { whole + 1 } else { whole };
+        Rate(up as f64 * unit)
+    }
+
     /// The size of the deviation.
     #[must_use]
     pub const fn abs(self) -> Rate {
@@ -75,6 +96,25 @@ impl Neg for Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_is_told_in_two_figures_and_never_less_than_it_is() {
+        for (ppb, told) in [
+            (200_498.7, 210_000.0),
+            (200_000.0, 200_000.0),
+            (20.0, 20.0),
+            (-37.2, 38.0),
+            (99.5, 100.0),
+            (9.41, 9.5),
+            (0.0123, 0.013),
+        ] {
+            let rate = Rate::from_ppb(ppb).to_two_figures().as_ppb();
+            assert!((rate - told).abs() < 1e-9 * told, "{ppb}: {rate}");
+        }
+        assert_eq!(Rate::ZERO.to_two_figures(), Rate::ZERO);
+        assert!(Rate::from_fraction(f64::NAN).to_two_figures().as_ppm().is_nan());
+        assert!(Rate::from_fraction(f64::INFINITY).to_two_figures().as_ppm().is_infinite());
+    }
 
     #[test]
     fn the_scales_agree() {

@@ -23,7 +23,7 @@ pub(super) struct Campaign {
     /// Only counters and ways of reading whose name contains one of these
     #[arg(long, value_name = "TEXT,...", value_delimiter = ',')]
     only: Vec<String>,
-    /// Record everything into a file (docs/counters.md)
+    /// Record everything into a file that is not there yet (docs/counters.md)
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 }

@@ -27,10 +27,11 @@ use tracks::{ClockFigures, StampFigures, Tracks};
 
 /// Options of `ffclock counters clock`.
 #[derive(clap::Args)]
+#[command(mut_arg("length", |length| length.default_value("2 min")))]
 #[command(after_help = "Examples:
-  $ ffclock counters clock --for '2 min'
+  $ ffclock counters clock
   $ ffclock counters clock --only tsc,monotonic-raw --stress cpu,network --phase '1 min' --record clock.jsonl
-  $ ffclock counters clock --for '30 s' --json | jq 'select(.record == \"clock\") | .iqr_s'
+  $ ffclock counters clock --for '1 min' --json | jq 'select(.record == \"clock\") | .iqr_s'
 
 Packets go over loopback to a server whose time is a known function of the CPU's counter, so the error of
 each clock is known. Stamps: user (by each counter itself, in this program), socket (by the kernel at the
@@ -71,6 +72,7 @@ struct About {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
+    check_warm_up(args.warm_up, &phases)?;
     let ways = one_for_each_counter(args.campaign.ways(period)?);
     let mut conditions = Conditions::prepare(&phases)?;
     let truth = truth(args, period);
@@ -100,11 +102,25 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
     record.extend("clock", &result.clocks)?;
     record.extend("stamps", &result.stamps)?;
+    let ended = ended.and_then(|()| if result.clocks.is_empty() { Err(NOTHING.into()) } else { Ok(()) });
     record.conclude(&ended)?;
     if !global.json {
         output::write(&result.page())?;
     }
     ended
+}
+
+const NOTHING: &str = "nothing was measured after the warm-up: measure for longer, or shorten --warm-up";
+
+/// Minutes of measuring that would give no figures are refused before they begin.
+fn check_warm_up(warm_up: Span, phases: &[Phase]) -> Result<(), Failure> {
+    let length = Span::from_seconds(phases.iter().map(|phase| phase.length_s).sum());
+    if length > warm_up {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "after the warm-up of {warm_up} nothing is left of {length}: give more with --for (with --stress: --phase), or less with --warm-up"
+    )))
 }
 
 fn truth(args: &Args, period: Period) -> Truth {
@@ -140,7 +156,7 @@ impl Measured {
     /// The tables.
     pub(super) fn page(&self) -> String {
         if self.clocks.is_empty() {
-            return "Nothing was measured after the warm-up: measure for longer, or shorten --warm-up.\n".to_owned();
+            return format!("{NOTHING}\n");
         }
         let clocks: Vec<Vec<String>> = self.clocks.iter().map(|clock| self.clock_row(clock)).collect();
         let mut page = text::table(&CLOCK_HEADING, &clocks);

@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::{Global, output};
 use ffclock_instruments::recording::{Recorded, Recorder, RecordingError, read};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The destinations.
@@ -22,11 +22,13 @@ impl Record {
         instrument: &str,
         about: &impl Serialize,
     ) -> Result<Self, Failure> {
-        let open = |path: &Path| -> std::io::Result<_> {
-            let file = BufWriter::new(File::create(path)?);
-            Ok((path.to_owned(), Recorder::begin(file, instrument, about)?))
+        let open = |path: &Path| -> Result<_, Failure> {
+            let file = create(path)?;
+            let recorder =
+                Recorder::begin(BufWriter::new(file), instrument, about).map_err(|error| unwritable(path, &error))?;
+            Ok((path.to_owned(), recorder))
         };
-        let file = path.map(|path| open(path).map_err(|error| unwritable(path, &error))).transpose()?;
+        let file = path.map(open).transpose()?;
         let json = global.json.then(|| Recorder::begin(Vec::new(), instrument, about)).transpose()?;
         let mut record = Record { file, json };
         record.pass_on()?;
@@ -87,6 +89,21 @@ struct Broken {
 /// Why the measurement of a recording ended before its time, where it did.
 pub(super) fn why_broken(recorded: &Recorded) -> Result<Option<String>, RecordingError> {
     Ok(recorded.all::<Broken>(BROKEN)?.pop().map(|broken| broken.reason))
+}
+
+/// Makes the file of a recording. What was measured before, or is the reference of this measurement, is never overwritten; a device or a
+/// pipe has nothing to lose.
+fn create(path: &Path) -> Result<File, Failure> {
+    match File::create_new(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && !path.is_file() => {
+            OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, &error))
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::from(format!(
+            "{} exists, and nothing is written over it: give --record another name, or remove the file first",
+            path.display()
+        ))),
+        made => made.map_err(|error| unwritable(path, &error)),
+    }
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {

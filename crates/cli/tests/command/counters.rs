@@ -93,6 +93,51 @@ fn a_file_that_is_no_reference_costs_no_measurement() {
     assert!(found.iter().any(|one| one["against"] == file && one["rate_ppm"].is_null()), "{found:?}");
 }
 
+/// Neither an earlier measurement nor the reference itself.
+#[test]
+fn a_recording_is_never_written_over_another_file() {
+    let place = Place::new();
+    let [old, reference] = ["old.jsonl", "reference.csv"].map(|name| place.file(name));
+    std::fs::write(&old, "a week of measuring").unwrap();
+    std::fs::write(&reference, "1,2\n3,4\n").unwrap();
+    let [old, reference] = [&old, &reference].map(|path| path.to_str().unwrap());
+    let begin = std::time::Instant::now();
+    for (instrument, file, more) in [
+        ("latency", old, &[][..]),
+        ("stability", old, &[]),
+        ("clock", old, &["--warm-up", "1 s"]),
+        ("stability", reference, &["--against", reference]),
+    ] {
+        let kept = std::fs::read_to_string(file).unwrap();
+        let options = ["counters", instrument, "--for", "60 s", "--only", "monotonic-raw vDSO", "--record", file];
+        let refused = place.run(&[&options, more].concat());
+        assert!(refused.code == 1 && refused.err.contains("exists, and nothing is written over it"), "{refused:?}");
+        assert!(refused.err.contains("another name") && refused.out.is_empty(), "{refused:?}");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), kept);
+    }
+    assert!(begin.elapsed().as_secs() < 30, "nothing is measured in vain: {:?}", begin.elapsed());
+    let options = ["--for", "200 ms", "--only", "monotonic-raw vDSO", "--record", "/dev/null"];
+    place.run(&[&["counters", "latency"][..], &options].concat()).well();
+}
+
+#[test]
+fn a_warm_up_that_leaves_nothing_is_refused_at_once() {
+    let begin = std::time::Instant::now();
+    for options in [&["--for", "30 s"][..], &["--for", "10 s"], &["--stress", "cpu", "--phase", "10 s"]] {
+        let refused = Place::new().run(&[&["counters", "clock"][..], options].concat());
+        assert!(
+            refused.code == 2 && refused.err.contains("nothing is left of 30 s") || refused.err.contains("of 10 s")
+        );
+        assert!(refused.err.contains("--for") && refused.err.contains("--warm-up"), "{refused:?}");
+    }
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    // The defaults leave something.
+    let help = Place::new().run(&["counters", "clock", "--help"]).well();
+    assert!(help.contains("[default: \"2 min\"]") && help.contains("[default: \"30 s\"]"), "{help}");
+    let other = Place::new().run(&["counters", "latency", "--help"]).well();
+    assert!(other.contains("[default: \"10 s\"]"), "{other}");
+}
+
 #[test]
 fn the_published_clock_is_a_reference_whichever_counter_it_runs_on() {
     let place = Place::new();

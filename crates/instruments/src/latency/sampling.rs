@@ -8,15 +8,19 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::{Barrier, OnceLock};
 use std::thread::Builder;
+use std::time::Duration;
 
 /// Readings between two looks at the CPU's counter, back to back: the instrument's own cost is shared among them.
 pub const BATCH: usize = 32;
+
+/// How long the thread sleeps before each reading of [`Arrangement::First`].
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// How readings follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
-    /// The first one after a pause, with whatever is in the caches: as the papers measure it.
+    /// The first one after a pause, with whatever that left in the caches: as the papers measure it.
     First,
     /// Each by itself, right after others of its kind.
     Single,
@@ -97,12 +101,57 @@ impl Work for Single {
     }
 }
 
-/// Every way on one CPU, one after the other.
-pub(super) fn burst_on(cpu: usize, ways: &[Way], burst: usize) -> io::Result<Vec<Burst>> {
+/// One bracket after a pause of its own, which the instrument's own cost has as well. As in case-for-feed-forward, section V-A, the CPU's
+/// counter is read twice before: what the caches lack for the instrument is fetched by the first of the two, not within the bracket.
+struct Paused;
+
+impl Work for Paused {
+    type Output = Option<Vec<u64>>;
+
+    fn run<F: FnMut() -> Option<u64>>(self, mut read: F) -> Option<Vec<u64>> {
+        std::thread::sleep(PAUSE);
+        black_box(read_ordered(CounterKind::Tsc));
+        let before = read_ordered(CounterKind::Tsc);
+        let last = black_box(read());
+        let after = read_ordered(CounterKind::Tsc);
+        last?;
+        Some(vec![u64::try_from((after - before).raw()).unwrap_or(0)])
+    }
+}
+
+/// Every way on one CPU, one after the other; `round` decides the order of the first readings.
+pub(super) fn burst_on(cpu: usize, ways: &[Way], burst: usize, round: usize) -> io::Result<Vec<Burst>> {
     in_thread(|| {
         pin_to(cpu)?;
-        Ok(ways.iter().enumerate().flat_map(|(number, way)| bursts_of(number, way, cpu, burst)).collect())
+        // The stack of a new thread is not in memory yet: the first one to write there would pay for the page.
+        Way::nothing().with(Single(1));
+        let mut bursts = firsts(cpu, ways, round);
+        bursts.extend(ways.iter().enumerate().flat_map(|(number, way)| bursts_of(number, way, cpu, burst)));
+        Ok(bursts)
     })
+}
+
+/// One reading of every way, each after a pause. Ways share code, as the kernel's entry and the vDSO: in another order each round, none of
+/// them finds what the same other one has left in the caches.
+fn firsts(cpu: usize, ways: &[Way], round: usize) -> Vec<Burst> {
+    let outside = order(ways.len(), round).into_iter().filter(|&number| ways[number].kernel_ticks().is_none());
+    let first =
+        |number: usize| Burst { way: number, cpu, arrangement: Arrangement::First, ticks: ways[number].with(Paused) };
+    outside.map(first).collect()
+}
+
+/// The numbers below `count` in an order that depends on the round alone (Fisher and Yates, with numbers of splitmix64).
+fn order(count: usize, round: usize) -> Vec<usize> {
+    let mut state = round as u64;
+    let mut below = |limit: usize| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    };
+    let mut numbers: Vec<usize> = (0..count).collect();
+    (1..count).rev().for_each(|last| numbers.swap(last, below(last + 1)));
+    numbers
 }
 
 fn bursts_of(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
@@ -110,10 +159,9 @@ fn bursts_of(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<Burst> {
         return bursts_in_kernel(number, way, cpu, burst);
     }
     let made = |arrangement, ticks| Burst { way: number, cpu, arrangement, ticks };
-    let first = way.with(Single(1));
     let single = way.with(Single(burst));
     let batches = way.with(Timed { brackets: burst.div_ceil(BATCH).max(2), readings: BATCH });
-    vec![made(Arrangement::First, first), made(Arrangement::Single, single), made(Arrangement::BackToBack, batches)]
+    vec![made(Arrangement::Single, single), made(Arrangement::BackToBack, batches)]
 }
 
 /// As the module measured it; its own cost counts for the way that reads nothing, which is the first one.
@@ -176,7 +224,20 @@ fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result
 mod tests {
     use super::*;
     use std::sync::mpsc;
-    use std::time::Duration;
+
+    #[test]
+    fn every_way_comes_first_as_often_as_any_other() {
+        let mut leads = [0; 20];
+        for round in 0..2000 {
+            let mut numbers = order(20, round);
+            leads[numbers[0]] += 1;
+            numbers.sort_unstable();
+            assert_eq!(numbers, (0..20).collect::<Vec<usize>>());
+        }
+        // 100 each: four standard deviations of a binomial distribution are 39.
+        assert!(leads.iter().all(|lead| (60..140).contains(lead)), "{leads:?}");
+        assert_eq!((order(0, 1), order(1, 1)), (vec![], vec![0]));
+    }
 
     #[test]
     fn a_thread_that_cannot_be_started_keeps_nobody_waiting() {

@@ -26,10 +26,12 @@ const PAGE_BYTES: usize = 65_536;
 #[derive(Debug, Error)]
 pub enum TraceUnavailable {
     /// There is no tracefs, or we may not look at it.
-    #[error("no access to the kernel's tracing ({0}); run as root or with CAP_SYS_ADMIN, or mount tracefs at {place} and give access to it", place = PLACES[0])]
+    #[error("no access to the kernel's tracing ({0}); run as root, or mount tracefs at {place} and run with CAP_DAC_OVERRIDE", place = PLACES[0])]
     NoTracefs(io::Error),
     /// The instance could not be made.
-    #[error("cannot make a tracing instance: {0}")]
+    #[error(
+        "cannot make a tracing instance: {0}; tracefs belongs to root: run as root or with CAP_DAC_OVERRIDE, without a user namespace"
+    )]
     NoInstance(io::Error),
     /// The kernel has no trace clock that is the counter in use.
     #[error("the kernel cannot stamp events with the counter {0}")]
