@@ -2300,7 +2300,7 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__theta__subcmd__check)
-            opts="-h --n --f --printed --rounds --every-delivery --campaign --campaign-rounds --seed --states --page --control --json --help"
+            opts="-h --n --f --printed --rounds --every-delivery --campaign --campaign-rounds --window --seed --states --page --control --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2327,6 +2327,10 @@ _ffclock() {
                     return 0
                     ;;
                 --campaign-rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

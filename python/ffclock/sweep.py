@@ -118,7 +118,7 @@ def seeds(text: str) -> list[int]:
         first, dots, last = part.strip().partition("..")
         begin, end = int(first), int(last if dots else first)
         if begin < 0 or end < begin:
-            raise ValueError(f"{part}: not FIRST..LAST")
+            raise ValueError(f"{part}: must be FIRST..LAST with FIRST not above LAST")
         if len(found) + end - begin >= _SEEDS_MAX:
             raise ValueError(f"{part}: at most {_SEEDS_MAX} seeds at a time")
         found += range(begin, end + 1)

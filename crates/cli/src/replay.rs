@@ -102,7 +102,7 @@ impl From<Algorithm> for ffclock_estimator::Algorithm {
 }
 
 fn hertz(text: &str) -> Result<Period, String> {
-    let hertz: f64 = text.parse().map_err(|_| "not a number of ticks per second".to_owned())?;
+    let hertz: f64 = text.parse().map_err(|_| "must be a number of ticks per second, between 1 and 2^60".to_owned())?;
     Period::from_hertz(hertz).ok_or_else(|| "must lie between 1 Hz and 2^60 Hz".to_owned())
 }
 
@@ -145,7 +145,7 @@ fn configs(args: &Args) -> Result<Configs, Failure> {
     let mut configs = Configs { learned: args.ablation.learned()?, ..Configs::default() };
     for setting in &args.set {
         let pair =
-            setting.split_once('=').ok_or_else(|| Failure::usage(format!("--set {setting}: not OPTION=VALUE")))?;
+            setting.split_once('=').ok_or_else(|| Failure::usage(format!("--set {setting}: must be OPTION=VALUE")))?;
         let outcome = configs.set(pair.0.trim(), pair.1.trim());
         outcome.map_err(|error| Failure::usage(format!("--set {setting}: {error}")))?;
     }

@@ -75,14 +75,20 @@ impl Check {
             Some("<=") => Relation::AtMost,
             Some(">") => Relation::Above,
             Some(">=") => Relation::AtLeast,
-            other => return Err(format!("{other:?} is none of < <= > >=")),
+            Some(other) => return Err(format!("{other:?} is no relation: it must be <, <=, > or >=")),
+            None => return Err("after CLOCK.FIGURE there must be a relation (<, <=, > or >=) and a value".to_owned()),
         };
         let rest: Vec<&str> = words.collect();
         let right = match rest.as_slice() {
             [number] => Value::Number(parse_number(number)?),
             [factor, "*", place] => Value::Times(parse_number(factor)?, Place::parse(place, scenario)?),
             [number, unit] => Value::Number(parse_measure(&format!("{number} {unit}"))?),
-            _ => return Err("no value to compare with".to_owned()),
+            _ => {
+                let said = rest.join(" ");
+                return Err(format!(
+                    "{said:?} is no value: it must be a number, a number with a unit, or NUMBER * CLOCK.FIGURE"
+                ));
+            }
         };
         Ok(Check { name: name.to_owned(), text: text.to_owned(), left, relation, right })
     }
@@ -108,15 +114,15 @@ impl Check {
 impl Place {
     fn parse(text: &str, scenario: &Scenario) -> Result<Self, String> {
         let (place, window) = text.split_once('@').unwrap_or((text, ""));
-        let (clock, figure) = place.split_once('.').ok_or_else(|| format!("{text:?} is not CLOCK.FIGURE"))?;
+        let (clock, figure) = place.split_once('.').ok_or_else(|| format!("{text:?} must be CLOCK.FIGURE"))?;
         if !crate::clock::NAMES.contains(&clock) {
-            return Err(format!("there is no clock {clock}"));
+            return Err(format!("there is no clock {clock:?}: it must be one of {}", crate::clock::NAMES.join(", ")));
         }
         if !FIGURES.contains(&figure) {
-            return Err(format!("there is no figure {figure}"));
+            return Err(format!("there is no figure {figure:?}: it must be one of {}", FIGURES.join(", ")));
         }
         if !window.is_empty() && !scenario.windows.contains_key(window) {
-            return Err(format!("there is no window {window}"));
+            return Err(format!("there is no window {window:?}: it must be a key of [windows]"));
         }
         Ok(Place { clock: clock.to_owned(), figure: figure.to_owned(), window: window.to_owned() })
     }

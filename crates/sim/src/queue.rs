@@ -44,8 +44,9 @@ impl Queue {
             Law::Uniform => random.uniform(),
             Law::Constant => 1.0,
         };
-        // Nothing times an endless tail is no number, and `max` makes it nothing.
-        (self.scale * unit).max(0.0).min(LONGEST_S)
+        let drawn = self.scale * unit;
+        // Nothing times an endless tail is no number, and is nothing.
+        if drawn.is_nan() { 0.0 } else { drawn.min(LONGEST_S) }
     }
 
     fn is_on(&mut self, at: f64, random: &mut Random) -> bool {

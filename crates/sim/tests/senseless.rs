@@ -222,6 +222,24 @@ fn complaints_say_what_is_wrong_and_what_is_allowed() {
 }
 
 #[test]
+fn complaints_about_checks_say_what_is_allowed() {
+    for (check, why) in [
+        ("fish.max < 1 s", "there is no clock \"fish\": it must be one of classic, learned, "),
+        ("classic.fish < 1 s", "there is no figure \"fish\": it must be one of median, "),
+        ("classic.max@fish < 1 s", "there is no window \"fish\": it must be a key of [windows]"),
+        ("classic < 1 s", "\"classic\" must be CLOCK.FIGURE"),
+        ("classic.max", "after CLOCK.FIGURE there must be a relation (<, <=, > or >=) and a value"),
+        ("classic.max = 1 s", "\"=\" is no relation: it must be <, <=, > or >="),
+        ("classic.max < 1 s too much", "\"1 s too much\" is no value: it must be a number, "),
+    ] {
+        let told = complaint(&format!("{PATH}[checks]\nit = \"{check}\""));
+        assert!(told.starts_with(&format!("scenario wrong: check \"it\": {why}")), "{told}");
+    }
+    assert!(complaint("extends = 3").ends_with("extends: must be the name of a scenario in quotes"));
+    assert!(complaint("extends = \"fish\"").ends_with("extends: there is no built-in scenario \"fish\""));
+}
+
+#[test]
 fn the_worlds_of_the_papers_figures_can_be() {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/paper");
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());

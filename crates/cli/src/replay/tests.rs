@@ -162,7 +162,7 @@ fn bad_rows_stop_the_replay_unless_told_otherwise() {
 fn options_of_the_algorithm_can_be_set() {
     assert!(replay(&QUIET.trace(), &["--set", "offset_window=300 s"]).is_ok());
     for (setting, expected) in
-        [("offset_window", "not OPTION=VALUE"), ("windows=3 s", "unknown option"), ("wander=1", "rate")]
+        [("offset_window", "must be OPTION=VALUE"), ("windows=3 s", "unknown option"), ("wander=1", "rate")]
     {
         let failure = replay(&QUIET.trace(), &["--set", setting]).unwrap_err();
         assert_eq!(failure.code, Failure::USAGE);

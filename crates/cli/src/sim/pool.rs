@@ -21,7 +21,7 @@ pub(super) struct Seeds(pub(super) Range<u64>);
 impl FromStr for Seeds {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "not FIRST..LAST".to_owned();
+        let wrong = || "must be FIRST..LAST with FIRST not above LAST, such as 1..20, or one number".to_owned();
         let (first, last) = text.split_once("..").unwrap_or((text, text));
         let (first, last): (u64, u64) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
         let end = last.checked_add(1).filter(|end| *end > first).ok_or_else(wrong)?;
@@ -40,7 +40,7 @@ impl FromStr for Jobs {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let jobs: Option<NonZeroUsize> = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= JOBS_MAX);
-        jobs.map(Jobs).ok_or_else(|| format!("not a number from 1 to {JOBS_MAX}"))
+        jobs.map(Jobs).ok_or_else(|| format!("must be a number from 1 to {JOBS_MAX}"))
     }
 }
 

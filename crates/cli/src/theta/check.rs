@@ -15,6 +15,7 @@ use std::fmt::Write;
   $ ffclock theta check --n 4 --f 1
   $ ffclock theta check --printed --n 7 --f 2
   $ ffclock theta check --n 10 --f 3 --rounds 4 --campaign 1000000
+  $ ffclock theta check --n 7 --f 2 --window 2 --campaign-rounds 24
 
 Exit code 1 if the algorithm can stop or do what it must not: so it is with --printed from f = 2 on. docs/theta-run.md says what the
 explorations cover.")]
@@ -36,6 +37,10 @@ pub(super) struct Args {
     /// The round to which random adversaries run
     #[arg(long, value_name = "ROUND", default_value_t = 12)]
     campaign_rounds: u64,
+    /// Have processes remember so many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender, for random adversaries
+    /// and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]
+    #[arg(long, value_name = "ROUNDS", value_parser = window, conflicts_with = "rounds")]
+    window: Option<usize>,
     /// Where all chance comes from
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -49,6 +54,8 @@ struct Report {
     n: u32,
     f: u32,
     form: Form,
+    /// Rounds that processes remember one by one; absent: as in real runs.
+    window: Option<usize>,
     switches: Option<Exploration>,
     deliveries: Option<Exploration>,
     campaign: Option<CampaignOutcome>,
@@ -58,15 +65,18 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let Sizes { n, f } = args.sizes;
     let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
     let form = if args.printed { Form::Printed } else { Form::Repaired };
-    let bounds = |last_round| Bounds { quorum, form, last_round, window: None };
-    let every_delivery = args.every_delivery.unwrap_or(if n <= 4 { 3 } else { 0 });
+    let window = args.window;
+    let bounds = |last_round| Bounds { quorum, form, last_round, window };
+    let every_delivery = every_delivery(args)?;
+    let rounds = if window.is_some() { 0 } else { args.rounds };
     let report = Report {
         n,
         f,
         form,
+        window,
         // Its bounds are the narrower ones: what is too much for it is told before anything takes long.
         deliveries: explore(bounds(every_delivery), args.states, explore_deliveries)?,
-        switches: explore(bounds(args.rounds), args.states, explore_switches)?,
+        switches: explore(bounds(rounds), args.states, explore_switches)?,
         campaign: campaign(&Campaign { bounds: bounds(args.campaign_rounds), seed: args.seed }, args.campaign)?,
     };
     if global.json {
@@ -75,6 +85,24 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         output::write(&render(&report))?
     }
     if report.is_bad() { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
+}
+
+/// A number of rounds that a window can have.
+fn window(text: &str) -> Result<usize, String> {
+    let rounds = text.parse().ok().filter(|rounds: &usize| rounds.is_power_of_two() && *rounds <= 64);
+    rounds.ok_or_else(|| "must be 1, 2, 4, 8, 16, 32 or 64".to_owned())
+}
+
+/// To which round every delivery is explored. What the printed form forgets at the end of its window is no part of a state there.
+fn every_delivery(args: &Args) -> Result<u64, Failure> {
+    let forgets = args.printed && args.window.is_some();
+    match args.every_delivery {
+        Some(1..) if forgets => Err(Failure::usage(
+            "--every-delivery cannot explore the printed form with a --window: leave one of the three out",
+        )),
+        Some(rounds) => Ok(rounds),
+        None => Ok(if args.sizes.n <= 4 && !forgets { 3 } else { 0 }),
+    }
 }
 
 type Explore = fn(Bounds, &mut Effort<'_>) -> Result<Exploration, BoundsError>;
@@ -118,7 +146,8 @@ fn render(report: &Report) -> String {
         Form::Repaired => "repaired",
         Form::Printed => "as printed",
     };
-    let mut text = format!("n = {}, f = {}, {form}\n", report.n, report.f);
+    let window = report.window.map_or_else(String::new, |rounds| format!(", with a window of {rounds} rounds"));
+    let mut text = format!("n = {}, f = {}, {form}{window}\n", report.n, report.f);
     render_exploration(&mut text, "every switch", report.switches.as_ref());
     render_exploration(&mut text, "every delivery", report.deliveries.as_ref());
     if let Some(outcome) = &report.campaign {
@@ -161,6 +190,28 @@ mod tests {
         assert_eq!(printed, Err(Failure::silent(Failure::FAILED)));
     }
 
+    /// The printed form stops at f = 1 only where what lies beyond the window is forgotten; of 20,000 seeds with a window of 2 this is the first.
+    #[test]
+    fn a_window_is_what_processes_remember() {
+        let campaign = |words: &[&str]| {
+            let all = ["--n", "4", "--f", "1", "--campaign-rounds", "40", "--seed", "2520", "--campaign", "1"];
+            ended(&[&all[..], words].concat())
+        };
+        assert_eq!(campaign(&["--every-delivery", "0", "--rounds", "0", "--printed"]), Ok(()));
+        assert_eq!(campaign(&["--window", "2", "--printed"]), Err(Failure::silent(Failure::FAILED)));
+        assert_eq!(campaign(&["--window", "2", "--every-delivery", "2"]), Ok(()));
+    }
+
+    #[test]
+    fn only_windows_that_there_can_be_are_taken() {
+        for rounds in ["0", "3", "128", "x"] {
+            assert!(window(rounds).is_err(), "{rounds}");
+        }
+        assert_eq!([window("1"), window("64")], [Ok(1), Ok(64)]);
+        let told = ended(&["--window", "2", "--printed", "--every-delivery", "2"]).unwrap_err();
+        assert_eq!(told.code, Failure::USAGE);
+    }
+
     #[test]
     fn bad_sizes_and_depths_are_wrong_usage() {
         for (words, part) in [
@@ -181,7 +232,8 @@ mod tests {
         let quorum = Quorum::new(7, 2).unwrap();
         let bounds = Bounds { quorum, form: Form::Printed, last_round: 4, window: None };
         let switches = explore(bounds, 100_000, explore_switches).unwrap();
-        let report = Report { n: 7, f: 2, form: Form::Printed, switches, deliveries: None, campaign: None };
+        let report =
+            Report { n: 7, f: 2, form: Form::Printed, window: None, switches, deliveries: None, campaign: None };
         let text = render(&report);
         assert!(text.contains("STOPS for ever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");
     }

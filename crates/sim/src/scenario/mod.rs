@@ -80,11 +80,13 @@ fn key_first(error: &toml::de::Error) -> String {
 fn extended(name: &str, text: &str, depth: u32) -> Result<toml::Table, ScenarioError> {
     let mut table: toml::Table = text.parse().map_err(|error| ScenarioError::new(name, error))?;
     let Some(base) = table.remove("extends") else { return Ok(table) };
-    let base = base.as_str().ok_or_else(|| ScenarioError::new(name, "extends names a scenario"))?;
+    let base =
+        base.as_str().ok_or_else(|| ScenarioError::new(name, "extends: must be the name of a scenario in quotes"))?;
     if depth >= DEPTH_MAX {
-        return Err(ScenarioError::new(name, "extends too many others"));
+        return Err(ScenarioError::new(name, format!("extends: more than {DEPTH_MAX} scenarios in a row")));
     }
-    let base_text = Library::text(base).ok_or_else(|| ScenarioError::new(name, format!("extends {base}: unknown")))?;
+    let base_text = Library::text(base)
+        .ok_or_else(|| ScenarioError::new(name, format!("extends: there is no built-in scenario {base:?}")))?;
     let mut whole = extended(base, base_text, depth + 1)?;
     // What is expected of one world says nothing about another.
     whole.remove("checks");
