@@ -120,7 +120,8 @@ impl Report {
         let correct = run.correct();
         let gaps = Gaps::new(run, tally, damage);
         let conformance = conformance(run, tally, &gaps);
-        let forged = tally.counts.forged - gaps.of(tally).map(|unsent| unsent.messages).sum::<u64>();
+        let unjudged = gaps.of(tally).map(|unsent| unsent.messages).sum::<u64>();
+        let forged = tally.counts.forged.saturating_sub(unjudged);
         let mut report = Report {
             processes: run.processes,
             tolerated: run.tolerated,

@@ -255,7 +255,7 @@ impl Conformance {
         self.catch_ups += later.catch_ups;
         self.breaches += later.breaches;
         self.spread_max = self.spread_max.max(later.spread_max);
-        let room = EXAMPLES_MAX - self.examples.len();
+        let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
         self.examples.extend(later.examples.iter().take(room).cloned());
     }
 }
@@ -283,7 +283,7 @@ impl Unsent {
     fn merge(&mut self, later: &Unsent) {
         self.rounds += later.rounds;
         self.messages += later.messages;
-        let room = EXAMPLES_MAX - self.examples.len();
+        let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
         self.examples.extend(later.examples.iter().take(room).cloned());
     }
 }
