@@ -22,6 +22,12 @@ pub(crate) fn check(inputs: &[Named], outputs: &[Named]) -> Result<(), Failure> 
     Ok(())
 }
 
+/// A file is there that `option` should make.
+pub(crate) fn in_the_way(path: &Path, option: &str) -> Failure {
+    let path = path.display();
+    Failure::from(format!("{path} is there already: {option} never overwrites; take another name, or remove the file"))
+}
+
 /// Whether both names lead to one file, there already or to be made. Devices and pipes keep nothing that could be lost.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     match (one.metadata(), other.metadata()) {

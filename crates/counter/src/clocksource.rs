@@ -28,25 +28,25 @@ pub fn current() -> Option<String> {
     ffclock_freebsd::kernel::text(c"kern.timecounter.hardware").ok()
 }
 
-/// Those that it would run on, a line each.
+/// The clocksources that the kernel would run on; `None` where it does not say.
 #[cfg(target_os = "linux")]
-pub(crate) fn available() -> Option<String> {
+pub fn available() -> Option<Vec<String>> {
     let names = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/available_clocksource").ok()?;
-    Some(names.split_ascii_whitespace().collect::<Vec<_>>().join("\n"))
+    Some(names.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-/// Those that it would run on, a line each.
+/// The timecounters that the kernel would run on; `None` where it does not say.
 #[cfg(target_os = "freebsd")]
-pub(crate) fn available() -> Option<String> {
+pub fn available() -> Option<Vec<String>> {
     Some(usable(&ffclock_freebsd::kernel::text(c"kern.timecounter.choice").ok()?))
 }
 
 /// FreeBSD gives each timecounter with its quality, as in `ACPI-fast(900) TSC(-100)`, and uses none of negative quality unless told.
 #[cfg(any(test, target_os = "freebsd"))]
-fn usable(choice: &str) -> String {
+fn usable(choice: &str) -> Vec<String> {
     let rated = choice.split_inclusive(')').filter_map(|one| one.strip_suffix(')')?.rsplit_once('('));
     let good = rated.filter(|(_, quality)| quality.parse::<i64>().is_ok_and(|quality| quality >= 0));
-    good.map(|(name, _)| name.trim()).collect::<Vec<_>>().join("\n")
+    good.map(|(name, _)| name.trim().to_owned()).collect()
 }
 
 pub(crate) fn is_cpu_counter(source: &str) -> bool {
@@ -54,8 +54,8 @@ pub(crate) fn is_cpu_counter(source: &str) -> bool {
 }
 
 /// Whether the CPU's counter is among those available.
-pub(crate) fn offers(available: &str) -> bool {
-    available.lines().any(is_cpu_counter)
+pub(crate) fn offers(available: &[String]) -> bool {
+    available.iter().any(|source| is_cpu_counter(source))
 }
 
 /// Whether the kernel trusts the CPU's counter, by its list of clocksources.
@@ -63,12 +63,11 @@ pub(crate) fn trust_by_list() -> Option<Trust> {
     Some(judge_list(&available()?))
 }
 
-fn judge_list(available: &str) -> Trust {
+fn judge_list(available: &[String]) -> Trust {
     if offers(available) {
         return Trust::Trusted;
     }
-    let left = available.lines().collect::<Vec<_>>().join(" ");
-    Trust::Lost(format!("it does not offer {CPU_COUNTER} as a clocksource any more, only {left}"))
+    Trust::Lost(format!("it does not offer {CPU_COUNTER} as a clocksource any more, only {}", available.join(" ")))
 }
 
 #[cfg(test)]
@@ -77,22 +76,23 @@ mod tests {
 
     #[test]
     fn a_counter_that_is_not_offered_any_more_is_distrusted() {
-        assert_eq!(judge_list(&format!("hpet\n{CPU_COUNTER}")), Trust::Trusted);
-        let Trust::Lost(why) = judge_list("hpet\nacpi_pm") else { panic!("trusted") };
+        let judged = |names: [&str; 2]| judge_list(&names.map(str::to_owned));
+        assert_eq!(judged(["hpet", CPU_COUNTER]), Trust::Trusted);
+        let Trust::Lost(why) = judged(["hpet", "acpi_pm"]) else { panic!("trusted") };
         assert!(why.ends_with("only hpet acpi_pm"), "{why}");
     }
 
     #[test]
     fn timecounters_of_negative_quality_are_not_offered() {
         let all = "ARM MPCore Timecounter(1000) i8254(0) ACPI-fast(900) TSC-low(-100) dummy(-1000000)";
-        assert_eq!(usable(all), "ARM MPCore Timecounter\ni8254\nACPI-fast");
+        assert_eq!(usable(all), ["ARM MPCore Timecounter", "i8254", "ACPI-fast"]);
         assert!(offers(&usable("TSC-low(1000) dummy(-1000000)")));
-        assert_eq!(usable("nonsense) TSC(much)("), "");
+        assert!(usable("nonsense) TSC(much)(").is_empty());
     }
 
     #[test]
     fn this_kernel_offers_what_it_uses() {
         let current = current().unwrap();
-        assert!(available().unwrap().lines().any(|one| one == current), "{current}");
+        assert!(available().unwrap().contains(&current), "{current}");
     }
 }

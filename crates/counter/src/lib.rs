@@ -38,7 +38,7 @@ pub use agreement::{Agreement, AgreementError, compare_cpus};
 pub use bracket::{Bracketed, read_bracketed, read_narrowest, read_pair_raw};
 pub use choice::{Check, Choice, Chosen, choose};
 pub use clocks::{ClockReading, HostClock, raw_clock};
-pub use clocksource::current as current_clocksource;
+pub use clocksource::{available as available_clocksources, current as current_clocksource};
 pub use continuity::{Break, Continuity, HostReadings, Observation, Readings, Trust};
 #[cfg(target_arch = "x86_64")]
 pub use cpu::{has_rdtscp, hypervisor, read_rdtscp};

@@ -5,7 +5,9 @@ mod firmware;
 use crate::handover::{Handover, play_all};
 use crate::ways::devices;
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, Sample, layout};
-use ffclock_counter::{Choice, Chosen, CounterKind, Nominal, allowed_cpus, choose, current_clocksource, nominal};
+use ffclock_counter::{
+    Choice, Chosen, CounterKind, Nominal, allowed_cpus, available_clocksources, choose, current_clocksource, nominal,
+};
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
@@ -79,9 +81,7 @@ struct Clocksources {
 
 impl Clocksources {
     fn of_this_host() -> Self {
-        let available = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/available_clocksource");
-        let available = available.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
-        Clocksources { current: current_clocksource(), available }
+        Clocksources { current: current_clocksource(), available: available_clocksources().unwrap_or_default() }
     }
 
     fn role(&self, name: &str) -> &'static str {

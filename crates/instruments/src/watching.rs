@@ -5,10 +5,9 @@
 //! ([`CpuRound`], which the daemon uses too).
 
 use ffclock_counter::ffcounter::Ffcounter;
-use ffclock_counter::{Break, Continuity, CounterKind, CpuRound, NominalError, nominal};
+use ffclock_counter::{Break, Continuity, CounterKind, CpuRound, NominalError, available_clocksources, nominal};
 use ffclock_counter::{HostReadings, Readings};
 use serde::Serialize;
-use std::fs;
 use std::io;
 
 /// Something that a counter must not do.
@@ -60,7 +59,7 @@ impl Watcher {
         let counters = watched.collect::<Result<Vec<_>, WatchError>>()?;
         let each = counters.iter().map(|(counter, _)| *counter).filter(|counter| counter.is_per_cpu());
         let cpus = each.map(CpuRound::start).collect::<io::Result<Vec<CpuRound>>>()?;
-        Ok(Watcher { counters, cpus, trusted: available() })
+        Ok(Watcher { counters, cpus, trusted: available_clocksources() })
     }
 }
 
@@ -81,7 +80,7 @@ impl<R: Readings> Watcher<R> {
             let seen = cpus.look()?;
             found.extend(seen.map(|seen| of_break(t, cpus.kind(), &Break::CpusDisagree(seen))));
         }
-        found.extend(self.compare_trust(t, available()));
+        found.extend(self.compare_trust(t, available_clocksources()));
         Ok(found)
     }
 
@@ -116,11 +115,6 @@ fn present() -> Vec<CounterKind> {
     let named = module.into_iter().map(|(counter, _)| CounterKind::Module(counter));
     let watched = named.filter(|counter| CounterKind::ALL.contains(counter));
     [CounterKind::Tsc, CounterKind::MonotonicRaw].into_iter().chain(watched).collect()
-}
-
-fn available() -> Option<Vec<String>> {
-    let text = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/available_clocksource").ok()?;
-    Some(text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
 /// The kernel takes a counter that it found unsteady off its list.
@@ -162,7 +156,7 @@ mod tests {
         let period = Period::from_hertz(1e9).unwrap();
         let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
         let continuity = Continuity::with_readings(Script(script.to_vec()), CounterKind::Tsc, nominal);
-        Watcher { counters: vec![(CounterKind::Tsc, continuity)], cpus: Vec::new(), trusted: available() }
+        Watcher { counters: vec![(CounterKind::Tsc, continuity)], cpus: Vec::new(), trusted: available_clocksources() }
     }
 
     #[test]

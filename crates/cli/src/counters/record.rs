@@ -1,6 +1,7 @@
 //! Where the records of a measurement go: into a file, to standard output as JSON, or nowhere.
 
 use crate::failure::Failure;
+use crate::files::in_the_way;
 use crate::{Global, output};
 use ffclock_instruments::recording::{Recorded, Recorder, RecordingError, read};
 use serde::{Deserialize, Serialize};
@@ -98,10 +99,7 @@ fn create(path: &Path) -> Result<File, Failure> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && !path.is_file() => {
             OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, &error))
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::from(format!(
-            "{} exists, and nothing is written over it: give --record another name, or remove the file first",
-            path.display()
-        ))),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(in_the_way(path, "--record")),
         made => made.map_err(|error| unwritable(path, &error)),
     }
 }

@@ -1,6 +1,7 @@
 //! The trace of a run: CSV if its name ends in `.csv`, otherwise the native format.
 
 use crate::failure::Failure;
+use crate::files::in_the_way;
 use ffclock_sim::Run;
 use ffclock_trace::{CsvWriter, Recorder, TraceRow};
 use std::fs::File;
@@ -23,12 +24,7 @@ impl TraceFile {
     /// Makes the file, which must not be there.
     pub(super) fn create(path: &Path, run: &Run) -> Result<Self, Failure> {
         let writer = begin(path, run).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                let path = path.display();
-                Failure::from(format!(
-                    "{path} is there already: --trace never overwrites; take another name, or remove the file"
-                ))
-            }
+            io::ErrorKind::AlreadyExists => in_the_way(path, "--trace"),
             _ => failure(path, &error),
         })?;
         Ok(TraceFile { path: path.to_owned(), writer, outcome: Ok(()) })

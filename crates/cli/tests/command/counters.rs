@@ -111,7 +111,7 @@ fn a_recording_is_never_written_over_another_file() {
         let kept = std::fs::read_to_string(file).unwrap();
         let options = ["counters", instrument, "--for", "60 s", "--only", "monotonic-raw vDSO", "--record", file];
         let refused = place.run(&[&options, more].concat());
-        assert!(refused.code == 1 && refused.err.contains("exists, and nothing is written over it"), "{refused:?}");
+        assert!(refused.code == 1 && refused.err.contains("--record never overwrites"), "{refused:?}");
         assert!(refused.err.contains("another name") && refused.out.is_empty(), "{refused:?}");
         assert_eq!(std::fs::read_to_string(file).unwrap(), kept);
     }

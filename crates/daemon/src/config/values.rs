@@ -6,6 +6,36 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
+/// Gives an enumeration its words in configuration files.
+macro_rules! words {
+    ($name:ident { $($variant:ident: $word:literal),+ }) => {
+        impl FromStr for $name {
+            type Err = Unrecognised;
+            fn from_str(text: &str) -> Result<Self, Unrecognised> {
+                match text {
+                    $($word => Ok($name::$variant),)+
+                    _ => Err(Unrecognised),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $($name::$variant => $word,)+
+                })
+            }
+        }
+
+        impl OptionValue for $name {
+            const KIND: &'static str = words!(@list $($word)+);
+        }
+    };
+    (@list $last:literal) => { concat!("\"", $last, "\"") };
+    (@list $one:literal $last:literal) => { concat!("\"", $one, "\" or \"", $last, "\"") };
+    (@list $one:literal $($more:literal)+) => { concat!("\"", $one, "\", ", words!(@list $($more)+)) };
+}
+
 /// Which counter to keep time with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterChoice(pub Choice);
@@ -48,33 +78,7 @@ impl StampChoice {
     }
 }
 
-impl FromStr for StampChoice {
-    type Err = Unrecognised;
-    fn from_str(text: &str) -> Result<Self, Unrecognised> {
-        match text {
-            "kernel" => Ok(StampChoice::Kernel),
-            "user" => Ok(StampChoice::User),
-            "trace" => Ok(StampChoice::Trace),
-            "module" => Ok(StampChoice::Module),
-            _ => Err(Unrecognised),
-        }
-    }
-}
-
-impl fmt::Display for StampChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            StampChoice::Kernel => "kernel",
-            StampChoice::User => "user",
-            StampChoice::Trace => "trace",
-            StampChoice::Module => "module",
-        })
-    }
-}
-
-impl OptionValue for StampChoice {
-    const KIND: &'static str = "\"kernel\", \"user\", \"trace\" or \"module\"";
-}
+words!(StampChoice { Kernel: "kernel", User: "user", Trace: "trace", Module: "module" });
 
 /// What is known of the host's own asymmetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,29 +89,7 @@ pub enum HostAsymmetry {
     Calibrated,
 }
 
-impl FromStr for HostAsymmetry {
-    type Err = Unrecognised;
-    fn from_str(text: &str) -> Result<Self, Unrecognised> {
-        match text {
-            "unknown" => Ok(HostAsymmetry::Unknown),
-            "calibrated" => Ok(HostAsymmetry::Calibrated),
-            _ => Err(Unrecognised),
-        }
-    }
-}
-
-impl fmt::Display for HostAsymmetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            HostAsymmetry::Unknown => "unknown",
-            HostAsymmetry::Calibrated => "calibrated",
-        })
-    }
-}
-
-impl OptionValue for HostAsymmetry {
-    const KIND: &'static str = "\"unknown\" or \"calibrated\"";
-}
+words!(HostAsymmetry { Unknown: "unknown", Calibrated: "calibrated" });
 
 /// What to do with the kernel's feed-forward clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,29 +100,7 @@ pub enum KernelClockUse {
     Drive,
 }
 
-impl FromStr for KernelClockUse {
-    type Err = Unrecognised;
-    fn from_str(text: &str) -> Result<Self, Unrecognised> {
-        match text {
-            "leave" => Ok(KernelClockUse::Leave),
-            "drive" => Ok(KernelClockUse::Drive),
-            _ => Err(Unrecognised),
-        }
-    }
-}
-
-impl fmt::Display for KernelClockUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            KernelClockUse::Leave => "leave",
-            KernelClockUse::Drive => "drive",
-        })
-    }
-}
-
-impl OptionValue for KernelClockUse {
-    const KIND: &'static str = "\"leave\" or \"drive\"";
-}
+words!(KernelClockUse { Leave: "leave", Drive: "drive" });
 
 /// A value that may be switched off with the word `off`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -227,6 +227,13 @@ pub(super) fn keep_larger(kept: &mut Option<Peak>, peak: Peak) {
     }
 }
 
+/// The first few stay.
+fn keep_example(examples: &mut Vec<String>, words: impl FnOnce() -> String) {
+    if examples.len() < EXAMPLES_MAX {
+        examples.push(words());
+    }
+}
+
 /// Whether the run was one of the algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conformance {
@@ -245,9 +252,7 @@ pub struct Conformance {
 impl Conformance {
     pub(super) fn breach(&mut self, words: impl FnOnce() -> String) {
         self.breaches += 1;
-        if self.examples.len() < EXAMPLES_MAX {
-            self.examples.push(words());
-        }
+        keep_example(&mut self.examples, words);
     }
 
     fn merge(&mut self, later: &Conformance) {
@@ -255,8 +260,7 @@ impl Conformance {
         self.catch_ups += later.catch_ups;
         self.breaches += later.breaches;
         self.spread_max = self.spread_max.max(later.spread_max);
-        let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
-        self.examples.extend(later.examples.iter().take(room).cloned());
+        later.examples.iter().for_each(|one| keep_example(&mut self.examples, || one.clone()));
     }
 }
 
@@ -275,16 +279,13 @@ impl Unsent {
     pub(super) fn count(&mut self, messages: u64, words: impl FnOnce() -> String) {
         self.rounds += 1;
         self.messages += messages;
-        if self.examples.len() < EXAMPLES_MAX {
-            self.examples.push(words());
-        }
+        keep_example(&mut self.examples, words);
     }
 
     fn merge(&mut self, later: &Unsent) {
         self.rounds += later.rounds;
         self.messages += later.messages;
-        let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
-        self.examples.extend(later.examples.iter().take(room).cloned());
+        later.examples.iter().for_each(|one| keep_example(&mut self.examples, || one.clone()));
     }
 }
 
