@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-const SCRIPT: &[u8] = include_bytes!("../../crates/instruments/tests/probe-d.txt");
+const SCRIPT: &[u8] = include_bytes!("../../lab/instruments/tests/probe-d.txt");
 /// What the first byte chooses from: the endings of names.
 const FORMS: [&str; 3] = ["parquet", "jsonl", "txt"];
 

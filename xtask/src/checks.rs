@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_rust_is_reported_and_not_lost() {
-        let tree = Tree::from([("crates/a/src/lib.rs", "fn {")]);
+        let tree = Tree::from([("clock/a/src/lib.rs", "fn {")]);
         let rules = Rules::default();
         let (_, unreadable) = House::new(&tree, &rules);
         assert_eq!(unreadable.len(), 1);

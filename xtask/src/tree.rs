@@ -50,7 +50,7 @@ impl Tree {
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&directory))
     }
 
-    /// Directories that hold a Cargo package, such as `crates/units`.
+    /// Directories that hold a Cargo package, such as `clock/units`.
     pub fn packages(&self) -> impl Iterator<Item = &str> {
         self.files()
             .filter(|(_, text)| text.contains("[package]"))
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn a_directory_is_contained_when_a_file_in_it_is() {
-        let tree = Tree::from([("docs/page.md", ""), ("crates/units/Cargo.toml", "[package]")]);
+        let tree = Tree::from([("docs/page.md", ""), ("clock/units/Cargo.toml", "[package]")]);
         assert!(tree.contains("docs") && tree.contains("docs/") && tree.contains("docs/page.md"));
         assert!(!tree.contains("doc"));
-        assert_eq!(tree.packages().collect::<Vec<_>>(), ["crates/units"]);
+        assert_eq!(tree.packages().collect::<Vec<_>>(), ["clock/units"]);
     }
 }

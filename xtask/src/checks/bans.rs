@@ -43,12 +43,12 @@ mod tests {
 
     const RULES: &str = "
         [groups]
-        cores = ['crates/units/']
+        cores = ['clock/units/']
         [[bans]]
         calls = ['panic !', '. unwrap (']
         instead = 'return an error'
         within = ['@cores']
-        except = ['crates/units/src/odd.rs']
+        except = ['clock/units/src/odd.rs']
         [[bans]]
         calls = ['clock_settime']
         instead = 'nobody sets a clock'
@@ -57,7 +57,7 @@ mod tests {
         [[bans]]
         calls = ['libc :: syscall', 'std ::']
         instead = 'the C library has a function'
-        within = ['crates/wire/']";
+        within = ['clock/wire/']";
 
     fn of(path: &str, text: &str) -> Vec<String> {
         complaints(check, RULES, [(path, text)])
@@ -65,37 +65,37 @@ mod tests {
 
     #[test]
     fn paths_are_found() {
-        let found = of("crates/wire/src/a.rs", "fn f() { unsafe { libc::syscall(1) } }\nuse std::fs;");
+        let found = of("clock/wire/src/a.rs", "fn f() { unsafe { libc::syscall(1) } }\nuse std::fs;");
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(of("crates/wire/src/a.rs", "fn f() { other::syscall(1); core::mem::drop(2) }").is_empty());
+        assert!(of("clock/wire/src/a.rs", "fn f() { other::syscall(1); core::mem::drop(2) }").is_empty());
     }
 
     #[test]
     fn a_banned_call_is_found_with_its_replacement() {
-        let found = of("crates/units/src/a.rs", "fn f() {\n x\n .unwrap();\n}");
-        assert_eq!(found, ["crates/units/src/a.rs:3: .unwrap( is banned here: return an error"]);
+        let found = of("clock/units/src/a.rs", "fn f() {\n x\n .unwrap();\n}");
+        assert_eq!(found, ["clock/units/src/a.rs:3: .unwrap( is banned here: return an error"]);
     }
 
     #[test]
     fn tests_constants_exceptions_and_other_places_are_free() {
-        assert_eq!(of("crates/units/src/a.rs", "#[cfg(test)] mod tests { fn f() { panic!() } }"), [""; 0]);
-        assert_eq!(of("crates/units/src/a.rs", "const A: () = if N > 1 { panic!() };"), [""; 0]);
-        assert_eq!(of("crates/units/src/odd.rs", "fn f() { panic!() }"), [""; 0]);
-        assert_eq!(of("crates/units/tests/a.rs", "fn f() { panic!() }"), [""; 0]);
-        assert_eq!(of("crates/cli/src/a.rs", "fn f() { panic!() }"), [""; 0]);
+        assert_eq!(of("clock/units/src/a.rs", "#[cfg(test)] mod tests { fn f() { panic!() } }"), [""; 0]);
+        assert_eq!(of("clock/units/src/a.rs", "const A: () = if N > 1 { panic!() };"), [""; 0]);
+        assert_eq!(of("clock/units/src/odd.rs", "fn f() { panic!() }"), [""; 0]);
+        assert_eq!(of("clock/units/tests/a.rs", "fn f() { panic!() }"), [""; 0]);
+        assert_eq!(of("lab/cli/src/a.rs", "fn f() { panic!() }"), [""; 0]);
     }
 
     #[test]
     fn some_bans_hold_in_tests_as_well() {
-        assert_eq!(of("crates/cli/tests/a.rs", "#[test] fn f() { clock_settime() }").len(), 1);
+        assert_eq!(of("lab/cli/tests/a.rs", "#[test] fn f() { clock_settime() }").len(), 1);
     }
 
     #[test]
     fn a_module_of_tests_in_a_file_of_its_own_is_free() {
         let files = [
-            ("crates/units/Cargo.toml", "[package]"),
-            ("crates/units/src/lib.rs", "#[cfg(test)]\nmod trial;"),
-            ("crates/units/src/trial.rs", "fn f() { panic!() }"),
+            ("clock/units/Cargo.toml", "[package]"),
+            ("clock/units/src/lib.rs", "#[cfg(test)]\nmod trial;"),
+            ("clock/units/src/trial.rs", "fn f() { panic!() }"),
         ];
         assert_eq!(complaints(check, RULES, files), [""; 0]);
     }

@@ -108,31 +108,31 @@ mod tests {
     use super::*;
     use crate::checks::complaints;
 
-    const PACKAGE: (&str, &str) = ("crates/a/Cargo.toml", "[package]\n[[bin]]\npath = \"src/tool/start.rs\"");
+    const PACKAGE: (&str, &str) = ("clock/a/Cargo.toml", "[package]\n[[bin]]\npath = \"src/tool/start.rs\"");
 
     #[test]
     fn a_file_that_is_no_module_is_found() {
-        let files = [PACKAGE, ("crates/a/src/lib.rs", "mod b;"), ("crates/a/src/b.rs", ""), ("crates/a/src/c.rs", "")];
+        let files = [PACKAGE, ("clock/a/src/lib.rs", "mod b;"), ("clock/a/src/b.rs", ""), ("clock/a/src/c.rs", "")];
         let found = complaints(check, "", files);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("crates/a/src/c.rs:1:"));
+        assert!(found[0].starts_with("clock/a/src/c.rs:1:"));
     }
 
     #[test]
     fn modules_are_followed_wherever_they_may_be() {
         let files = [
             PACKAGE,
-            ("crates/a/src/lib.rs", "mod b;\nmod c { mod d; }\n#[path = \"odd.rs\"] mod e;"),
-            ("crates/a/src/b.rs", "mod f;"),
-            ("crates/a/src/b/f.rs", ""),
-            ("crates/a/src/c/d/mod.rs", "mod g;"),
-            ("crates/a/src/c/d/g.rs", ""),
-            ("crates/a/src/odd.rs", ""),
-            ("crates/a/src/tool/start.rs", "mod help;"),
-            ("crates/a/src/tool/help.rs", ""),
-            ("crates/a/tests/it.rs", "mod common;"),
-            ("crates/a/tests/common/mod.rs", ""),
-            ("crates/a/tests/together/main.rs", ""),
+            ("clock/a/src/lib.rs", "mod b;\nmod c { mod d; }\n#[path = \"odd.rs\"] mod e;"),
+            ("clock/a/src/b.rs", "mod f;"),
+            ("clock/a/src/b/f.rs", ""),
+            ("clock/a/src/c/d/mod.rs", "mod g;"),
+            ("clock/a/src/c/d/g.rs", ""),
+            ("clock/a/src/odd.rs", ""),
+            ("clock/a/src/tool/start.rs", "mod help;"),
+            ("clock/a/src/tool/help.rs", ""),
+            ("clock/a/tests/it.rs", "mod common;"),
+            ("clock/a/tests/common/mod.rs", ""),
+            ("clock/a/tests/together/main.rs", ""),
         ];
         assert_eq!(complaints(check, "", files), [""; 0]);
     }

@@ -18,7 +18,8 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
         match text.parse::<Table>() {
             Ok(manifest) => {
                 for (name, is_for_tests) in dependencies(&manifest) {
-                    let complaint = complaint(house, package, (&name, is_for_tests));
+                    let complaint =
+                        upward(house, directory, &name).or_else(|| complaint(house, package, (&name, is_for_tests)));
                     let unused = unused(house, directory, &name);
                     let line = line_of(text, &name);
                     let both = complaint.into_iter().chain(unused);
@@ -58,6 +59,13 @@ fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
         }
     }
     found
+}
+
+/// The product never depends on the laboratory, not even in its tests.
+fn upward(house: &House<'_>, directory: &str, name: &str) -> Option<String> {
+    let room = name.strip_prefix("ffclock-")?;
+    let leaves_its_wing = directory.starts_with("clock/") && house.rules.packages.contains_key(&format!("lab/{room}"));
+    leaves_its_wing.then(|| format!("may not know {room}: clock/ never depends on lab/"))
 }
 
 fn complaint(house: &House<'_>, package: &Package, (name, is_for_tests): (&str, bool)) -> Option<String> {
@@ -105,7 +113,9 @@ fn declarations(house: &House<'_>, directory: &str, package: &Package) -> Vec<Fi
     if !package.unsafe_code.is_empty() && !declares(&[&package.unsafe_code, "(", "unsafe_code", ")"]) {
         missing.push(format!("#![{}(unsafe_code)]", package.unsafe_code));
     }
-    if directory.starts_with("crates/") && !declares(&["deny", "(", "missing_docs", ")"]) {
+    if (directory.starts_with("clock/") || directory.starts_with("lab/"))
+        && !declares(&["deny", "(", "missing_docs", ")"])
+    {
         missing.push("#![deny(missing_docs)]".to_owned());
     }
     missing.iter().map(|line| Finding::new(&path, 1, format!("the crate's top must say {line}"))).collect()
@@ -118,19 +128,19 @@ mod tests {
 
     const RULES: &str = "
         dependency_reasons = 'docs/why.md'
-        [packages.'crates/page']
+        [packages.'clock/page']
         no_std = true
         unsafe_code = 'forbid'
         knows = ['units']
         tests_know = ['trace']
         outside = []";
-    const TOP: (&str, &str) = ("crates/page/src/lib.rs", "#![no_std]\n#![forbid(unsafe_code)]\n#![deny(missing_docs)]");
+    const TOP: (&str, &str) = ("clock/page/src/lib.rs", "#![no_std]\n#![forbid(unsafe_code)]\n#![deny(missing_docs)]");
     const USES: (&str, &str) =
-        ("crates/page/src/use.rs", "use {ffclock_units, ffclock_trace, ffclock_source, libc, loom, proptest, x};");
+        ("clock/page/src/use.rs", "use {ffclock_units, ffclock_trace, ffclock_source, libc, loom, proptest, x};");
     const WHY: (&str, &str) = ("docs/why.md", "`libc` `loom`");
 
     fn of(manifest: &str) -> Vec<String> {
-        complaints(check, RULES, [TOP, USES, WHY, ("crates/page/Cargo.toml", &format!("[package]\n{manifest}"))])
+        complaints(check, RULES, [TOP, USES, WHY, ("clock/page/Cargo.toml", &format!("[package]\n{manifest}"))])
     }
 
     #[test]
@@ -151,8 +161,21 @@ mod tests {
             assert_eq!(of(manifest).len(), 1, "{manifest}");
         }
         assert!(
-            of("[dependencies]\nffclock-source = {}")[0].starts_with("crates/page/Cargo.toml:3: may not know source")
+            of("[dependencies]\nffclock-source = {}")[0].starts_with("clock/page/Cargo.toml:3: may not know source")
         );
+    }
+
+    #[test]
+    fn the_product_may_not_know_the_laboratory_even_where_a_table_says_so() {
+        let rules = "[packages.'clock/page']\nknows = ['sim']\n[packages.'lab/sim']\nknows = ['page']";
+        let manifests = [
+            ("clock/page/Cargo.toml", "[package]\n[dev-dependencies]\nffclock-sim = {}"),
+            ("lab/sim/Cargo.toml", "[package]\n[dependencies]\nffclock-page = {}"),
+            ("clock/page/src/lib.rs", "#![deny(missing_docs)] use ffclock_sim;"),
+            ("lab/sim/src/lib.rs", "#![deny(missing_docs)] use ffclock_page;"),
+        ];
+        let found = complaints(check, rules, manifests);
+        assert_eq!(found, ["clock/page/Cargo.toml:3: may not know sim: clock/ never depends on lab/"]);
     }
 
     #[test]
@@ -163,23 +186,23 @@ mod tests {
 
     #[test]
     fn a_dependency_that_nothing_uses_is_found() {
-        let manifest = ("crates/page/Cargo.toml", "[package]\n[dependencies]\nffclock-units = {}");
+        let manifest = ("clock/page/Cargo.toml", "[package]\n[dependencies]\nffclock-units = {}");
         let found = complaints(check, RULES, [TOP, manifest]);
-        assert_eq!(found, ["crates/page/Cargo.toml:3: ffclock-units is not used: take it out"]);
+        assert_eq!(found, ["clock/page/Cargo.toml:3: ffclock-units is not used: take it out"]);
     }
 
     #[test]
     fn a_missing_declaration_is_found() {
-        let manifest = ("crates/page/Cargo.toml", "[package]");
-        let found = complaints(check, RULES, [("crates/page/src/lib.rs", "//! no_std"), manifest]);
+        let manifest = ("clock/page/Cargo.toml", "[package]");
+        let found = complaints(check, RULES, [("clock/page/src/lib.rs", "//! no_std"), manifest]);
         assert_eq!(found.len(), 3, "{found:?}");
         let conditional = "#![cfg_attr(not(loom), no_std)]\n#![forbid(unsafe_code)]\n#![deny(missing_docs)]";
-        assert_eq!(complaints(check, RULES, [("crates/page/src/lib.rs", conditional), manifest]), [""; 0]);
+        assert_eq!(complaints(check, RULES, [("clock/page/src/lib.rs", conditional), manifest]), [""; 0]);
     }
 
     #[test]
     fn packages_and_rules_must_match() {
-        let stranger = ("crates/stranger/Cargo.toml", "[package]");
+        let stranger = ("clock/stranger/Cargo.toml", "[package]");
         let found = complaints(check, RULES, [stranger]);
         assert_eq!(found.len(), 2, "{found:?}");
     }

@@ -1,6 +1,6 @@
 /* The page of ffclockd for programs that read it without libffclock. The meanings are told in docs/page.md.
  *
- * Made from crates/page/src/layout.rs by crates/client/tests/page_header.rs; do not edit.
+ * Made from clock/page/src/layout.rs by clock/client/tests/page_header.rs; do not edit.
  *
  * Places are counted in words of 64 bits, those of a slot from its beginning; fields by their lowest bit. */
 #ifndef FFCLOCK_PAGE_H

@@ -49,7 +49,7 @@ fn spawn(mut command: Command, log: &Path) -> Running {
 /// The library that makes packets wait; `None` where there is no compiler.
 fn delaying_library(directory: &Path) -> Option<PathBuf> {
     let library = directory.join("delay.so");
-    let source = root().join("crates/cli/tests/system/delay.c");
+    let source = root().join("lab/cli/tests/system/delay.c");
     let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(source).status();
     compiled.is_ok_and(|status| status.success()).then_some(library)
 }

@@ -1,6 +1,6 @@
 /* libffclock: reads the clock that ffclockd publishes. See docs/client.md.
  *
- * Made by cbindgen from crates/client/src/c_api.rs; do not edit.
+ * Made by cbindgen from clock/client/src/c_api.rs; do not edit.
  *
  * Readings and stamps ask nobody and never wait. Functions return 0 (FFCLOCK_ERROR_OK) or say what went wrong, and then
  * leave the place for the result as it was. Null pointers are errors. */
