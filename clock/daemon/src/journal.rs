@@ -64,6 +64,18 @@ impl Journal {
         }
     }
 
+    /// Tells of a new state. `false` when one of its kind was told within the last minute: it is to be told again later if it still holds,
+    /// so that the last word in the log is true.
+    #[must_use]
+    pub(crate) fn tell_state(&mut self, entry: &Entry<'_>) -> bool {
+        let key = (entry.source.unwrap_or_default().to_owned(), entry.kind);
+        let may = self.limiters.get(&key).is_none_or(|limiter| limiter.would_admit(self.now));
+        if may {
+            self.tell(entry);
+        }
+        may
+    }
+
     /// Tells what somebody has just asked for, every time: an answer to an operator must not be left out.
     pub(crate) fn insist(&mut self, weight: Weight, kind: &'static str, detail: &str) {
         self.write(&Entry { weight, source: None, kind, detail }, 0);

@@ -13,9 +13,14 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
+    /// Whether one would be told now.
+    pub(crate) fn would_admit(&self, now: Moment<Mono>) -> bool {
+        self.told_at.is_none_or(|told| now - told >= INTERVAL)
+    }
+
     /// Whether to tell this one, and then how many were left out since the last.
     pub(crate) fn admit(&mut self, now: Moment<Mono>) -> Option<u64> {
-        if self.told_at.is_some_and(|told| now - told < INTERVAL) {
+        if !self.would_admit(now) {
             self.left_out += 1;
             return None;
         }

@@ -1,17 +1,65 @@
-//! Which server's clock is published: the one with the smallest maximum error, with hysteresis so that two equals do not alternate.
+//! What is published: the clock of the server with the smallest maximum error among those that a majority agrees with, with hysteresis so
+//! that two equals do not alternate; and the last such clock, carried on, while no majority agrees.
 
-use ffclock_units::{Bound, Status};
+use ffclock_estimator::ProvenInterval;
+use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Status};
 
 /// One server's clock at the present moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
     /// Which server.
     pub(crate) server: usize,
-    /// The largest possible error now.
-    pub(crate) bound: Bound,
-    /// How far it may be trusted.
-    pub(crate) status: Status,
+    /// Its estimate, carried to the present counter reading.
+    pub(crate) now: Estimate,
 }
+
+impl Candidate {
+    /// The true time, as this server's claim has it. Its clock is within `bound` of the truth, so this holds what its exchanges prove.
+    pub(crate) fn interval(&self) -> ProvenInterval {
+        let reach = self.now.bound.as_span();
+        ProvenInterval { earliest: self.now.time - reach, latest: self.now.time + reach }
+    }
+
+    /// Whether its interval says anything.
+    pub(crate) fn has_vote(&self) -> bool {
+        self.now.status != Status::Unsynchronised && self.now.bound < Bound::UNKNOWN
+    }
+}
+
+/// The estimate with its errors as they have grown until `counter`, where it holds from now on.
+pub(crate) fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
+    let age = estimate.period * (counter - estimate.counter);
+    Estimate {
+        counter,
+        time: estimate.time + age,
+        uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
+        bound: estimate.bound.grown(age, estimate.bound_growth),
+        ..*estimate
+    }
+}
+
+/// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its bound covers
+/// every server's interval, now and as these move away. One server that is right is enough for the bound to hold.
+pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> Estimate {
+    let mut held = Estimate { status: Status::FreeRunning, ..*agreed };
+    for Candidate { now, .. } in candidates {
+        let apart = Bound::of(now.time - agreed.time);
+        held.bound = held.bound.max(apart + now.bound);
+        held.bound_growth = held.bound_growth.max(growth_beside(agreed.period, now));
+    }
+    held
+}
+
+/// How fast the bound of a clock at `period` grows when it is to cover `other` from now on: by what the two rates differ, and by the
+/// growth of the other's bound, which counts by the other's time.
+fn growth_beside(period: Period, other: &Estimate) -> GrowthRate {
+    let apart = other.period.relative_to(period).abs().as_fraction();
+    let growth = other.bound_growth.as_rate().as_fraction() * (1.0 + apart);
+    GrowthRate::of(Rate::from_fraction(apart + growth + RATE_ROUNDING))
+}
+
+/// More than the ratio of two periods can be off as a float [s/s].
+const RATE_ROUNDING: f64 = 1e-14;
 
 /// A challenger must be better by this share of the holder's bound: 1/4.
 const MARGIN_SHIFT: u32 = 2;
@@ -21,12 +69,18 @@ const MARGIN_SHIFT: u32 = 2;
 /// A synchronised clock comes before one that runs free; among equals the holder keeps its place unless a challenger's bound is smaller
 /// by a quarter. A holder that has vanished is replaced at once.
 pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<usize> {
-    let usable = candidates.iter().filter(|candidate| candidate.status != Status::Unsynchronised);
-    let best = usable
-        .min_by_key(|candidate| (std::cmp::Reverse(class(candidate.status)), candidate.bound, candidate.server))?;
+    let usable = candidates.iter().filter(|candidate| candidate.has_vote());
+    let rank = |candidate: &&Candidate| {
+        (std::cmp::Reverse(class(candidate.now.status)), candidate.now.bound, candidate.server)
+    };
+    let best = usable.min_by_key(rank)?;
     let held = candidates.iter().find(|candidate| Some(candidate.server) == holder);
     match held {
-        Some(held) if class(held.status) == class(best.status) && !clearly_smaller(best.bound, held.bound) => holder,
+        Some(held)
+            if class(held.now.status) == class(best.now.status) && !clearly_smaller(best.now.bound, held.now.bound) =>
+        {
+            holder
+        }
         _ => Some(best.server),
     }
 }
@@ -48,10 +102,28 @@ fn clearly_smaller(challenger: Bound, held: Bound) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::Span;
+    use ffclock_units::{Moment, Span};
 
     fn candidate(server: usize, micros: i64, status: Status) -> Candidate {
-        Candidate { server, bound: Bound::of(Span::from_micros(micros)), status }
+        Candidate { server, now: estimate(0, micros, status) }
+    }
+
+    /// An estimate at the counter's 0, `offset` from the origin and with a bound of `bound` [us].
+    fn estimate(offset: i64, bound: i64, status: Status) -> Estimate {
+        let period = Period::from_hertz(1e9).unwrap();
+        let bound_growth = GrowthRate::of(Rate::from_ppm(1.0));
+        Estimate {
+            counter: Counter::from_raw(0),
+            time: Moment::from_origin(Span::from_micros(offset)),
+            period,
+            uncertainty: Bound::ZERO,
+            uncertainty_growth: bound_growth,
+            bound: Bound::of(Span::from_micros(bound)),
+            bound_growth,
+            difference_period: period,
+            difference_bound: bound_growth,
+            status,
+        }
     }
 
     #[test]
@@ -82,5 +154,24 @@ mod tests {
         assert_eq!(select(&lost, Some(0)), Some(1));
         assert_eq!(select(&[candidate(0, 10, Status::Unsynchronised)], Some(0)), None);
         assert_eq!(select(&[], Some(3)), None);
+    }
+
+    #[test]
+    fn without_a_majority_the_bound_covers_every_server_from_now_on() {
+        let agreed = estimate(0, 10, Status::Synchronised);
+        let mut fast = estimate(50_000, 5, Status::Synchronised);
+        fast.period = fast.period.stretched(Rate::from_ppm(20.0));
+        let servers = [candidate(0, 30, Status::Synchronised), Candidate { server: 1, now: fast }];
+        let held = without_majority(&agreed, &servers);
+        assert_eq!((held.status, held.time), (Status::FreeRunning, agreed.time));
+        for ticks in [0, 20_000_000_000_i64] {
+            let later = Counter::from_raw(0) + ffclock_units::Ticks::from_raw(ticks);
+            let held = Candidate { server: 9, now: carried(&held, later) }.interval();
+            for server in &servers {
+                let own = Candidate { server: 0, now: carried(&server.now, later) }.interval();
+                assert!(held.contains(own.earliest) && held.contains(own.latest), "{held:?} {own:?}");
+            }
+        }
+        assert!(without_majority(&agreed, &[]).bound == agreed.bound);
     }
 }

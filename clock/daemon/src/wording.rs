@@ -89,11 +89,23 @@ mod tests {
     #[test]
     fn every_kind_of_event_is_explained() {
         let document = include_str!("../../../docs/operations.md");
-        let program = [include_str!("keeper/mod.rs"), include_str!("keeper/reporting.rs"), include_str!("peer/mod.rs")];
+        let program = [
+            include_str!("keeper/mod.rs"),
+            include_str!("keeper/electing.rs"),
+            include_str!("keeper/reporting.rs"),
+            include_str!("peer/mod.rs"),
+        ];
         let mut kinds = 0;
         for line in program.iter().flat_map(|text| text.lines()) {
-            let marks =
-                ["journal.warn(\"", "journal.notice(\"", "Warning, \"", "Notice, \"", "Detail, \"", "let kind = \""];
+            let marks = [
+                "journal.warn(\"",
+                "journal.notice(\"",
+                "Warning, \"",
+                "Notice, \"",
+                "Detail, \"",
+                "let kind = \"",
+                "kind: \"",
+            ];
             let Some(rest) = marks.iter().find_map(|mark| line.split(mark).nth(1)) else { continue };
             let kind = rest.split('"').next().unwrap_or_default().split(": user space").next().unwrap_or_default();
             let kind = kind.split(": those of").next().unwrap_or_default();

@@ -18,6 +18,7 @@ mod classic;
 mod config;
 mod learned;
 mod outcome;
+mod quorum;
 mod smooth;
 
 pub use choice::{Algorithm, Chosen, Configs};
@@ -25,6 +26,7 @@ pub use classic::Classic;
 pub use config::{ClassicConfig, LearnedConfig};
 pub use learned::Learned;
 pub use outcome::{Agreement, Event, Events, Outcome, RateMemory, Rejection, Summary, Verdict};
+pub use quorum::{Belief, ProvenInterval, beliefs};
 pub use smooth::{Smoothed, SmoothedTime, Smoother};
 
 use ffclock_units::{Estimate, Exchange};

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::text::Align::{Left, Right};
 use crate::{Global, control, output, text};
-use ffclock_daemon::control::report::SourceReport;
+use ffclock_daemon::control::report::{BeliefReport, SourceReport};
 
 /// Options of `ffclock sources`.
 #[derive(clap::Args)]
@@ -11,7 +11,8 @@ use ffclock_daemon::control::report::SourceReport;
   $ ffclock sources
   $ ffclock sources --json | jq '.[] | select(.selected) | .floor_s'
 
-The star marks the server whose clock is published. OFFSET is its clock minus the published one,
+The first column marks the server whose clock is published (*), others that agree with the majority (+),
+falsetickers, which the majority contradicts (x), and servers about which no vote can decide (?). OFFSET is its clock minus the published one,
 BOUND the largest error that its clock can have and LIKELY the likely one; FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
@@ -47,9 +48,8 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
 }
 
 fn row(source: &SourceReport) -> Vec<String> {
-    let mark = if source.selected { '*' } else { ' ' };
     vec![
-        format!("{mark} {}", text::printable(&source.name)),
+        format!("{} {}", mark(source), text::printable(&source.name)),
         text::printable(&source.state),
         text::span(source.poll_s),
         source.stratum.map_or_else(|| "-".to_owned(), |stratum| stratum.to_string()),
@@ -63,6 +63,17 @@ fn row(source: &SourceReport) -> Vec<String> {
         source.rejected.iter().map(|(_, count)| count).sum::<u64>().to_string(),
         text::printable(&estimator(source)),
     ]
+}
+
+/// What the vote of the servers says, as chronyc and ntpq mark it.
+fn mark(source: &SourceReport) -> char {
+    match source.belief {
+        _ if source.selected => '*',
+        BeliefReport::Truechimer => '+',
+        BeliefReport::Falseticker => 'x',
+        BeliefReport::Undecided => '?',
+        BeliefReport::Unknown => ' ',
+    }
 }
 
 /// The algorithm, and what should be known about it.

@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::{Global, control, output, page, sources, text};
-use ffclock_daemon::control::report::{ClockReport, EventReport, StatusReport};
+use ffclock_daemon::control::report::{ClockReport, EventReport, QuorumReport, StatusReport};
 use ffclock_units::{Moment, Rate, Span};
 use serde::Serialize;
 
@@ -67,8 +67,8 @@ fn render(report: &StatusReport) -> String {
     let mut text =
         format!("ffclockd {}, running for {}\n\n", text::printable(&report.version), text::duration(report.uptime_s));
     match &report.clock {
-        Some(clock) => text += &render_clock(clock, report.selected.as_deref()),
-        None => text += &field("Clock", "no estimate yet: no server has answered twice"),
+        Some(clock) => text += &render_clock(clock, &followed(report)),
+        None => text += &field("Clock", &format!("no estimate yet{}", followed(report))),
     }
     let counter = &report.counter;
     let hertz = text::hertz(counter.nominal_hz);
@@ -80,11 +80,20 @@ fn render(report: &StatusReport) -> String {
     text + &render_events(&report.events)
 }
 
-fn render_clock(clock: &ClockReport, selected: Option<&str>) -> String {
-    let server = selected.map_or_else(String::new, |server| format!(", follows {server}"));
+/// Which server is followed, or why none is.
+fn followed(report: &StatusReport) -> String {
+    match (&report.selected, report.quorum) {
+        (Some(server), _) => format!(", follows {server}"),
+        (None, Some(QuorumReport::Disagreement)) => ": the servers disagree and none has a majority".to_owned(),
+        (None, Some(QuorumReport::Waiting)) => ": waiting for the servers to answer".to_owned(),
+        (None, Some(QuorumReport::Majority) | None) => String::new(),
+    }
+}
+
+fn render_clock(clock: &ClockReport, followed: &str) -> String {
     let time = Moment::from_origin(Span::from_nanos(clock.utc_ns.into()));
     let bound = format!("{}, likely error {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
-    field("Clock", &format!("{}{server}", clock.status))
+    field("Clock", &format!("{}{followed}", clock.status))
         + &field("Time", &text::utc(time))
         + &field("Bound", &bound)
         + &field("System", &system_clock(clock.system_clock_behind_s))
@@ -175,7 +184,7 @@ mod tests {
     #[test]
     fn the_clock_is_laid_out_by_name() {
         assert_eq!(
-            render_clock(&clock(), Some("192.0.2.1:123")),
+            render_clock(&clock(), ", follows 192.0.2.1:123"),
             "Clock    synchronised, follows 192.0.2.1:123\n\
              Time     2025-11-21T01:53:20.123456789Z\n\
              Bound    812 us, likely error 14 us\n\

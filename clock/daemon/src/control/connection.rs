@@ -255,6 +255,7 @@ pub(super) mod tests {
                 page: "/page".into(),
                 clock: None,
                 selected: None,
+                quorum: None,
                 sources: Vec::new(),
                 events: Vec::new(),
             }

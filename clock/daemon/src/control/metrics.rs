@@ -1,7 +1,7 @@
 //! Metrics in OpenMetrics 1.0 text, over the smallest HTTP that scrapers accept.
 
 use super::Reporter;
-use super::report::{SourceReport, StatusReport};
+use super::report::{BeliefReport, QuorumReport, SourceReport, StatusReport};
 use ffclock_estimator::{Agreement, Algorithm};
 use std::fmt::Write;
 
@@ -80,6 +80,8 @@ fn exposition(status: &StatusReport) -> String {
     let clock = status.clock.as_ref();
     let synchronised = clock.is_some_and(|clock| clock.status == "synchronised");
     text.gauge("synchronised", "Whether the published clock is synchronised.", Some(f64::from(synchronised)));
+    let is_majority = status.quorum.map(|quorum| f64::from(quorum == QuorumReport::Majority));
+    text.gauge("majority", "Whether more than half of the servers agree.", is_majority);
     text.gauge("bound_seconds", "Largest possible error of the published clock.", clock.map(|clock| clock.bound_s));
     text.gauge(
         "uncertainty_seconds",
@@ -101,6 +103,12 @@ fn exposition(status: &StatusReport) -> String {
     text.gauge("uptime_seconds", "Time since the daemon started.", Some(status.uptime_s));
     let sources = &status.sources;
     text.per_source("source_selected", "Whether this source is published.", sources, |s| Some(f64::from(s.selected)));
+    text.per_source(
+        "source_falseticker",
+        "Whether the majority of the servers contradicts this source.",
+        sources,
+        |s| Some(f64::from(s.belief == BeliefReport::Falseticker)),
+    );
     text.per_source("source_reachable", "Whether this source answers.", sources, |s| {
         Some(f64::from(s.state == "reachable"))
     });
@@ -152,7 +160,7 @@ mod tests {
         let document = include_str!("../../../../docs/operations.md");
         let text = exposition(&full_report());
         let families: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
-        assert_eq!(families.len(), 23, "{families:?}");
+        assert_eq!(families.len(), 25, "{families:?}");
         for family in families {
             let (name, kind) = family.split_once(' ').unwrap();
             let sample = if kind == "counter" { format!("`{name}_total`") } else { format!("`{name}`") };
@@ -173,7 +181,7 @@ mod tests {
             tai_offset_s: 37,
             leap: None,
         };
-        StatusReport { clock: Some(clock), ..Idle.status() }
+        StatusReport { clock: Some(clock), quorum: Some(QuorumReport::Majority), ..Idle.status() }
     }
 
     #[test]

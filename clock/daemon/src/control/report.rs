@@ -46,10 +46,40 @@ pub struct StatusReport {
     pub clock: Option<ClockReport>,
     /// The address of the server whose clock is published.
     pub selected: Option<String>,
+    /// Whether a majority of the servers agrees; absent from daemons before 0.2.
+    #[serde(default)]
+    pub quorum: Option<QuorumReport>,
     /// Every configured server.
     pub sources: Vec<SourceReport>,
     /// The latest events, oldest first.
     pub events: Vec<EventReport>,
+}
+
+/// How the vote of the servers stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuorumReport {
+    /// Servers that may yet turn the vote have not answered since the start.
+    Waiting,
+    /// More than half of the servers agree, and one of them is followed.
+    Majority,
+    /// No time is shared by more than half of the servers: none is followed.
+    Disagreement,
+}
+
+/// What the vote says about a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BeliefReport {
+    /// Its interval agrees with those of the majority.
+    Truechimer,
+    /// Its interval misses that of the majority: what it claims about itself is false.
+    Falseticker,
+    /// No vote can say whether it is right.
+    Undecided,
+    /// It has no interval yet.
+    #[default]
+    Unknown,
 }
 
 /// The counter.
@@ -101,6 +131,9 @@ pub struct SourceReport {
     pub state: String,
     /// Whether its clock is the one that is published.
     pub selected: bool,
+    /// Whether it agrees with the majority of the servers.
+    #[serde(default)]
+    pub belief: BeliefReport,
     /// The algorithm that judges it: "learned" or "classic".
     pub estimator: String,
     /// How the learned time stands to the classic one: "agree", "disagree", "too-little-data", or "alone" where the classic

@@ -3,6 +3,7 @@
 //! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes up.
 
 mod driving;
+mod electing;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -16,8 +17,8 @@ use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
 use crate::peer::{Beginning, Context, Ground, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
-use crate::selection::{Candidate, select};
 use crate::timepiece::{Host, ThisHost, Timepiece};
+use electing::{Election, Published};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
 use ffclock_sys::{Mapper, PageFileError, SharedPage};
@@ -51,7 +52,7 @@ pub(crate) struct Keeper<'a> {
     writer: Writer<SharedPage>,
     kernel_clock: Option<KernelClockDriver>,
     published: Option<Publication>,
-    selected: Option<usize>,
+    election: Election,
     leaps: LeapTable,
     last_break: Option<Moment<Mono>>,
     next_heartbeat: Moment<Mono>,
@@ -107,7 +108,7 @@ impl<'a> Keeper<'a> {
             writer: Writer::open(page, BootId::parse(&boot)),
             kernel_clock,
             published: None,
-            selected: None,
+            election: Election::new(now),
             leaps: LeapTable::built_in(),
             last_break: None,
             next_heartbeat: now,
@@ -232,7 +233,7 @@ impl<'a> Keeper<'a> {
         let kind = self.timepiece.kind();
         let past = self.timepiece.begin_epoch(broken);
         self.published = None;
-        self.selected = None;
+        self.election = Election::new(self.context.now);
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
         self.renew_mapper();
@@ -334,10 +335,12 @@ impl<'a> Keeper<'a> {
     }
 
     fn adopt_leaps(&mut self, now: Moment<Utc>) {
-        let heard = self.peers.iter().enumerate().filter(|(_, peer)| peer.was_heard());
+        // Who is not believed about the time is not believed about leap seconds.
+        let voters = self.peers.iter().enumerate();
+        let heard = voters.filter(|(server, peer)| peer.was_heard() && self.election.is_truechimer(*server));
         let vote = |(server, peer): (usize, &Peer)| Vote {
             announced: peer.announced(),
-            published: self.selected == Some(server),
+            published: self.election.selected() == Some(server),
         };
         let votes: Vec<Vote> = heard.map(vote).collect();
         let decision = leaps::decide(self.leaps, now, &votes);
@@ -369,13 +372,7 @@ impl<'a> Keeper<'a> {
         let counter = self.timepiece.read();
         // A reading of an epoch that nobody has noticed yet must not say until when the estimates of this one hold.
         self.watch_counter();
-        let candidates: Vec<Candidate> = self.candidates(counter);
-        let selected = select(&candidates, self.selected);
-        if selected != self.selected {
-            self.tell_selection(selected);
-            self.selected = selected;
-        }
-        let Some((server, estimate)) = self.selected_estimate() else { return };
+        let Some(Published { server, estimate }) = self.elect(counter) else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(tai_at(&estimate, counter)));
         let publication = Publication {
             counter_id: self.timepiece.id(),
@@ -390,33 +387,11 @@ impl<'a> Keeper<'a> {
         self.published = Some(publication);
     }
 
-    fn selected_estimate(&self) -> Option<(Option<ffclock_units::ServerIdentity>, Estimate)> {
-        let peer = self.peers.get(self.selected?)?;
-        Some((peer.server_identity(), peer.estimate()?))
-    }
-
-    fn candidates(&self, counter: Counter) -> Vec<Candidate> {
-        let clocks = self.peers.iter().enumerate();
-        let estimates = clocks.filter_map(|(server, peer)| Some((server, peer.estimate()?)));
-        let candidate = |(server, estimate): (usize, Estimate)| {
-            let age = estimate.period * (counter - estimate.counter);
-            Candidate { server, bound: estimate.bound.grown(age, estimate.bound_growth), status: estimate.status }
-        };
-        estimates.map(candidate).collect()
-    }
-
-    fn tell_selection(&mut self, selected: Option<usize>) {
-        match selected.and_then(|selected| self.peers.get(selected)) {
-            Some(peer) => self.context.journal.notice("published from now on", peer.name()),
-            None => self.context.journal.warn("no server has an estimate", ""),
-        }
-    }
-
     fn save(&mut self) {
         for peer in &mut self.peers {
             peer.flush_record(&mut self.context);
         }
-        let memory = self.selected.and_then(|selected| self.peers.get(selected)).and_then(Peer::memory);
+        let memory = self.selected_peer().and_then(Peer::memory);
         let (Some(store), Some(memory)) = (self.store(), memory) else { return };
         if let Err(error) = store.save(memory) {
             self.context.journal.warn("the rate cannot be remembered", &error.to_string());
@@ -431,7 +406,8 @@ impl<'a> Keeper<'a> {
             journal.insist(Weight::Warning, kind, "");
         }
         let mut before = std::mem::take(&mut self.peers);
-        let published = self.selected.and_then(|selected| before.get(selected)).map(|peer| peer.name().to_owned());
+        let followed =
+            self.election.selected().and_then(|selected| before.get(selected)).map(|peer| peer.name().to_owned());
         for server in config.servers {
             match before.iter().position(|peer| peer.config().address == server.address) {
                 Some(position) => {
@@ -446,7 +422,7 @@ impl<'a> Keeper<'a> {
             gone.flush_record(&mut self.context);
             self.context.journal.insist(Weight::Notice, "no longer asked", gone.name());
         }
-        self.selected = self.peers.iter().position(|peer| Some(peer.name()) == published.as_deref());
+        self.election.follow(self.peers.iter().position(|peer| Some(peer.name()) == followed.as_deref()));
         if self.config.stamps == StampChoice::Module {
             // It stamps the packets of the servers' ports.
             self.renew_mapper();

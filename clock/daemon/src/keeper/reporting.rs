@@ -40,7 +40,8 @@ impl Keeper<'_> {
         let published = self.published.map(|publication| reading_of(&publication.estimate, &self.leaps, counter));
         let report = |(server, peer): (usize, &Peer)| {
             let mut report = peer.report();
-            report.selected = self.selected == Some(server);
+            report.selected = self.election.selected() == Some(server);
+            report.belief = self.election.belief(server);
             if let Some(own) = peer.estimate().map(|estimate| reading_of(&estimate, &self.leaps, counter)) {
                 report.bound_s = known(own.bound);
                 report.uncertainty_s = known(own.uncertainty);
@@ -91,7 +92,8 @@ impl Reporter for Keeper<'_> {
             stamps: self.stamps_report(),
             page: self.config.page.to_string(),
             clock: self.clock_report(),
-            selected: self.selected.and_then(|selected| self.peers.get(selected)).map(|peer| peer.name().to_owned()),
+            selected: self.selected_peer().map(|peer| peer.name().to_owned()),
+            quorum: Some(self.election.quorum()),
             sources: self.source_reports(),
             events: self.context.journal.latest(),
         }

@@ -273,6 +273,11 @@ impl Peer {
         Some(estimate)
     }
 
+    /// Whether its first estimate may still come: it was not given up and did not refuse.
+    pub(crate) fn is_expected(&self) -> bool {
+        !matches!(self.source.reachability(), Reachability::Unreachable | Reachability::Denied)
+    }
+
     /// Who the server follows, as it last said.
     pub(crate) fn server_identity(&self) -> Option<ServerIdentity> {
         self.last.server.map(|server| server.identity)

@@ -1,7 +1,7 @@
 //! What a server's state looks like from outside.
 
 use super::{Link, Peer, STAMPS_MISSED};
-use crate::control::report::SourceReport;
+use crate::control::report::{BeliefReport, SourceReport};
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
 use ffclock_sys::StampMode;
@@ -39,6 +39,7 @@ impl Peer {
             address: self.link.as_ref().map(|link| link.address().to_string()),
             state: self.state_name().to_owned(),
             selected: false,
+            belief: BeliefReport::Unknown,
             estimator: self.basis.options.which.estimator.name().to_owned(),
             agreement: summary.agreement.name().to_owned(),
             poll_s: self.source.poll_interval().as_seconds(),

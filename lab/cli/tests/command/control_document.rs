@@ -1,7 +1,7 @@
 //! docs/control.md names every field that the control socket can send.
 
 use ffclock_daemon::control::report::{
-    Answer, ClockReport, CounterReport, EventReport, Request, SourceReport, StatusReport,
+    Answer, BeliefReport, ClockReport, CounterReport, EventReport, QuorumReport, Request, SourceReport, StatusReport,
 };
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ fn source() -> SourceReport {
         address: Some("192.0.2.1:123".into()),
         state: "reachable".into(),
         selected: true,
+        belief: BeliefReport::Truechimer,
         estimator: "learned".into(),
         agreement: "agree".into(),
         poll_s: 1.0,
@@ -50,6 +51,7 @@ fn whole_report() -> StatusReport {
             leap: Some((0, 1)),
         }),
         selected: Some("a".into()),
+        quorum: Some(QuorumReport::Majority),
         sources: vec![source()],
         events: vec![EventReport { at_s: 0.0, source: None, text: "t".into() }],
     }
@@ -94,7 +96,22 @@ fn every_field_stands_in_the_document() {
         "disagree",
         "too-little-data",
         "alone",
+        "majority",
+        "disagreement",
+        "truechimer",
+        "falseticker",
+        "undecided",
+        "unknown",
     ] {
         assert!(document.contains(&format!("`{state}`")), "{state}");
     }
+}
+
+#[test]
+fn the_answer_of_an_older_daemon_is_read() {
+    let mut answer = serde_json::to_value(whole_report()).unwrap();
+    answer.as_object_mut().unwrap().remove("quorum");
+    answer["sources"][0].as_object_mut().unwrap().remove("belief");
+    let report: StatusReport = serde_json::from_value(answer).unwrap();
+    assert_eq!((report.quorum, report.sources[0].belief), (None, BeliefReport::Unknown));
 }
