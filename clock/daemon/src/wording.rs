@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn every_kind_of_event_is_explained() {
         let document = include_str!("../../../docs/operations.md");
-        let program = [include_str!("keeper/mod.rs"), include_str!("keeper/reporting.rs"), include_str!("peer/mod.rs")];
+        let program = [include_str!("keeper.rs"), include_str!("keeper/reporting.rs"), include_str!("peer.rs")];
         let mut kinds = 0;
         for line in program.iter().flat_map(|text| text.lines()) {
             let marks =

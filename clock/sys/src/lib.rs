@@ -33,7 +33,7 @@ mod socket;
 mod stream;
 mod time;
 mod timer;
-mod tracing;
+mod tracefs;
 
 pub use credentials::is_own_or_root;
 pub use devices::device_with;
@@ -49,6 +49,6 @@ pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocke
 pub use stream::give_up_silent_peer;
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
-pub use tracing::{
+pub use tracefs::{
     BufferPage, EventFormat, Field, FormatError, Lost, TraceEvent, TraceInstance, TraceUnavailable, thread_in_events,
 };

@@ -17,7 +17,7 @@ impl Keeper<'_> {
         let publication = self.published.as_ref()?;
         let estimate = &publication.estimate;
         // One moment for both clocks: the middle of the narrowest bracket.
-        let pair = read_narrowest(self.timepiece.kind(), TRIES, ffclock_sys::system_utc_now);
+        let pair = read_narrowest(self.host_counter.kind(), TRIES, ffclock_sys::system_utc_now);
         let reading = reading_of(estimate, &self.leaps, pair.middle());
         let tai = tai_at(estimate, pair.middle());
         let ahead = self.leaps.announced().filter(|leap| leap.utc_second > reading.time.whole_seconds());
@@ -28,7 +28,7 @@ impl Keeper<'_> {
             bound_s: reading.bound.as_seconds(),
             uncertainty_s: reading.uncertainty.as_seconds(),
             period_s: estimate.difference_period.as_seconds(),
-            rate_ppm: estimate.difference_period.relative_to(self.timepiece.nominal.period).as_ppm(),
+            rate_ppm: estimate.difference_period.relative_to(self.host_counter.nominal.period).as_ppm(),
             rate_bound_ppm: estimate.difference_bound.as_rate().as_ppm(),
             tai_offset_s: (tai.whole_seconds() - reading.time.whole_seconds()) as i32,
             leap: ahead.map(|leap| (leap.utc_second, leap.change)),
@@ -36,7 +36,7 @@ impl Keeper<'_> {
     }
 
     fn source_reports(&self) -> Vec<SourceReport> {
-        let counter = self.timepiece.read();
+        let counter = self.host_counter.read();
         let published = self.published.map(|publication| reading_of(&publication.estimate, &self.leaps, counter));
         let report = |(server, peer): (usize, &Peer)| {
             let mut report = peer.report();
@@ -78,15 +78,15 @@ impl Keeper<'_> {
 
 impl Reporter for Keeper<'_> {
     fn status(&self) -> StatusReport {
-        let chosen = &self.timepiece.chosen;
+        let chosen = &self.host_counter.chosen;
         StatusReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.context.journal.uptime_s(),
             counter: CounterReport {
                 name: chosen.kind.name().to_owned(),
                 reason: chosen.reason.clone(),
-                nominal_hz: self.timepiece.nominal.period.as_hertz(),
-                epoch: self.timepiece.epoch.raw(),
+                nominal_hz: self.host_counter.nominal.period.as_hertz(),
+                epoch: self.host_counter.epoch.raw(),
             },
             stamps: self.stamps_report(),
             page: self.config.page.to_string(),

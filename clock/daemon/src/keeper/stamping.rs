@@ -8,7 +8,7 @@ impl Keeper<'_> {
     /// A mapper for the counter in use, with the stamps of the driver's boundary where they are asked for. Without them the clock works as
     /// with `stamps = "kernel"`, and the reason is told.
     pub(super) fn renew_mapper(&mut self) {
-        let (kind, period) = (self.timepiece.kind(), self.timepiece.nominal.period);
+        let (kind, period) = (self.host_counter.kind(), self.host_counter.nominal.period);
         // The one before first: it may own what the next one needs.
         self.context.mapper = Mapper::system(kind, period);
         let ports: Vec<u16> = self.peers.iter().map(|peer| peer.config().address.port).collect();

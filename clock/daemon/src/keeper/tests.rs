@@ -6,8 +6,8 @@ mod server;
 use super::*;
 use crate::control::Reporter;
 use crate::control::report::StatusReport;
+use crate::host_counter::Cpus;
 use crate::kernel_clock::KernelClock;
-use crate::timepiece::Cpus;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
     Choice, Chosen, CounterKind, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,
@@ -206,8 +206,8 @@ impl Case {
     }
 
     fn reading(&self) -> Result<Reading, ReadError> {
-        let counter = self.keeper.timepiece.read();
-        Reader::new(self.page().words()).reading_at(counter, self.keeper.timepiece.id())
+        let counter = self.keeper.host_counter.read();
+        Reader::new(self.page().words()).reading_at(counter, self.keeper.host_counter.id())
     }
 
     fn leap_step(&self) -> LeapStep {
@@ -255,7 +255,7 @@ fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
     assert!(case.keeper.peers[0].memory().is_some(), "the rate was remembered");
     assert!(case.reading().is_ok());
-    let old_stamp = case.keeper.timepiece.read();
+    let old_stamp = case.keeper.host_counter.read();
     tamper(&case);
     case.keeper.wake(ffclock_sys::mono_now());
     assert_eq!(case.reading(), Err(ReadError::NoEstimate), "{name}: no number between break and new estimate");
@@ -285,8 +285,8 @@ fn the_kernels_clock_shows_what_the_page_says_and_is_told_when_nobody_drives_it(
     // Nothing was published since.
     let last = told();
     for seconds in [0, 1, 16] {
-        let at = last.reading() + case.keeper.timepiece.nominal.period.ticks_in(Span::from_secs(seconds));
-        let page = Reader::new(case.page().words()).reading_at(at, case.keeper.timepiece.id()).unwrap();
+        let at = last.reading() + case.keeper.host_counter.nominal.period.ticks_in(Span::from_secs(seconds));
+        let page = Reader::new(case.page().words()).reading_at(at, case.keeper.host_counter.id()).unwrap();
         let off = last.time_at(at).1 - page.time.since_origin();
         assert!(off.abs() < Span::from_nanos(1 + i128::from(seconds) / 4), "after {seconds} s: {off}");
     }
@@ -362,7 +362,7 @@ fn a_break_right_before_a_publication_is_not_published() {
 fn a_counter_that_stands_still_has_no_past() {
     let (mut case, _) = one_server("stall", "counter = \"tsc\"");
     case.run_until("some exchanges", |status| used(status) >= 3);
-    let last = case.keeper.timepiece.read();
+    let last = case.keeper.host_counter.read();
     case.rig.tamper(|tampering| tampering.stalled_at = Some(last));
     std::thread::sleep(Duration::from_millis(20));
     case.keeper.wake(ffclock_sys::mono_now());
@@ -419,7 +419,7 @@ fn a_counter_that_the_kernel_does_not_use_and_gave_up_is_left_too() {
 
 #[test]
 fn each_cpus_own_counter_is_compared_however_it_is_read() {
-    use crate::timepiece::ThisHost;
+    use crate::host_counter::ThisHost;
     for kind in CounterKind::ALL {
         assert_eq!(
             ThisHost.cpus(kind).is_some(),
@@ -629,7 +629,7 @@ fn the_clock_goes_through_a_leap_second_as_the_server_does() {
         status.clock.as_ref().is_some_and(|clock| clock.leap == Some((MIDNIGHT, 1)))
     });
     let judge = |case: &Case| {
-        let counter = case.keeper.timepiece.read();
+        let counter = case.keeper.host_counter.read();
         let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
         // Where the leap second begins or ends within the bound, the labels on either side of it are a second apart.
         let (tai, bound) = (truth.at(counter), reading.bound.as_span());
@@ -699,7 +699,7 @@ fn other_options_make_another_estimator_that_knows_the_rate() {
     assert!(case.reading().is_ok(), "what is known serves on");
     let after = case.run_until("some more exchanges", |status| used(status) >= used(&before) + 3);
     assert!(has_event(&after, "the estimate begins anew with other options"), "{:?}", after.events);
-    let counter = case.keeper.timepiece.read();
+    let counter = case.keeper.host_counter.read();
     let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
     let error = reading.time - LeapTable::built_in().utc_from_tai(truth.at(counter));
     assert!((error.abs() - Span::from_millis(10)).abs() < Span::from_millis(2), "{error}");

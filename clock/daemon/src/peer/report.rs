@@ -21,7 +21,7 @@ pub(crate) enum Stamping {
 impl Peer {
     /// Where packets are stamped.
     pub(crate) fn stamping(&self) -> Stamping {
-        match (self.ground.stamps.is_in_kernel(), self.link.as_ref().map(Link::mode)) {
+        match (self.environment.stamps.is_in_kernel(), self.link.as_ref().map(Link::mode)) {
             (true, Some(StampMode::User)) => Stamping::Refused,
             (true, _) if self.last.without_kernel_stamps >= STAMPS_MISSED => Stamping::Missing,
             _ => Stamping::AsWanted,

@@ -3,7 +3,7 @@
 use super::Side;
 use super::passages::Passage;
 use crate::ffi;
-use crate::tracing::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
+use crate::tracefs::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_counter::CounterKind;
 use std::io;
 

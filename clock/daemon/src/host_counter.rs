@@ -107,7 +107,7 @@ pub(crate) enum Past {
 }
 
 /// The counter in use, in its present epoch.
-pub(crate) struct Timepiece {
+pub(crate) struct HostCounter {
     host: Box<dyn Host>,
     choice: Choice,
     pub(crate) chosen: Chosen,
@@ -119,7 +119,7 @@ pub(crate) struct Timepiece {
     pub(crate) begin: Counter,
 }
 
-impl Timepiece {
+impl HostCounter {
     /// Chooses a counter; its epoch begins now.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Timepiece {
         let continuity = watch(host.as_ref(), &chosen, nominal);
         let begin = ffclock_counter::read_ordered(chosen.kind);
         let cpus = host.cpus(chosen.kind);
-        Ok(Timepiece { host, choice, chosen, nominal, continuity, cpus, epoch, begin })
+        Ok(HostCounter { host, choice, chosen, nominal, continuity, cpus, epoch, begin })
     }
 
     /// Which counter it is.

@@ -8,9 +8,9 @@ mod report;
 
 use crate::calibrator::Calibrator;
 use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
+use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
-use crate::timepiece::Past;
 use crate::wording;
 use ffclock_estimator::{Chosen, Estimator, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
@@ -39,7 +39,7 @@ pub(crate) struct Context {
 
 /// What every server's clock rests on.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Environment {
     pub(crate) nominal: Period,
     pub(crate) epoch: CounterEpoch,
     pub(crate) stamps: StampChoice,
@@ -48,7 +48,7 @@ pub(crate) struct Ground {
 
 /// How an epoch of the counter begins.
 pub(crate) struct Beginning {
-    pub(crate) ground: Ground,
+    pub(crate) environment: Environment,
     pub(crate) past: Past,
     pub(crate) pace: Pace,
 }
@@ -90,7 +90,7 @@ struct Tally {
 pub(crate) struct Peer {
     name: String,
     config: ServerConfig,
-    ground: Ground,
+    environment: Environment,
     source: Source,
     estimator: Chosen,
     basis: Basis,
@@ -121,16 +121,21 @@ const EARLIEST_PRESENT: Moment<Server> = Moment::from_origin(Span::from_secs(1_7
 
 impl Peer {
     /// A server that has no address yet.
-    pub(crate) fn new(config: ServerConfig, ground: Ground, remembered: Option<RateMemory>, now: Moment<Mono>) -> Self {
+    pub(crate) fn new(
+        config: ServerConfig,
+        environment: Environment,
+        remembered: Option<RateMemory>,
+        now: Moment<Mono>,
+    ) -> Self {
         let present: Moment<Server> = Moment::from_origin(ffclock_sys::system_utc_now().since_origin());
-        let source = Source::new(config.source.clone(), ground.leaps, present.max(EARLIEST_PRESENT), now);
+        let source = Source::new(config.source.clone(), environment.leaps, present.max(EARLIEST_PRESENT), now);
         Peer {
             name: config.address.to_string(),
             source,
-            estimator: config.estimator.build(ground.nominal, remembered),
+            estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
             config,
-            ground,
+            environment,
             tally: Tally::default(),
             link: None,
             addresses: Vec::new(),
@@ -290,7 +295,7 @@ impl Peer {
 
     /// The leap seconds to go by from now on.
     pub(crate) fn set_leaps(&mut self, leaps: LeapTable) {
-        self.ground.leaps = leaps;
+        self.environment.leaps = leaps;
         self.source.set_leaps(leaps);
     }
 
@@ -302,7 +307,7 @@ impl Peer {
     /// The counter began a new epoch: everything that rests on its earlier readings is void, but for what `past` leaves. Requests on
     /// their way are forgotten, and so is whatever has come and was not yet digested.
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
-        self.ground = beginning.ground.clone();
+        self.environment = beginning.environment.clone();
         let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
         self.replace_estimator(memory);
         self.last = LastExchange::default();
@@ -313,7 +318,7 @@ impl Peer {
         self.source.retarget(context.now + pause);
         while self.source.poll_event().is_some() {}
         // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket serves on.
-        if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.ground.stamps)) {
+        if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.environment.stamps)) {
             self.link = Some(link);
             self.calibrate(context);
         }
@@ -351,7 +356,7 @@ impl Peer {
         let mut in_turn = self.addresses.clone();
         in_turn.rotate_left(position.map_or(0, |position| position + 1));
         for address in in_turn {
-            match Link::open(address, self.ground.stamps) {
+            match Link::open(address, self.environment.stamps) {
                 Ok(link) => return self.use_link(link, context),
                 Err(error) => {
                     self.tell(context, Weight::Warning, "cannot use the address", &format!("{address}: {error}"))
@@ -363,7 +368,7 @@ impl Peer {
 
     fn use_link(&mut self, link: Link, context: &mut Context) {
         let address = link.address();
-        if self.ground.stamps.is_in_kernel() && link.mode() == StampMode::User {
+        if self.environment.stamps.is_in_kernel() && link.mode() == StampMode::User {
             self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
@@ -422,7 +427,7 @@ impl Peer {
     /// Every request has its row, the answered ones with their exchange; [`Peer::write_record`] writes it.
     fn record(&mut self, exchange: Option<Exchange>) {
         if self.recorder.is_some() {
-            let (sequence, epoch) = (self.request, self.ground.epoch);
+            let (sequence, epoch) = (self.request, self.environment.epoch);
             self.unwritten.push(TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) });
         }
     }
@@ -461,11 +466,11 @@ impl Peer {
         self.tally.used += summary.used;
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
-        self.estimator = self.config.estimator.build(self.ground.nominal, memory);
+        self.estimator = self.config.estimator.build(self.environment.nominal, memory);
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
-        let wanted = self.ground.stamps.is_in_kernel();
+        let wanted = self.environment.stamps.is_in_kernel();
         let is_missed = [exchange.sent, exchange.received].iter().any(|stamp| stamp.location != StampLocation::Kernel);
         let missed = &mut self.last.without_kernel_stamps;
         *missed = if wanted && is_missed { missed.saturating_add(1) } else { 0 };

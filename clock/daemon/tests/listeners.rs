@@ -1,4 +1,4 @@
-//! The daemon's doors: control socket, metrics, signals, records.
+//! The sockets that the daemon listens on, its signals and its records.
 
 mod common;
 
