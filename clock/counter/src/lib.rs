@@ -30,8 +30,8 @@ mod continuity;
 mod cpu;
 mod cpu_round;
 pub mod ffcounter;
-mod kind;
 mod nominal;
+mod usable;
 
 pub use affinity::{allowed_cpus, pin_to};
 pub use agreement::{Agreement, AgreementError, compare_cpus};
@@ -43,5 +43,6 @@ pub use continuity::{Break, Continuity, HostReadings, Observation, Readings, Tru
 #[cfg(target_arch = "x86_64")]
 pub use cpu::{has_rdtscp, hypervisor, read_rdtscp};
 pub use cpu_round::{CpuDisagreement, CpuRound};
-pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered, try_read};
+pub use ffclock_units::CounterId;
 pub use nominal::{Nominal, NominalError, NominalSource, nominal};
+pub use usable::{SECOND_BEST, USABLE, UnknownCounter, read_ordered, read_unordered, try_read, usable_counter};

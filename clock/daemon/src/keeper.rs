@@ -378,7 +378,7 @@ impl<'a> Keeper<'a> {
         let Some((server, estimate)) = self.selected_estimate() else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(tai_at(&estimate, counter)));
         let publication = Publication {
-            counter_id: self.host_counter.id(),
+            counter_id: self.host_counter.kind(),
             epoch: self.host_counter.epoch,
             epoch_begin: self.host_counter.begin,
             leap: self.leaps.step_around(estimate.time),

@@ -84,11 +84,11 @@ impl Ledger {
 mod tests {
     use super::*;
     use crate::Mapper;
-    use ffclock_counter::CounterKind;
+    use ffclock_counter::CounterId;
     use ffclock_units::Period;
 
     fn mark() -> Mark {
-        Mapper::system(CounterKind::MonotonicRaw, Period::from_hertz(1e9).unwrap()).mark()
+        Mapper::system(CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap()).mark()
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! 600 ppm of the distance between the two pairs enter the width.
 
 use crate::{DriverStamps, DriverTally, Pair, PairReader, Side, SystemPairs, Watch};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_units::{Counter, Moment, Period, Rate, Span, Stamp, StampLocation, Ticks, Utc};
 use std::collections::VecDeque;
 
@@ -114,7 +114,7 @@ impl Mark {
 
 impl Mapper<SystemPairs> {
     /// Maps to this counter of the host. `period` is its nominal period.
-    pub fn system(kind: CounterKind, period: Period) -> Self {
+    pub fn system(kind: CounterId, period: Period) -> Self {
         Self::new(SystemPairs::new(kind), period)
     }
 }

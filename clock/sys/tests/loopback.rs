@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
 
-use ffclock_counter::{CounterKind, nominal};
+use ffclock_counter::{CounterId, nominal};
 use ffclock_sys::{
     Interest, Mapper, Received, SendId, Sent, SocketEvent, StampDiscarded, StampMode, StampedSocket, Transmitted,
     mono_now, poll,
@@ -16,7 +16,7 @@ use std::os::fd::AsFd;
 const V4: &str = "127.0.0.1:0";
 const V6: &str = "[::1]:0";
 
-fn mapper(kind: CounterKind) -> Mapper {
+fn mapper(kind: CounterId) -> Mapper {
     Mapper::system(kind, nominal(kind).unwrap().period)
 }
 
@@ -94,7 +94,7 @@ fn exchange(client: &mut StampedSocket, server: &mut StampedSocket, mapper: &mut
     [sent.user, transmitted.stamp.unwrap(), received.kernel.unwrap(), received.user]
 }
 
-fn thousand_packets(address: &str, kind: CounterKind) {
+fn thousand_packets(address: &str, kind: CounterId) {
     let mut mapper = mapper(kind);
     let Some((mut client, mut server)) = connected(address, StampMode::Kernel) else { return };
     assert_eq!((client.mode(), server.mode()), (StampMode::Kernel, StampMode::Kernel));
@@ -110,22 +110,22 @@ fn thousand_packets(address: &str, kind: CounterKind) {
 
 #[test]
 fn a_thousand_packets_have_their_stamps_in_order() {
-    thousand_packets(V4, CounterKind::Tsc);
+    thousand_packets(V4, CounterId::CPU);
 }
 
 #[test]
 fn over_ipv6_too() {
-    thousand_packets(V6, CounterKind::Tsc);
+    thousand_packets(V6, CounterId::CPU);
 }
 
 #[test]
 fn by_the_raw_clock_too() {
-    thousand_packets(V4, CounterKind::MonotonicRaw);
+    thousand_packets(V4, CounterId::MonotonicRaw);
 }
 
 #[test]
 fn stamps_that_come_late_and_together_find_their_packets() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     warm_up(&mut client, &mut server, &mut mapper);
     let sent: Vec<Sent> = (0..50).map(|_| client.send(b"x", &mut mapper).unwrap()).collect();
@@ -142,7 +142,7 @@ fn stamps_that_come_late_and_together_find_their_packets() {
 
 #[test]
 fn a_full_error_queue_loses_stamps_but_mixes_none_up() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     warm_up(&mut client, &mut server, &mut mapper);
     let sent: BTreeMap<SendId, Stamp> =
@@ -173,7 +173,7 @@ fn exchange_after_flood(client: &mut StampedSocket, server: &mut StampedSocket, 
 
 #[test]
 fn user_space_alone_stamps_around_the_truth() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::User).unwrap();
     assert_eq!(client.mode(), StampMode::User);
     let mut last = None;
@@ -193,7 +193,7 @@ fn user_space_alone_stamps_around_the_truth() {
 
 #[test]
 fn answers_go_back_to_where_they_belong() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     client.send(b"request", &mut mapper).unwrap();
     let request = wait_received(&mut server, &mut [0; 64], &mut mapper);
@@ -213,7 +213,7 @@ fn deserted(address: &str) -> SocketAddr {
 #[test]
 fn nobody_listening_is_an_event_and_ends_nothing() {
     for mode in [StampMode::Kernel, StampMode::User] {
-        let mut mapper = mapper(CounterKind::Tsc);
+        let mut mapper = mapper(CounterId::CPU);
         let peer = deserted(V4);
         let mut client = StampedSocket::connect(peer, mode).unwrap();
         let mut refusals = 0;
@@ -233,7 +233,7 @@ fn nobody_listening_is_an_event_and_ends_nothing() {
 
 #[test]
 fn stamps_find_their_packets_after_refused_ones() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let peer = deserted(V4);
     let mut client = StampedSocket::connect(peer, StampMode::Kernel).unwrap();
     // The refusal of each packet is reported in place of sending the next one, after which the kernel's count is in
@@ -254,7 +254,7 @@ fn stamps_find_their_packets_after_refused_ones() {
 
 #[test]
 fn what_does_not_fit_is_told() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     client.send(&[7; 100], &mut mapper).unwrap();
     let mut buffer = [0; 48];
@@ -269,7 +269,7 @@ fn what_does_not_fit_is_told() {
 
 #[test]
 fn a_packet_too_large_to_send_is_an_error_and_spoils_no_stamp() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     warm_up(&mut client, &mut server, &mut mapper);
     assert!(client.send(&vec![0; 70_000], &mut mapper).is_err());
@@ -281,7 +281,7 @@ fn a_packet_too_large_to_send_is_an_error_and_spoils_no_stamp() {
 
 #[test]
 fn the_error_queue_wakes_the_loop() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut mapper = mapper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     warm_up(&mut client, &mut server, &mut mapper);
     client.send(b"x", &mut mapper).unwrap();
@@ -293,7 +293,7 @@ fn the_error_queue_wakes_the_loop() {
 /// What does not fit into the buffer of a socket is counted: received and dropped together are what was sent.
 #[test]
 fn packets_that_do_not_fit_are_counted() {
-    let mut mapper = mapper(CounterKind::MonotonicRaw);
+    let mut mapper = mapper(CounterId::MonotonicRaw);
     let (mut client, mut server) = connected(V4, StampMode::User).unwrap();
     let granted = server.enlarge_receive_buffer(8 << 10).unwrap();
     assert!(granted >= 8 << 10, "{granted}");

@@ -13,6 +13,7 @@
 
 mod bound;
 mod counter;
+mod counter_id;
 mod leap;
 mod moment;
 mod options;
@@ -24,6 +25,7 @@ mod text;
 
 pub use bound::{Bound, ClockError, Correction};
 pub use counter::{Counter, CounterEpoch, Ticks};
+pub use counter_id::{CounterId, ModuleCounter};
 pub use leap::{LeapAnnouncement, LeapStep, LeapTable};
 pub use moment::{Moment, Mono, Server, Tai, Timescale, Utc};
 pub use options::{OptionDoc, OptionError, OptionValue};

@@ -5,12 +5,12 @@ use crate::config::{DaemonConfig, KernelClockUse};
 use crate::host_counter::Host;
 use crate::kernel_clock::KernelClockDriver;
 use ffclock_counter::ffcounter::ModuleCounter;
-use ffclock_counter::{Choice, CounterKind};
+use ffclock_counter::{Choice, CounterId};
 use ffclock_units::{Moment, Mono};
 use std::io;
 
 /// The counter that the kernel's clock runs on.
-const KERNELS: CounterKind = CounterKind::Module(ModuleCounter::Active);
+const KERNELS: CounterId = CounterId::Module(ModuleCounter::Active);
 
 /// The counter to choose: the kernel's clock understands readings of its own alone.
 pub(super) fn choice(config: &DaemonConfig) -> Choice {

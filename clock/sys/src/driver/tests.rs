@@ -5,14 +5,14 @@ use ffclock_units::StampLocation;
 use std::time::{Duration, Instant};
 
 fn traced() -> Option<DriverStamps> {
-    let hertz = match nominal(CounterKind::Tsc) {
+    let hertz = match nominal(CounterId::CPU) {
         Ok(nominal) => nominal.period.as_hertz(),
         Err(error) => {
             println!("SKIP: no TSC: {error}");
             return None;
         }
     };
-    match DriverStamps::trace(CounterKind::Tsc, hertz) {
+    match DriverStamps::trace(CounterId::CPU, hertz) {
         Ok(stamps) => Some(stamps),
         Err(error) => {
             println!("SKIP: no stamps by the kernel's tracepoints: {error}");
@@ -61,9 +61,9 @@ fn passages_of_another_time_do_not_keep_the_present_ones_out() {
 
 #[test]
 fn another_counter_is_refused_with_the_remedy() {
-    let error = DriverStamps::trace(CounterKind::Module(ModuleCounter::Hpet), 1e9).unwrap_err();
+    let error = DriverStamps::trace(CounterId::Module(ModuleCounter::Hpet), 1e9).unwrap_err();
     assert!(error.to_string().contains("cannot stamp events with the counter module:hpet"), "{error}");
-    let error = DriverStamps::module(CounterKind::MonotonicRaw, &[123], 1e9).unwrap_err();
+    let error = DriverStamps::module(CounterId::MonotonicRaw, &[123], 1e9).unwrap_err();
     assert!(error.to_string().contains("module:tsc"), "{error}");
 }
 
@@ -85,18 +85,18 @@ fn the_instance_goes_away_with_its_owner_and_stale_ones_with_the_next() {
 #[test]
 fn passages_lie_within_the_brackets_of_user_space() {
     let Some(stamps) = traced() else { return };
-    let period = nominal(CounterKind::Tsc).unwrap().period;
-    let mut mapper = Mapper::system(CounterKind::Tsc, period);
+    let period = nominal(CounterId::CPU).unwrap().period;
+    let mut mapper = Mapper::system(CounterId::CPU, period);
     mapper.refine_with(stamps);
     let mut server = StampedSocket::bind("127.0.0.1:0".parse().unwrap(), StampMode::Kernel).unwrap();
     let mut client = StampedSocket::connect(server.local_address().unwrap(), StampMode::Kernel).unwrap();
     let mut both_found = 0;
     for _ in 0..100 {
         std::thread::sleep(Duration::from_millis(3));
-        let before = read_ordered(CounterKind::Tsc);
+        let before = read_ordered(CounterId::CPU);
         client.send(&[7; 48], &mut mapper).unwrap();
         let (received, sent) = (wait(&mut server, &mut mapper), wait(&mut client, &mut mapper));
-        let after = read_ordered(CounterKind::Tsc);
+        let after = read_ordered(CounterId::CPU);
         // The kernel begins to stamp a moment after it was asked to.
         let (Some(received), Some(sent)) = (received, sent) else { continue };
         assert!(!before.is_after(sent.counter) && !received.counter.is_after(after));

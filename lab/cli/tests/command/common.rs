@@ -1,7 +1,7 @@
 //! What the tests of the command share: pages made here, a daemon that is a thread with ready answers, and the command itself.
 
-use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_page::{BootId, CounterId, PageMemory, Publication, Writer};
+use ffclock_counter::{CounterId, read_ordered};
+use ffclock_page::{BootId, PageMemory, Publication, Writer};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, Status, Tai, Ticks, Utc,
 };
@@ -142,7 +142,7 @@ fn estimate(status: Status) -> Estimate {
     let time: Moment<Tai> = LeapTable::built_in().tai_from_utc(utc);
     let period = Period::from_hertz(1e9).unwrap();
     Estimate {
-        counter: read_ordered(CounterKind::MonotonicRaw),
+        counter: read_ordered(CounterId::MonotonicRaw),
         time,
         period,
         uncertainty: Bound::of(Span::from_micros(14)),

@@ -12,7 +12,7 @@ use super::site::{Site, Sites};
 use crate::ffi;
 use core::ops::ControlFlow;
 use core::time::Duration;
-use ffclock_counter::{CounterKind, read_bracketed, read_ordered};
+use ffclock_counter::{CounterId, read_bracketed, read_ordered};
 use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, Transmitted, mono_now};
 use ffclock_units::{Moment, Mono, Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub struct Plan {
     /// How long they are.
     pub lengths: Lengths,
     /// The counter that stamps.
-    pub counter: CounterKind,
+    pub counter: CounterId,
     /// Its nominal period.
     pub period: Period,
     /// Which kernel stamps to take.

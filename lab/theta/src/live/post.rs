@@ -3,7 +3,7 @@
 use super::LiveError;
 use super::packet::{self, Packet};
 use crate::record::{ProcessId, Round};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs};
 use ffclock_units::{Counter, Period, Span};
 use std::cmp::Reverse;
@@ -57,7 +57,7 @@ pub(super) struct Post {
 }
 
 impl Post {
-    pub(super) fn open(address: IpAddr, (kind, period): (CounterKind, Period)) -> Result<Self, LiveError> {
+    pub(super) fn open(address: IpAddr, (kind, period): (CounterId, Period)) -> Result<Self, LiveError> {
         let socket = StampedSocket::bind((address, 0).into(), StampMode::Kernel).map_err(socket_error)?;
         let buffer_bytes = socket.enlarge_receive_buffer(BUFFER_BYTES).map_err(socket_error)?;
         let mut mapper = Mapper::system(kind, period);

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use crate::lab::worker::{Network, Rights, Task, Worker};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_instruments::followed::{Followed, Unfollowed};
 use ffclock_instruments::stability::Point;
 use ffclock_instruments::ways::Way;
@@ -76,14 +76,14 @@ impl Packets {
         let mut server = Worker::prepare(&task, Network::Shared)?;
         server.release()?;
         let socket = StampedSocket::connect(address, StampMode::Kernel)?;
-        let mapper = Mapper::system(CounterKind::Tsc, period);
+        let mapper = Mapper::system(CounterId::CPU, period);
         let (drivers, missing) = (Vec::new(), Vec::new());
         let followed = Followed::new(ways);
         let mut packets = Packets { server, socket, mapper, drivers, missing, followed, turn: 0, log };
         packets.wait_for_server()?;
         let hertz = period.as_hertz();
-        packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterKind::Tsc, hertz));
-        packets.add_driver(DriverSource::Module, DriverStamps::module(CounterKind::Tsc, &[address.port()], hertz));
+        packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterId::CPU, hertz));
+        packets.add_driver(DriverSource::Module, DriverStamps::module(CounterId::CPU, &[address.port()], hertz));
         Ok(packets)
     }
 
