@@ -20,7 +20,7 @@ use crate::resolve::{Resolved, Resolver};
 use crate::selection::{Candidate, select};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
-use ffclock_sys::{Mapper, PageFileError, SharedPage};
+use ffclock_sys::{PageFileError, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{Counter, CounterEpoch, Estimate, LeapTable, Moment, Mono, Span, Status, Tai, Utc};
 use std::path::Path;
@@ -99,7 +99,7 @@ impl<'a> Keeper<'a> {
         let page = SharedPage::create(config.daemon.page.as_path())?;
         let kernel_clock = driving::driver(host.as_ref(), &config.daemon, now)?;
         let host_counter = HostCounter::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
-        let mapper = Mapper::system(host_counter.kind(), host_counter.nominal.period);
+        let stamper = Stamper::new(host_counter.kind(), host_counter.nominal.period);
         let mut keeper = Keeper {
             read_config,
             peers: Vec::new(),
@@ -114,7 +114,7 @@ impl<'a> Keeper<'a> {
             next_saving: now + FIRST_SAVING,
             next_cpus: now + CPUS_APART,
             context: Context {
-                mapper,
+                stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
                 now,
@@ -129,7 +129,7 @@ impl<'a> Keeper<'a> {
         for server in config.servers {
             keeper.add_server(server);
         }
-        keeper.renew_mapper();
+        keeper.renew_stamper();
         Ok(keeper)
     }
 
@@ -235,7 +235,7 @@ impl<'a> Keeper<'a> {
         self.selected = None;
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
-        self.renew_mapper();
+        self.renew_stamper();
         self.context.calibrator = Calibrator::new(&self.config, self.host_counter.nominal.period);
         let beginning = Beginning { environment: self.environment(), past, pace: self.pace() };
         for peer in &mut self.peers {
@@ -449,7 +449,7 @@ impl<'a> Keeper<'a> {
         self.selected = self.peers.iter().position(|peer| Some(peer.name()) == published.as_deref());
         if self.config.stamps == StampChoice::Module {
             // It stamps the packets of the servers' ports.
-            self.renew_mapper();
+            self.renew_stamper();
         }
         self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
         self.publish();

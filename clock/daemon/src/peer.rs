@@ -14,21 +14,20 @@ use crate::resolve::{Resolver, literal};
 use crate::wording;
 use ffclock_estimator::{Chosen, Estimator, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
-use ffclock_sys::{Mapper, SocketEvent, StampMode};
+use ffclock_sys::{SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
     CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server, ServerIdentity,
-    ServerQuality, Span, Stamp, StampLocation, Status,
+    ServerQuality, Span, Stamp, Status,
 };
 use link::{BUFFER_BYTES, Link};
-pub(crate) use report::Stamping;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// What all servers share while something happens.
 pub(crate) struct Context {
-    /// Turns the kernel's stamps into counter readings.
-    pub(crate) mapper: Mapper,
+    /// Stamps the packets of all of them.
+    pub(crate) stamper: Stamper,
     /// Knows the host's own delays, where they were measured.
     pub(crate) calibrator: Calibrator,
     /// Where to tell what happened.
@@ -67,8 +66,6 @@ pub(crate) enum Pace {
 struct LastExchange {
     server: Option<ServerQuality>,
     round_trip: Option<Span>,
-    /// So many exchanges in a row had a stamp of user space where one of the kernel was wanted.
-    without_kernel_stamps: u32,
 }
 
 /// What the present estimate was made with and from.
@@ -114,8 +111,6 @@ const LOOK_UP_AGAIN: Span = Span::from_secs(30);
 const CONNECT_AGAIN: Span = Span::from_secs(4);
 /// So much is taken from a socket in one go: whoever floods it must not keep the daemon from everything else.
 const MOST_EVENTS: usize = 64;
-/// One stamp is missing now and then, when somebody sets the system clock for instance; so many in a row are worth a word.
-const STAMPS_MISSED: u32 = 8;
 /// A system clock that shows an earlier time was never set: this program is not older. (2026-01-01)
 const EARLIEST_PRESENT: Moment<Server> = Moment::from_origin(Span::from_secs(1_767_225_600));
 
@@ -183,23 +178,22 @@ impl Peer {
         let mut has_come = false;
         for _ in 0..MOST_EVENTS {
             let Some(link) = &mut self.link else { return };
-            match link.next_event(&mut buffer, &mut context.mapper) {
+            match link.next_event(&mut buffer, &mut context.stamper) {
                 Ok(Some(SocketEvent::Transmitted(sent))) => {
                     let redeemed = link.redeem(&sent);
                     self.tell_source(redeemed);
                 }
                 Ok(Some(SocketEvent::Received(received))) => {
                     has_come = true;
-                    let stamp = link.stamp_of(&received);
                     let bytes = buffer.get(..received.length).unwrap_or(&buffer);
-                    self.source.handle_packet(bytes, stamp, context.now);
+                    self.source.handle_packet(bytes, received.best.stamp, context.now);
                 }
                 Ok(Some(SocketEvent::Unreachable(error))) => {
                     self.tell(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
                 }
                 Ok(None) => {
                     // A stamp comes before the reply. Only when the queue of stamps is empty is it certain that there is none.
-                    let redeemed = has_come.then(|| link.redeem_with_user_stamp()).flatten();
+                    let redeemed = has_come.then(|| link.redeem_without_the_kernel()).flatten();
                     self.tell_source(redeemed);
                     return;
                 }
@@ -368,7 +362,7 @@ impl Peer {
 
     fn use_link(&mut self, link: Link, context: &mut Context) {
         let address = link.address();
-        if self.environment.stamps.is_in_kernel() && link.mode() == StampMode::User {
+        if link.quality() == StampQuality::Refused {
             self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
@@ -391,7 +385,7 @@ impl Peer {
     fn transmit(&mut self, context: &mut Context) {
         while let Some(transmit) = self.source.poll_transmit() {
             let Some(link) = &mut self.link else { return };
-            match link.send(transmit, &mut context.mapper) {
+            match link.send(transmit, &mut context.stamper) {
                 Ok(redeemed) => self.tell_source(redeemed),
                 Err(error) => self.tell(context, Weight::Warning, "cannot send", &error.to_string()),
             }
@@ -470,12 +464,9 @@ impl Peer {
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
-        let wanted = self.environment.stamps.is_in_kernel();
-        let is_missed = [exchange.sent, exchange.received].iter().any(|stamp| stamp.location != StampLocation::Kernel);
-        let missed = &mut self.last.without_kernel_stamps;
-        *missed = if wanted && is_missed { missed.saturating_add(1) } else { 0 };
-        if *missed == STAMPS_MISSED {
-            self.tell(context, Weight::Notice, "no usable stamps come from the kernel: those of user space serve", "");
+        if let Some(reason) = self.link.as_mut().and_then(|link| link.note(exchange)) {
+            let kind = "no usable stamps come from the kernel: those of user space serve";
+            self.tell(context, Weight::Notice, kind, &reason.to_string());
         }
     }
 

@@ -106,12 +106,12 @@ impl DriverStamps {
             Side::Received => (self.part(1_000_000), self.part(5000)),
         };
         let half = stamp.width.halved();
-        let range = (stamp.counter - half - before, stamp.counter + half + after);
+        let (from, to) = (stamp.counter - half - before, stamp.counter + half + after);
         let is_like = |passage: &&Passage| ip_length.is_none_or(|length| length == passage.ip_length);
         let found = match side {
-            Side::Sent => self.sent.between(range).rfind(is_like),
+            Side::Sent => self.sent.between(from, to).rfind(is_like),
             Side::Received => {
-                let mut near = self.received.between(range).filter(is_like);
+                let mut near = self.received.between(from, to).filter(is_like);
                 near.next().filter(|_| near.next().is_none())
             }
         };

@@ -21,6 +21,7 @@ mod period;
 mod rate;
 mod records;
 mod span;
+mod stamp_shift;
 mod text;
 
 pub use bound::{Bound, ClockError, Correction};
@@ -35,4 +36,5 @@ pub use records::{
     Estimate, Exchange, GrowthRate, Leap, Reading, ServerIdentity, ServerQuality, Stamp, StampLocation, Status,
 };
 pub use span::Span;
+pub use stamp_shift::{StampMove, StampShift};
 pub use text::ParseError;

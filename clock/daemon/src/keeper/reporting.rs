@@ -5,8 +5,9 @@ use crate::config::StampChoice;
 use crate::control::Reporter;
 use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusReport};
 use crate::journal::Weight;
-use crate::peer::{Peer, Stamping};
+use crate::peer::Peer;
 use ffclock_counter::read_narrowest;
+use ffclock_sys::StampQuality;
 use ffclock_units::{Bound, Counter, Estimate, LeapTable, Reading};
 
 /// Brackets tried when the system clock is compared.
@@ -51,20 +52,23 @@ impl Keeper<'_> {
         self.peers.iter().enumerate().map(report).collect()
     }
 
-    /// Where packets are stamped: what was asked for, and what became of it.
+    /// Where packets are stamped: what was asked for, and what serves instead.
     fn stamps_report(&self) -> String {
-        let names = |wanted: Stamping| -> Vec<&str> {
-            self.peers.iter().filter(|peer| peer.stamping() == wanted).map(Peer::name).collect()
+        let names = |quality: fn(StampQuality) -> bool| -> Vec<&str> {
+            self.peers.iter().filter(|peer| quality(peer.stamp_quality())).map(Peer::name).collect()
         };
-        let reasons = [(Stamping::Refused, "the kernel refuses"), (Stamping::Missing, "the kernel's do not come")];
+        let reasons: [(fn(StampQuality) -> bool, &str); 2] = [
+            (|quality| quality == StampQuality::Refused, "the kernel refuses"),
+            (|quality| matches!(quality, StampQuality::Missing(_)), "the kernel's do not come"),
+        ];
         let mut text = self.config.stamps.to_string();
-        match (self.config.stamps, self.context.mapper.driver_tally()) {
+        match (self.config.stamps, self.context.stamper.driver_tally()) {
             (_, Some(tally)) => text += &format!(" ({} at the driver, {} by the socket)", tally.found, tally.missed),
             (StampChoice::Trace | StampChoice::Module, None) => text += " (not to be had: those of the sockets serve)",
             _ => {}
         }
-        for (stamping, reason) in reasons {
-            let names = names(stamping);
+        for (quality, reason) in reasons {
+            let names = names(quality);
             if !names.is_empty() && names.len() == self.peers.len() {
                 return format!("user ({reason})");
             }

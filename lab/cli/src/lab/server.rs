@@ -3,7 +3,7 @@
 use super::truth::Truth;
 use crate::failure::Failure;
 use ffclock_counter::CounterId;
-use ffclock_sys::{Interest, Mapper, SocketEvent, StampMode, StampedSocket, poll};
+use ffclock_sys::{Interest, SocketEvent, StampMode, StampedSocket, Stamper, poll};
 use ffclock_units::{Bound, Counter, LeapTable, Moment, Period, Rate, Server, Span};
 use ffclock_wire::{LogSeconds, NtpTimestamp, Packet, Version};
 use std::net::SocketAddr;
@@ -97,16 +97,16 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let server = ReferenceServer { truth: truth(args, nominal)?, step: args.step, leaps: LeapTable::built_in() };
     let mut socket =
         StampedSocket::bind(args.listen, StampMode::Kernel).map_err(|error| format!("{}: {error}", args.listen))?;
-    let mut mapper = Mapper::system(CounterId::CPU, nominal);
+    let mut stamper = Stamper::new(CounterId::CPU, nominal);
     let mut buffer = [0; 256];
     loop {
         poll(&mut [Interest::readable(socket.as_fd())], None)?;
-        while let Some(event) = socket.next_event(&mut buffer, &mut mapper)? {
+        while let Some(event) = socket.next_event(&mut buffer, &mut stamper)? {
             let SocketEvent::Received(received) = event else { continue };
             let Ok(request) = Packet::decode(&buffer[..received.length]) else { continue };
-            let reply = server.reply(&request, received.best().counter).encode();
+            let reply = server.reply(&request, received.best.stamp.counter).encode();
             // A client that has gone away is no reason to stop serving the others.
-            let _ = socket.send_to(&reply, received.from, &mut mapper);
+            let _ = socket.send_to(&reply, received.from, &mut stamper);
         }
     }
 }

@@ -255,7 +255,7 @@ impl Rank {
             sender: self.own,
             receiver: ProcessId(packet.sender),
             round: Round(packet.round),
-            returned: received.best().counter,
+            returned: received.best.stamp.counter,
             perceived_after: stay.perceived,
             replied_after: stay.replied,
         });
