@@ -15,8 +15,6 @@ const VARIABLE: &str = "FFCLOCK_PAGE";
 const SYSTEM: &str = ffclock_sys::places::PAGE;
 /// Where a daemon of an ordinary user publishes, below `$XDG_RUNTIME_DIR`.
 const USER: &str = "ffclock/page";
-/// Names the present boot.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Why the clock cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -93,8 +91,7 @@ fn privileged() -> bool {
 /// Maps the page at `path` and checks its header.
 pub(crate) fn open_page(path: &Path) -> Result<SharedPageReader, OpenError> {
     let page = SharedPageReader::open(path)?;
-    let boot = std::fs::read_to_string(BOOT_ID).ok().and_then(|text| BootId::parse(&text));
-    match Reader::new(page.words()).check_header(boot) {
+    match Reader::new(page.words()).check_header(BootId::parse(&ffclock_counter::boot_id())) {
         Ok(()) => Ok(page),
         Err(error) => Err(OpenError::Page { path: path.to_owned(), error }),
     }

@@ -95,7 +95,7 @@ impl<'a> Keeper<'a> {
 
     fn start_on(host: Box<dyn Host>, config: Config, read_config: ReadConfig<'a>) -> Result<Self, StartError> {
         let now = ffclock_sys::mono_now();
-        let boot = crate::memory::boot_id();
+        let boot = ffclock_counter::boot_id();
         let page = SharedPage::create(config.daemon.page.as_path())?;
         let kernel_clock = driving::driver(host.as_ref(), &config.daemon, now)?;
         let host_counter = HostCounter::start(host, driving::choice(&config.daemon), epoch_after(&page))?;

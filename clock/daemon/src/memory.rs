@@ -4,7 +4,7 @@
 //! rate of its own after each boot and with each clocksource. The CPU's counter keeps its crystal over a boot but not its temperature,
 //! and a guest may be started on another machine.
 
-use ffclock_counter::CounterId;
+use ffclock_counter::{CounterId, is_guest};
 use ffclock_estimator::RateMemory;
 use ffclock_units::{Period, Rate};
 use serde::{Deserialize, Serialize};
@@ -114,24 +114,6 @@ impl RateStore {
     fn make_directory(&self) -> io::Result<()> {
         self.path.parent().map_or(Ok(()), fs::create_dir_all)
     }
-}
-
-/// What names the present boot; empty where the kernel does not say.
-pub(crate) fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
-}
-
-/// Whether this is a virtual machine, as far as the kernel tells.
-#[cfg(target_os = "freebsd")]
-fn is_guest() -> bool {
-    ffclock_freebsd::kernel::text(c"kern.vm_guest").map_or(true, |machine| machine != "none")
-}
-
-/// Whether this is a virtual machine, as far as the kernel tells.
-#[cfg(target_os = "linux")]
-fn is_guest() -> bool {
-    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpus.split_ascii_whitespace().any(|flag| flag == "hypervisor")
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ pub fn take() -> Inventory {
     let Chosen { kind, reason, .. } = chosen;
     Inventory {
         counters,
-        hypervisor: hypervisor(),
+        hypervisor: ffclock_counter::hypervisor(),
         checks: checked
             .checks
             .into_iter()
@@ -211,16 +211,6 @@ fn device(path: &Path, class: &str, attribute: &str) -> Item {
         access: format!("{access}{readable}"),
         kernel: "a device".to_owned(),
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn hypervisor() -> Option<String> {
-    ffclock_counter::hypervisor()
-}
-
-#[cfg(target_arch = "aarch64")]
-fn hypervisor() -> Option<String> {
-    fs::read_to_string("/sys/hypervisor/type").ok().map(|text| text.trim().to_owned())
 }
 
 fn of_module(counter: ModuleCounter, sample: &Sample) -> Item {

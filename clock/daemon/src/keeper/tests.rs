@@ -166,7 +166,7 @@ impl Case {
         let _ = std::fs::remove_dir_all(&directory);
         let rig = Rig::new();
         if let Some(memory) = memory {
-            let (boot, clocksource) = (crate::memory::boot_id(), Some("tsc".to_owned()));
+            let (boot, clocksource) = (ffclock_counter::boot_id(), Some("tsc".to_owned()));
             let circumstances = Circumstances { counter: CounterId::CPU, boot, clocksource };
             RateStore::new(&directory.join("state"), circumstances).save(memory).unwrap();
         }

@@ -134,7 +134,7 @@ impl Ended {
 }
 
 fn boot() -> Option<BootId> {
-    BootId::parse(&std::fs::read_to_string(Path::new("/proc/sys/kernel/random/boot_id")).ok()?)
+    BootId::parse(&ffclock_counter::boot_id())
 }
 
 fn estimate(status: Status) -> Estimate {

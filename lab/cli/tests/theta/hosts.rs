@@ -26,8 +26,7 @@ impl Pages {
     /// A page for each error, all with a bound of 50 us.
     fn new(place: &Place, errors_us: &[i64]) -> Self {
         let kind = choose(Choice::Auto).kind;
-        let boot =
-            std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().and_then(|text| BootId::parse(&text));
+        let boot = BootId::parse(&ffclock_counter::boot_id());
         let paths: Vec<String> =
             (0..errors_us.len()).map(|host| place.0.join(format!("page{host}")).display().to_string()).collect();
         let writer = |path: &String| Writer::open(SharedPage::create(Path::new(path)).expect("works in a test"), boot);

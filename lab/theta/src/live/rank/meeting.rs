@@ -107,7 +107,7 @@ fn hello(options: &RankOptions, (post, page): (&Post, &PageClock)) -> Result<Hel
         settings: options.settings.clone(),
         address: post.address()?,
         host: options.host.clone().unwrap_or_else(|| text_of("/proc/sys/kernel/hostname")),
-        machine: text_of("/proc/sys/kernel/random/boot_id"),
+        machine: ffclock_counter::boot_id(),
         counter: page.kind().name().to_owned(),
         page: options.page.as_ref().map(|page| page.display().to_string()).unwrap_or_default(),
         no_page: page.trouble.clone().filter(|_| page.words.is_empty()),
