@@ -57,9 +57,9 @@ impl Keeper<'_> {
         let names = |quality: fn(StampQuality) -> bool| -> Vec<&str> {
             self.peers.iter().filter(|peer| quality(peer.stamp_quality())).map(Peer::name).collect()
         };
-        let reasons: [(fn(StampQuality) -> bool, &str); 2] = [
-            (|quality| quality == StampQuality::Refused, "the kernel refuses"),
-            (|quality| matches!(quality, StampQuality::Missing(_)), "the kernel's do not come"),
+        let shortfalls = [
+            (names(|quality| quality == StampQuality::Refused), "the kernel refuses"),
+            (names(|quality| matches!(quality, StampQuality::Missing(_))), "the kernel's do not come"),
         ];
         let mut text = self.config.stamps.to_string();
         match (self.config.stamps, self.context.stamper.driver_tally()) {
@@ -67,8 +67,7 @@ impl Keeper<'_> {
             (StampChoice::Trace | StampChoice::Module, None) => text += " (not to be had: those of the sockets serve)",
             _ => {}
         }
-        for (quality, reason) in reasons {
-            let names = names(quality);
+        for (names, reason) in shortfalls {
             if !names.is_empty() && names.len() == self.peers.len() {
                 return format!("user ({reason})");
             }
