@@ -5,7 +5,7 @@
 //!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
 
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, PacketStamp, Sample, layout};
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use std::fs;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -171,7 +171,7 @@ fn judge_rate(device: &Ffcounter, one: &Followed, tsc_hertz: f64) -> Outcome {
 }
 
 pub(crate) fn tsc() -> u64 {
-    read_ordered(CounterKind::Tsc).raw()
+    read_ordered(CounterId::CPU).raw()
 }
 
 /// Readers on every CPU hand each other the largest value seen: nobody may read less afterwards.
@@ -251,7 +251,7 @@ fn access() -> Outcome {
 /// A pair's clocks lie between readings of the same clocks around it, and successive pairs agree on the rate.
 fn pairs() -> Outcome {
     let device = open()?;
-    let raw = || read_ordered(CounterKind::MonotonicRaw).raw() as i64;
+    let raw = || read_ordered(CounterId::MonotonicRaw).raw() as i64;
     for (counter, _) in device.counters() {
         let (mut widest, mut first) = (0.0_f64, None);
         for _ in 0..200 {
@@ -380,7 +380,7 @@ fn latency() -> Outcome {
             && let Ok(page) = device.page(counter)
         {
             let mut by_page = || _ = std::hint::black_box(page.read());
-            let mut vdso = || _ = std::hint::black_box(read_ordered(CounterKind::MonotonicRaw));
+            let mut vdso = || _ = std::hint::black_box(read_ordered(CounterId::MonotonicRaw));
             let [by_page, vdso] = costs([&mut by_page, &mut vdso]);
             println!("FIGURE {counter}.page_ns {by_page:.1}: vDSO {vdso:.1}, ratio {:.3}", by_page / vdso);
         }

@@ -5,8 +5,8 @@
 //! compared.
 
 use ffclock_client::Clock;
-use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_page::{CounterId, Publication, Writer};
+use ffclock_counter::{CounterId, read_ordered};
+use ffclock_page::{Publication, Writer};
 use ffclock_sys::SharedPage;
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, Status, Ticks,
@@ -25,7 +25,6 @@ const BLOCKS: usize = 1_001;
 const TURNS: usize = 20;
 /// Ticks per second that the page of the benchmark claims; the conversion does not depend on it.
 const HERTZ: f64 = 2.7e9;
-const CPU: CounterId = if cfg!(target_arch = "aarch64") { CounterId::ArmVirtual } else { CounterId::Tsc };
 
 fn main() {
     let bench = Bench::new();
@@ -117,7 +116,7 @@ impl Bench {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let [system, fenced, now, unordered] = medians([
             &mut || block(|| system_time(&mut time)),
-            &mut || block(|| read_ordered(CounterKind::Tsc)),
+            &mut || block(|| read_ordered(CounterId::CPU)),
             &mut || block(|| self.clock.now()),
             &mut || block(|| self.clock.now_unordered()),
         ]);
@@ -129,7 +128,7 @@ impl Bench {
 
     fn stamping(&self) {
         let [fenced, stamp] =
-            medians([&mut || block(|| read_ordered(CounterKind::Tsc)), &mut || block(|| self.clock.stamp())]);
+            medians([&mut || block(|| read_ordered(CounterId::CPU)), &mut || block(|| self.clock.stamp())]);
         report("stamp", (stamp, "ns"), ("fenced counter read", fenced), Goal::Ratio(1.1));
     }
 
@@ -207,10 +206,10 @@ fn write_page<T>(path: &std::path::Path, work: impl FnOnce(&mut Writer<SharedPag
 }
 
 fn publication() -> Publication {
-    let counter = read_ordered(CounterKind::Tsc);
+    let counter = read_ordered(CounterId::CPU);
     let period = Period::from_hertz(HERTZ).expect("a period");
     Publication {
-        counter_id: CPU,
+        counter_id: CounterId::CPU,
         epoch: CounterEpoch::from_raw(1),
         epoch_begin: Counter::from_raw(0),
         estimate: Estimate {

@@ -1,11 +1,11 @@
 //! The clock as a program has it.
 
-use crate::open::{self, CPU_COUNTER};
+use crate::open;
 use crate::stamp::NO_EPOCH;
 use crate::{OpenError, Stamp};
 use core::time::Duration;
-use ffclock_counter::{CounterKind, read_ordered, read_unordered};
-use ffclock_page::{CounterId, Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified};
+use ffclock_counter::{CounterId, USABLE, read_ordered, read_unordered};
+use ffclock_page::{Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified};
 use ffclock_sys::SharedPageReader;
 use ffclock_units::{Bound, Reading, Status};
 use std::path::{Path, PathBuf};
@@ -26,8 +26,7 @@ pub struct Clock {
     page: SharedPageReader,
     path: PathBuf,
     /// The counter of the page when it was opened; readings are quick as long as it is the same.
-    counter_id: CounterId,
-    kind: CounterKind,
+    counter: CounterId,
     verified: Verified,
 }
 
@@ -56,10 +55,9 @@ impl Clock {
     pub fn open_at(path: &Path) -> Result<Self, OpenError> {
         let page = open::open_page(path)?;
         let published = Reader::new(page.words()).mark().map(|mark| mark.counter_id);
-        let (counter_id, kind) =
-            published.and_then(|id| Some((id, open::kind_of(id)?))).unwrap_or((CPU_COUNTER, CounterKind::Tsc));
-        open::check_counter(path, kind)?;
-        Ok(Clock { page, path: path.to_owned(), counter_id, kind, verified: Verified::none() })
+        let counter = published.filter(|counter| USABLE.contains(counter)).unwrap_or(CounterId::CPU);
+        open::check_counter(path, counter)?;
+        Ok(Clock { page, path: path.to_owned(), counter, verified: Verified::none() })
     }
 
     /// Opens the page at the same path again. Without success the clock stays as it was.
@@ -84,8 +82,8 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> Result<Reading, ReadError> {
         // The kernel's counter has its own way: a call would make the registers of this one spill.
-        if self.kind == CounterKind::Tsc
-            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_ordered(CounterKind::Tsc))
+        if self.counter == CounterId::CPU
+            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_ordered(CounterId::CPU))
         {
             return Ok(reading);
         }
@@ -100,8 +98,8 @@ impl Clock {
     /// As [`now`](Self::now).
     #[inline(always)]
     pub fn now_unordered(&self) -> Result<Reading, ReadError> {
-        if self.kind == CounterKind::Tsc
-            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_unordered(CounterKind::Tsc))
+        if self.counter == CounterId::CPU
+            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_unordered(CounterId::CPU))
         {
             return Ok(reading);
         }
@@ -113,8 +111,8 @@ impl Clock {
     #[cold]
     #[inline(never)]
     fn careful_now(&self) -> Result<Reading, ReadError> {
-        let counter = open::read_counter(self.kind, self.counter_id);
-        match self.reader().verify(self.counter_id, &self.verified) {
+        let counter = open::read_counter(self.counter);
+        match self.reader().verify(self.counter, &self.verified) {
             Ok(snapshot) => snapshot.reading_at(counter?),
             Err(ReadError::OtherCounter(id)) => self.now_by(id),
             Err(error) => Err(error),
@@ -122,8 +120,7 @@ impl Clock {
     }
 
     fn now_by(&self, id: CounterId) -> Result<Reading, ReadError> {
-        let kind = open::kind_of(id).ok_or(ReadError::OtherCounter(id))?;
-        self.reader().reading_at(open::read_counter(kind, id)?, id)
+        self.reader().reading_at(open::read_counter(id)?, id)
     }
 
     /// Reads the counter, after everything that the program did before, and notes its epoch; converts nothing.
@@ -132,9 +129,9 @@ impl Clock {
     /// not be read is refused as well; [`now`](Self::now) says why.
     #[inline]
     pub fn stamp(&self) -> Stamp {
-        let counter = read_ordered(self.kind);
+        let counter = read_ordered(self.counter);
         match self.reader().mark() {
-            Some(mark) if mark.counter_id == self.counter_id => Stamp::from_parts(counter, mark.epoch),
+            Some(mark) if mark.counter_id == self.counter => Stamp::from_parts(counter, mark.epoch),
             mark => self.careful_stamp(mark),
         }
     }
@@ -142,9 +139,9 @@ impl Clock {
     #[cold]
     #[inline(never)]
     fn careful_stamp(&self, mark: Option<Mark>) -> Stamp {
-        match mark.and_then(|mark| Some((open::kind_of(mark.counter_id)?, mark.epoch))) {
-            Some((kind, epoch)) => Stamp::from_parts(read_ordered(kind), epoch),
-            None => Stamp::from_parts(read_ordered(self.kind), NO_EPOCH),
+        match mark.filter(|mark| USABLE.contains(&mark.counter_id)) {
+            Some(mark) => Stamp::from_parts(read_ordered(mark.counter_id), mark.epoch),
+            None => Stamp::from_parts(read_ordered(self.counter), NO_EPOCH),
         }
     }
 

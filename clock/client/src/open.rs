@@ -1,8 +1,8 @@
 //! Finding the page and making sure that it is one.
 
 use ffclock_counter::ffcounter::FfcounterError;
-use ffclock_counter::{CounterKind, try_read};
-use ffclock_page::{BootId, CounterId, PageError, ReadError, Reader};
+use ffclock_counter::{CounterId, USABLE, try_read};
+use ffclock_page::{BootId, PageError, ReadError, Reader};
 use ffclock_sys::{PageFileError, SharedPageReader};
 use ffclock_units::Counter;
 use std::env;
@@ -15,8 +15,6 @@ const VARIABLE: &str = "FFCLOCK_PAGE";
 const SYSTEM: &str = ffclock_sys::places::PAGE;
 /// Where a daemon of an ordinary user publishes, below `$XDG_RUNTIME_DIR`.
 const USER: &str = "ffclock/page";
-/// Names the present boot.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Why the clock cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +40,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
         /// The counter.
-        counter: CounterKind,
+        counter: CounterId,
         /// Why it cannot be read.
         error: FfcounterError,
     },
@@ -93,29 +91,14 @@ fn privileged() -> bool {
 /// Maps the page at `path` and checks its header.
 pub(crate) fn open_page(path: &Path) -> Result<SharedPageReader, OpenError> {
     let page = SharedPageReader::open(path)?;
-    let boot = std::fs::read_to_string(BOOT_ID).ok().and_then(|text| BootId::parse(&text));
-    match Reader::new(page.words()).check_header(boot) {
+    match Reader::new(page.words()).check_header(BootId::parse(&ffclock_counter::boot_id())) {
         Ok(()) => Ok(page),
         Err(error) => Err(OpenError::Page { path: path.to_owned(), error }),
     }
 }
 
-/// How the CPU's counter is called in a page.
-pub(crate) const CPU_COUNTER: CounterId =
-    if cfg!(target_arch = "aarch64") { CounterId::ArmVirtual } else { CounterId::Tsc };
-
-/// How to read the counter of a page; `None` where this machine has none such.
-pub(crate) fn kind_of(id: CounterId) -> Option<CounterKind> {
-    match id {
-        CounterId::MonotonicRaw => Some(CounterKind::MonotonicRaw),
-        id if id == CPU_COUNTER => Some(CounterKind::Tsc),
-        // Named alike on both sides.
-        id => id.name().parse().ok().filter(|kind| matches!(kind, CounterKind::Module(_))),
-    }
-}
-
 /// Whether the counter of a page can be read at all. One that is asleep wakes up again.
-pub(crate) fn check_counter(path: &Path, counter: CounterKind) -> Result<(), OpenError> {
+pub(crate) fn check_counter(path: &Path, counter: CounterId) -> Result<(), OpenError> {
     match try_read(counter) {
         Ok(_) | Err(FfcounterError::Asleep(_)) => Ok(()),
         Err(error) => Err(OpenError::Counter { path: path.to_owned(), counter, error }),
@@ -123,8 +106,11 @@ pub(crate) fn check_counter(path: &Path, counter: CounterKind) -> Result<(), Ope
 }
 
 /// Reads the counter of a page.
-pub(crate) fn read_counter(kind: CounterKind, id: CounterId) -> Result<Counter, ReadError> {
-    try_read(kind).map_err(|error| ReadError::CounterUnreadable { counter: id, why: in_short(&error) })
+pub(crate) fn read_counter(counter: CounterId) -> Result<Counter, ReadError> {
+    if !USABLE.contains(&counter) {
+        return Err(ReadError::OtherCounter(counter));
+    }
+    try_read(counter).map_err(|error| ReadError::CounterUnreadable { counter, why: in_short(&error) })
 }
 
 /// A reading that fails allocates nothing.
@@ -139,6 +125,7 @@ fn in_short(error: &FfcounterError) -> &'static str {
         FfcounterError::Version { .. } => {
             "/dev/ffcounter speaks another version of its interface: build module and program from the same source"
         }
+        FfcounterError::Foreign(_) => "machines of this kind have none",
         FfcounterError::NoCounter(_) => "this machine has none any more (`ffclock counters` lists those that it has)",
         FfcounterError::Asleep(_) => "it is asleep: a suspend is under way, and a new epoch follows it",
         FfcounterError::StampingDenied | FfcounterError::Io { .. } => {
@@ -170,8 +157,8 @@ mod tests {
 
     #[test]
     fn this_machine_reads_its_own_counters_only() {
-        assert_eq!(kind_of(CPU_COUNTER), Some(CounterKind::Tsc));
-        let foreign = if CPU_COUNTER == CounterId::Tsc { CounterId::ArmVirtual } else { CounterId::Tsc };
-        assert_eq!(kind_of(foreign), None);
+        assert!(read_counter(CounterId::CPU).is_ok());
+        let foreign = if CounterId::CPU == CounterId::Tsc { CounterId::ArmVirtual } else { CounterId::Tsc };
+        assert_eq!(read_counter(foreign), Err(ReadError::OtherCounter(foreign)));
     }
 }

@@ -5,7 +5,7 @@
 //! of the directions.
 
 use crate::affinity::{allowed_cpus, pin_to};
-use crate::{CounterKind, read_ordered};
+use crate::{CounterId, read_ordered};
 use core::sync::atomic::{AtomicU64, Ordering};
 use ffclock_units::{Counter, Ticks};
 use std::io;
@@ -47,7 +47,7 @@ pub enum AgreementError {
 ///
 /// # Errors
 /// When threads cannot be pinned.
-pub fn compare_cpus(kind: CounterKind) -> Result<Agreement, AgreementError> {
+pub fn compare_cpus(kind: CounterId) -> Result<Agreement, AgreementError> {
     let cpus = allowed_cpus()?;
     let begin = Instant::now();
     let mut all = Agreement { cpus: 1, ..Agreement::default() };
@@ -77,7 +77,7 @@ struct Ball {
     reading: AtomicU64,
 }
 
-fn play(kind: CounterKind, cpus: [usize; 2]) -> Result<Agreement, AgreementError> {
+fn play(kind: CounterId, cpus: [usize; 2]) -> Result<Agreement, AgreementError> {
     let ball = Ball::default();
     ball.reading.store(read_ordered(kind).raw(), Ordering::Relaxed);
     let deadline = Instant::now() + TIME_PER_PAIR;
@@ -98,7 +98,7 @@ fn play(kind: CounterKind, cpus: [usize; 2]) -> Result<Agreement, AgreementError
 }
 
 /// Plays the turns of one side (0 has the even turns), until they are used up or the time is.
-fn play_side(kind: CounterKind, ball: &Ball, side: u64, deadline: Instant) -> Agreement {
+fn play_side(kind: CounterId, ball: &Ball, side: u64, deadline: Instant) -> Agreement {
     let mut seen = Agreement::default();
     for turn in (side..TURNS).step_by(2) {
         if !wait_for(ball, turn, deadline) {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_kernels_clock_agrees_between_cpus() {
-        let agreement = compare_cpus(CounterKind::MonotonicRaw).unwrap();
+        let agreement = compare_cpus(CounterId::MonotonicRaw).unwrap();
         assert_eq!(agreement.violations, 0, "{agreement:?}");
         assert_eq!(agreement.cpus > 1, agreement.handovers > 0, "{agreement:?}");
     }
@@ -145,9 +145,9 @@ mod tests {
     #[test]
     fn a_reading_ahead_of_ours_is_a_violation() {
         let ball = Ball::default();
-        let ahead = read_ordered(CounterKind::MonotonicRaw) + Ticks::from_raw(3_600_000_000_000);
+        let ahead = read_ordered(CounterId::MonotonicRaw) + Ticks::from_raw(3_600_000_000_000);
         ball.reading.store(ahead.raw(), Ordering::Relaxed);
-        let seen = play_side(CounterKind::MonotonicRaw, &ball, 0, Instant::now());
+        let seen = play_side(CounterId::MonotonicRaw, &ball, 0, Instant::now());
         assert_eq!((seen.handovers, seen.violations), (1, 1));
         assert!(seen.worst > Ticks::from_raw(3_500_000_000_000));
     }

@@ -1,6 +1,6 @@
 //! Something read between two readings of the counter.
 
-use crate::{CounterKind, raw_clock, read_ordered};
+use crate::{CounterId, raw_clock, read_ordered};
 use ffclock_units::{Counter, Ticks};
 
 /// A value and the counter before and after it was obtained: whatever it shows, it was so at some moment in between.
@@ -28,7 +28,7 @@ impl<T> Bracketed<T> {
 
 /// Reads something between two ordered readings of the counter.
 #[inline]
-pub fn read_bracketed<T>(kind: CounterKind, read: impl FnOnce() -> T) -> Bracketed<T> {
+pub fn read_bracketed<T>(kind: CounterId, read: impl FnOnce() -> T) -> Bracketed<T> {
     let before = read_ordered(kind);
     let value = read();
     let after = read_ordered(kind);
@@ -36,7 +36,7 @@ pub fn read_bracketed<T>(kind: CounterKind, read: impl FnOnce() -> T) -> Bracket
 }
 
 /// The narrowest of `tries` (at least one) brackets: an interrupt between the readings widens one try, rarely all.
-pub fn read_narrowest<T>(kind: CounterKind, tries: usize, mut read: impl FnMut() -> T) -> Bracketed<T> {
+pub fn read_narrowest<T>(kind: CounterId, tries: usize, mut read: impl FnMut() -> T) -> Bracketed<T> {
     let mut best = read_bracketed(kind, &mut read);
     for _ in 1..tries {
         let next = read_bracketed(kind, &mut read);
@@ -48,7 +48,7 @@ pub fn read_narrowest<T>(kind: CounterKind, tries: usize, mut read: impl FnMut()
 }
 
 /// The counter against `CLOCK_MONOTONIC_RAW` (a count of nanoseconds), the narrowest of 5.
-pub fn read_pair_raw(kind: CounterKind) -> Bracketed<Counter> {
+pub fn read_pair_raw(kind: CounterId) -> Bracketed<Counter> {
     read_narrowest(kind, 5, raw_clock)
 }
 
@@ -67,7 +67,7 @@ mod tests {
     fn the_narrowest_bracket_is_kept() {
         let mut delays = [200_u64, 1, 200].into_iter();
         let mut shown = 0;
-        let best = read_narrowest(CounterKind::MonotonicRaw, 3, || {
+        let best = read_narrowest(CounterId::MonotonicRaw, 3, || {
             shown += 1;
             std::thread::sleep(std::time::Duration::from_millis(delays.next().unwrap()));
             shown

@@ -3,7 +3,7 @@
 use crate::agreement::{Agreement, compare_cpus};
 use crate::clocksource::{self, CPU_COUNTER, is_cpu_counter, offers};
 use crate::ffcounter::{ModuleCounter, layout, shared};
-use crate::{AgreementError, CounterKind, UnknownCounter};
+use crate::{AgreementError, CounterId, SECOND_BEST, UnknownCounter, usable_counter};
 use core::fmt;
 use core::str::FromStr;
 use std::fs;
@@ -11,17 +11,17 @@ use std::fs;
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// The CPU counter if every check passes, otherwise [`CounterKind::SECOND_BEST`].
+    /// The CPU counter if every check passes, otherwise [`SECOND_BEST`](crate::SECOND_BEST).
     #[default]
     Auto,
     /// This one, whatever the checks say.
-    Fixed(CounterKind),
+    Fixed(CounterId),
 }
 
 impl FromStr for Choice {
     type Err = UnknownCounter;
     fn from_str(text: &str) -> Result<Self, UnknownCounter> {
-        if text == "auto" { Ok(Choice::Auto) } else { text.parse().map(Choice::Fixed) }
+        if text == "auto" { Ok(Choice::Auto) } else { usable_counter(text).map(Choice::Fixed) }
     }
 }
 
@@ -49,7 +49,7 @@ pub struct Check {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// Which.
-    pub kind: CounterKind,
+    pub kind: CounterId,
     /// Why, as a sentence for the status.
     pub reason: String,
     /// What was found out about the CPU counter; empty when the raw clock was asked for.
@@ -59,9 +59,9 @@ pub struct Chosen {
 /// Chooses a counter. The checks of the CPU counter take a few milliseconds, with very many CPUs up to 300.
 pub fn choose(choice: Choice) -> Chosen {
     let checks = match choice {
-        Choice::Fixed(CounterKind::MonotonicRaw) => Vec::new(),
-        Choice::Fixed(CounterKind::Module(counter)) => vec![check_module(counter)],
-        _ => vec![check_invariant(), check_kernel(), check_agreement(compare_cpus(CounterKind::Tsc))],
+        Choice::Fixed(CounterId::MonotonicRaw) => Vec::new(),
+        Choice::Fixed(CounterId::Module(counter)) => vec![check_module(counter)],
+        _ => vec![check_invariant(), check_kernel(), check_agreement(compare_cpus(CounterId::CPU))],
     };
     decide(choice, checks)
 }
@@ -71,8 +71,8 @@ fn decide(choice: Choice, checks: Vec<Check>) -> Chosen {
         checks.iter().filter(|check| !check.ok).map(|check| format!("{}: {}", check.name, check.detail)).collect();
     let failed = failed.join("; ");
     let (kind, reason) = match (choice, failed.is_empty()) {
-        (Choice::Auto, true) => (CounterKind::Tsc, "the CPU counter passed every check".to_owned()),
-        (Choice::Auto, false) => (CounterKind::SECOND_BEST, format!("the CPU counter cannot be trusted: {failed}")),
+        (Choice::Auto, true) => (CounterId::CPU, "the CPU counter passed every check".to_owned()),
+        (Choice::Auto, false) => (SECOND_BEST, format!("the CPU counter cannot be trusted: {failed}")),
         (Choice::Fixed(kind), true) => (kind, "set in the configuration".to_owned()),
         (Choice::Fixed(kind), false) => (kind, format!("set in the configuration, although {failed}")),
     };
@@ -182,18 +182,18 @@ mod tests {
     #[test]
     fn one_failed_check_rules_the_cpu_counter_out() {
         let chosen = decide(Choice::Auto, vec![check(true), check(false)]);
-        assert_eq!(chosen.kind, CounterKind::MonotonicRaw);
+        assert_eq!(chosen.kind, CounterId::MonotonicRaw);
         assert!(chosen.reason.contains("invariant: as told"), "{}", chosen.reason);
-        assert_eq!(decide(Choice::Auto, vec![check(true)]).kind, CounterKind::Tsc);
+        assert_eq!(decide(Choice::Auto, vec![check(true)]).kind, CounterId::CPU);
     }
 
     #[test]
     fn what_is_asked_for_is_given_with_its_faults_named() {
-        let chosen = decide(Choice::Fixed(CounterKind::Tsc), vec![check(false)]);
-        assert_eq!(chosen.kind, CounterKind::Tsc);
+        let chosen = decide(Choice::Fixed(CounterId::CPU), vec![check(false)]);
+        assert_eq!(chosen.kind, CounterId::CPU);
         assert!(chosen.reason.contains("although invariant"), "{}", chosen.reason);
-        let raw = choose(Choice::Fixed(CounterKind::MonotonicRaw));
-        assert_eq!((raw.kind, raw.checks.len()), (CounterKind::MonotonicRaw, 0));
+        let raw = choose(Choice::Fixed(CounterId::MonotonicRaw));
+        assert_eq!((raw.kind, raw.checks.len()), (CounterId::MonotonicRaw, 0));
     }
 
     #[test]
@@ -230,6 +230,6 @@ mod tests {
     fn this_host_gets_a_counter_and_a_reason() {
         let chosen = choose(Choice::Auto);
         assert_eq!(chosen.checks.len(), 3);
-        assert_eq!(chosen.kind == CounterKind::Tsc, chosen.checks.iter().all(|check| check.ok), "{chosen:?}");
+        assert_eq!(chosen.kind == CounterId::CPU, chosen.checks.iter().all(|check| check.ok), "{chosen:?}");
     }
 }

@@ -25,7 +25,7 @@ pub fn current() -> Option<String> {
 /// The timecounter that the kernel runs on now; `None` where it does not say.
 #[cfg(target_os = "freebsd")]
 pub fn current() -> Option<String> {
-    ffclock_freebsd::kernel::text(c"kern.timecounter.hardware").ok()
+    crate::sysctl::text(c"kern.timecounter.hardware").ok()
 }
 
 /// The clocksources that the kernel would run on; `None` where it does not say.
@@ -38,7 +38,7 @@ pub fn available() -> Option<Vec<String>> {
 /// The timecounters that the kernel would run on; `None` where it does not say.
 #[cfg(target_os = "freebsd")]
 pub fn available() -> Option<Vec<String>> {
-    Some(usable(&ffclock_freebsd::kernel::text(c"kern.timecounter.choice").ok()?))
+    Some(usable(&crate::sysctl::text(c"kern.timecounter.choice").ok()?))
 }
 
 /// FreeBSD gives each timecounter with its quality, as in `ACPI-fast(900) TSC(-100)`, and uses none of negative quality unless told.

@@ -13,7 +13,7 @@ use crate::CpuDisagreement;
 use crate::clocks::RAW_IS_SLEWED;
 use crate::clocksource::{current as current_clocksource, trust_by_list};
 use crate::ffcounter::{layout, shared};
-use crate::{ClockReading, CounterKind, HostClock, Nominal, read_narrowest};
+use crate::{ClockReading, CounterId, HostClock, Nominal, read_narrowest};
 use core::fmt;
 use ffclock_units::{Counter, Period, Rate, Span, Ticks};
 
@@ -62,12 +62,12 @@ pub enum Trust {
 /// The readings of this host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostReadings {
-    kind: CounterKind,
+    kind: CounterId,
 }
 
 impl HostReadings {
     /// The witnesses of this counter.
-    pub const fn new(kind: CounterKind) -> Self {
+    pub const fn new(kind: CounterId) -> Self {
         HostReadings { kind }
     }
 }
@@ -174,17 +174,17 @@ pub struct Continuity<R = HostReadings> {
 
 impl Continuity {
     /// Begins to watch a counter of this host.
-    pub fn start(kind: CounterKind, nominal: Nominal) -> Self {
+    pub fn start(kind: CounterId, nominal: Nominal) -> Self {
         Self::with_readings(HostReadings::new(kind), kind, nominal)
     }
 }
 
 impl<R: Readings> Continuity<R> {
     /// Begins to watch through other readings.
-    pub fn with_readings(mut readings: R, kind: CounterKind, nominal: Nominal) -> Self {
+    pub fn with_readings(mut readings: R, kind: CounterId, nominal: Nominal) -> Self {
         let clocksource = readings.clocksource();
         let first = readings.observe();
-        let witness_is_slewed = kind == CounterKind::MonotonicRaw || RAW_IS_SLEWED;
+        let witness_is_slewed = kind == CounterId::MonotonicRaw || RAW_IS_SLEWED;
         let clocksource_read = first.witness;
         let stated_epoch = readings.stated_epoch().ok().flatten();
         let trust = readings.trust();
@@ -306,8 +306,8 @@ impl<R: Readings> Continuity<R> {
 impl Readings for HostReadings {
     fn observe(&mut self) -> Observation {
         let witness = match self.kind {
-            CounterKind::Tsc | CounterKind::Module(_) => HostClock::MonotonicRaw,
-            CounterKind::MonotonicRaw => HostClock::Monotonic,
+            CounterId::MonotonicRaw => HostClock::Monotonic,
+            CounterId::Tsc | CounterId::ArmVirtual | CounterId::Module(_) => HostClock::MonotonicRaw,
         };
         let pair = read_narrowest(self.kind, 5, || witness.read());
         let shown = pair.value.map_or(Span::ZERO, ClockReading::since_origin);
@@ -320,15 +320,15 @@ impl Readings for HostReadings {
     }
 
     fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
-        let CounterKind::Module(counter) = self.kind else { return Ok(None) };
+        let CounterId::Module(counter) = self.kind else { return Ok(None) };
         shared::sample(counter).map(|sample| Some(sample.epoch)).map_err(|error| error.to_string())
     }
 
     fn trust(&mut self) -> Option<Trust> {
         match self.kind {
-            CounterKind::Tsc => trust_by_list(),
-            CounterKind::MonotonicRaw => None,
-            CounterKind::Module(counter) => {
+            CounterId::Tsc | CounterId::ArmVirtual => trust_by_list(),
+            CounterId::MonotonicRaw => None,
+            CounterId::Module(counter) => {
                 let is_doubted = shared::sample(counter).ok()?.has(layout::UNTRUSTED);
                 let lost = || Trust::Lost(format!("the module ffcounter says so of module:{counter}"));
                 Some(if is_doubted { lost() } else { Trust::Trusted })
@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    fn watched(kind: CounterKind, off: Rate) -> (Rc<RefCell<Host>>, Continuity<Told>) {
+    fn watched(kind: CounterId, off: Rate) -> (Rc<RefCell<Host>>, Continuity<Told>) {
         let counter = Counter::from_raw(u64::MAX - 1_000_000_000);
         let clocksource = Some("tsc".to_owned());
         let (witness, suspended, stated_epoch) = (Span::from_secs(100), Some(Span::ZERO), Ok(Some(7)));
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn a_counter_that_is_off_by_hundreds_of_ppm_runs_on() {
         for off in [-900.0, 0.0, 900.0] {
-            let (host, mut watcher) = watched(CounterKind::Tsc, Rate::from_ppm(off));
+            let (host, mut watcher) = watched(CounterId::CPU, Rate::from_ppm(off));
             for seconds in [0, 1, 16, 1, 1024, 0, 86_400, 3] {
                 host.borrow_mut().run(Span::from_secs(seconds));
                 assert_eq!(watcher.observe(), Ok(()), "{off} ppm, {seconds} s");
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn suspend_is_told_by_its_length() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().run(Span::from_secs(5));
         host.borrow_mut().suspended = Some(Span::from_secs(3600));
         let Err(Break::Suspended { by }) = watcher.observe() else { panic!("not seen") };
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn jumps_are_told_with_their_sign() {
         for jump in [Span::from_millis(30), -Span::from_millis(30), Span::from_secs(3600), -Span::from_secs(3600)] {
-            let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+            let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
             host.borrow_mut().run(Span::from_secs(16));
             host.borrow_mut().jump(Ticks::from_raw(jump.as_nanos() as i64));
             let Err(Break::CounterJumped { by }) = watcher.observe() else { panic!("{jump} not seen") };
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_known_ratio_shows_smaller_jumps() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::from_ppm(300.0));
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::from_ppm(300.0));
         host.borrow_mut().run(Span::from_secs(16));
         assert_eq!(watcher.observe(), Ok(()));
         host.borrow_mut().run(Span::from_secs(1));
@@ -455,14 +455,14 @@ mod tests {
 
     #[test]
     fn a_counter_that_stands_still_is_stalled() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().witness += Span::from_secs(2);
         assert_eq!(watcher.observe(), Err(Break::CounterStalled { over: Span::from_secs(2) }));
     }
 
     #[test]
     fn a_counter_that_states_another_epoch_is_believed() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().run(Span::from_millis(10));
         host.borrow_mut().stated_epoch = Ok(Some(8));
         assert_eq!(watcher.observe(), Err(Break::EpochEnded { from: Some(7), to: 8 }));
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_vanishes_is_told_with_the_reason_until_it_is_back() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().stated_epoch = Err("the module was removed".to_owned());
         for _ in 0..2 {
             let Err(Break::CounterVanished { why }) = watcher.observe() else { panic!("not seen") };
@@ -485,7 +485,7 @@ mod tests {
     /// As when the kernel marks the TSC unstable that it does not use itself.
     #[test]
     fn a_counter_that_loses_the_kernels_trust_is_told_once() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         let lost = Trust::Lost("it offers hpet".to_owned());
         let course = [(None, false), (Some(Trust::Trusted), false), (Some(lost.clone()), true), (None, false)];
         for (trust, seen) in course.into_iter().chain([(Some(lost), false)]) {
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn a_clocksource_that_the_kernel_gives_up_is_one_break() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().trust = Some(Trust::Lost("it offers hpet".to_owned()));
         host.borrow_mut().clocksource = Some("hpet".to_owned());
         host.borrow_mut().run(Span::from_secs(2));
@@ -508,7 +508,7 @@ mod tests {
 
     #[test]
     fn a_changed_clocksource_explains_a_disagreement() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().witness += Span::from_millis(20);
         host.borrow_mut().clocksource = Some("hpet".to_owned());
         let (from, to) = ("tsc".to_owned(), "hpet".to_owned());
@@ -519,7 +519,7 @@ mod tests {
 
     #[test]
     fn a_changed_clocksource_ends_the_epoch_of_the_raw_clock_too() {
-        let (host, mut watcher) = watched(CounterKind::MonotonicRaw, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::MonotonicRaw, Rate::ZERO);
         host.borrow_mut().clocksource = Some("hpet".to_owned());
         host.borrow_mut().run(Span::from_millis(500));
         assert_eq!(watcher.observe(), Ok(()), "the file is not read at every observation");
@@ -529,7 +529,7 @@ mod tests {
 
     #[test]
     fn a_change_is_seen_across_a_moment_in_which_the_clocksource_cannot_be_told() {
-        let (host, mut watcher) = watched(CounterKind::MonotonicRaw, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::MonotonicRaw, Rate::ZERO);
         for (told, seen) in [(None, false), (Some("hpet"), true), (Some("hpet"), false)] {
             host.borrow_mut().clocksource = told.map(str::to_owned);
             host.borrow_mut().run(Span::from_secs(2));
@@ -539,7 +539,7 @@ mod tests {
 
     #[test]
     fn the_raw_clock_is_not_blamed_for_a_slewed_witness() {
-        let (host, mut watcher) = watched(CounterKind::MonotonicRaw, Rate::from_ppm(100_500.0));
+        let (host, mut watcher) = watched(CounterId::MonotonicRaw, Rate::from_ppm(100_500.0));
         host.borrow_mut().run(Span::from_secs(16));
         assert_eq!(watcher.observe(), Ok(()));
         host.borrow_mut().witness += Span::from_secs(10);
@@ -548,7 +548,7 @@ mod tests {
 
     #[test]
     fn a_host_that_cannot_tell_suspend_or_clocksource_is_watched_all_the_same() {
-        let (host, mut watcher) = watched(CounterKind::Tsc, Rate::ZERO);
+        let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().suspended = None;
         host.borrow_mut().clocksource = None;
         host.borrow_mut().run(Span::from_secs(16));
@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     fn this_host_runs_on() {
-        for kind in [CounterKind::Tsc, CounterKind::MonotonicRaw] {
+        for kind in [CounterId::CPU, CounterId::MonotonicRaw] {
             let mut watcher = Continuity::start(kind, nominal(kind).unwrap());
             for _ in 0..20 {
                 std::thread::sleep(core::time::Duration::from_millis(5));

@@ -48,7 +48,7 @@ pub fn has_rdtscp() -> bool {
 /// The name that a hypervisor gives itself (CPUID leaf 0x40000000); `None` on a machine that is none's guest. The text
 /// is the hypervisor's: not to be shown to a terminal as it stands.
 #[cfg(target_arch = "x86_64")]
-pub fn hypervisor() -> Option<String> {
+pub(crate) fn hypervisor() -> Option<String> {
     let is_guest = cpuid(0, 1).is_some_and(|leaf| leaf.ecx & (1 << 31) != 0);
     is_guest.then(|| {
         let leaf = raw_cpuid(0x4000_0000);

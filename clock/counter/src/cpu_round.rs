@@ -5,7 +5,7 @@
 //! comparison at the start ([`compare_cpus`](crate::compare_cpus)) sees those. It costs far less, and fits a daemon of one thread.
 
 use crate::affinity::{allowed_cpus, set_allowed};
-use crate::{CounterKind, try_read};
+use crate::{CounterId, try_read};
 use core::fmt;
 use ffclock_units::{Counter, Ticks};
 use std::io;
@@ -45,7 +45,7 @@ impl fmt::Display for CpuDisagreement {
 /// Visits the CPUs in turn, one at each look.
 #[derive(Clone, Debug)]
 pub struct CpuRound {
-    kind: CounterKind,
+    kind: CounterId,
     cpus: Vec<usize>,
     next: usize,
 }
@@ -55,12 +55,12 @@ impl CpuRound {
     ///
     /// # Errors
     /// They cannot be found out.
-    pub fn start(kind: CounterKind) -> io::Result<Self> {
+    pub fn start(kind: CounterId) -> io::Result<Self> {
         Ok(CpuRound { kind, cpus: allowed_cpus()?, next: 1 })
     }
 
     /// What is read on each.
-    pub fn kind(&self) -> CounterKind {
+    pub fn kind(&self) -> CounterId {
         self.kind
     }
 
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_kernels_clock_agrees_and_the_thread_keeps_its_freedom() {
         let before = allowed_cpus().unwrap();
-        let mut round = CpuRound::start(CounterKind::MonotonicRaw).unwrap();
+        let mut round = CpuRound::start(CounterId::MonotonicRaw).unwrap();
         for _ in 0..2 * before.len() {
             assert_eq!(round.look().unwrap(), None);
         }

@@ -30,8 +30,11 @@ mod continuity;
 mod cpu;
 mod cpu_round;
 pub mod ffcounter;
-mod kind;
+mod machine;
 mod nominal;
+#[cfg(target_os = "freebsd")]
+mod sysctl;
+mod usable;
 
 pub use affinity::{allowed_cpus, pin_to};
 pub use agreement::{Agreement, AgreementError, compare_cpus};
@@ -41,7 +44,9 @@ pub use clocks::{ClockReading, HostClock, raw_clock};
 pub use clocksource::{available as available_clocksources, current as current_clocksource};
 pub use continuity::{Break, Continuity, HostReadings, Observation, Readings, Trust};
 #[cfg(target_arch = "x86_64")]
-pub use cpu::{has_rdtscp, hypervisor, read_rdtscp};
+pub use cpu::{has_rdtscp, read_rdtscp};
 pub use cpu_round::{CpuDisagreement, CpuRound};
-pub use kind::{CounterKind, UnknownCounter, read_ordered, read_unordered, try_read};
+pub use ffclock_units::CounterId;
+pub use machine::{boot_id, hypervisor, is_guest};
 pub use nominal::{Nominal, NominalError, NominalSource, nominal};
+pub use usable::{SECOND_BEST, USABLE, UnknownCounter, read_ordered, read_unordered, try_read, usable_counter};

@@ -7,7 +7,7 @@
 
 use crate::clocks::RAW_IS_SLEWED;
 use crate::ffcounter::{ModuleCounter, shared};
-use crate::{Bracketed, CounterKind, raw_clock, read_narrowest};
+use crate::{Bracketed, CounterId, raw_clock, read_narrowest};
 use core::fmt;
 use core::time::Duration;
 use ffclock_units::{Counter, Period, Rate, Ticks};
@@ -68,6 +68,9 @@ pub enum NominalError {
     /// The kernel module does not give it.
     #[error("{0}")]
     Module(String),
+    /// The counter is that of another kind of machine.
+    #[error("machines of this kind have no counter {0}")]
+    Foreign(CounterId),
 }
 
 /// A crystal keeps its nominal frequency to this.
@@ -89,12 +92,13 @@ const THOROUGH: Plan = Plan { rests: 4, rest: Duration::from_millis(20) };
 ///
 /// # Errors
 /// When the counter does not run steadily.
-pub fn nominal(kind: CounterKind) -> Result<Nominal, NominalError> {
+pub fn nominal(kind: CounterId) -> Result<Nominal, NominalError> {
     let announced = match kind {
-        CounterKind::MonotonicRaw if RAW_IS_SLEWED => return Err(NominalError::NoRawClock),
-        CounterKind::MonotonicRaw => return nanosecond(),
-        CounterKind::Tsc => announced(),
-        CounterKind::Module(counter) => stated_by_module(counter)?,
+        CounterId::MonotonicRaw if RAW_IS_SLEWED => return Err(NominalError::NoRawClock),
+        CounterId::MonotonicRaw => return nanosecond(),
+        CounterId::CPU => announced(),
+        CounterId::Module(counter) => stated_by_module(counter)?,
+        foreign => return Err(NominalError::Foreign(foreign)),
     };
     if let Some(announced) = announced {
         let measured = measure_with_retries(kind, CONFIRMING)?;
@@ -161,7 +165,7 @@ struct Plan {
     rest: Duration,
 }
 
-fn measure_with_retries(kind: CounterKind, plan: Plan) -> Result<Nominal, NominalError> {
+fn measure_with_retries(kind: CounterId, plan: Plan) -> Result<Nominal, NominalError> {
     let pair = || read_narrowest(kind, 20, raw_clock);
     let rest = || std::thread::sleep(plan.rest);
     (0..3).find_map(|_| measure(plan.rests, pair, rest).ok()).ok_or(NominalError::Unsteady)
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_raw_clock_ticks_in_nanoseconds() {
-        let nominal = nominal(CounterKind::MonotonicRaw).unwrap();
+        let nominal = nominal(CounterId::MonotonicRaw).unwrap();
         assert_eq!(nominal.source, NominalSource::Definition);
         let year = Ticks::from_raw(31_557_600_000_000_000);
         let off = nominal.period * year - Span::from_secs(31_557_600);
@@ -214,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_counter_of_this_host_has_a_plausible_period() {
-        let nominal = nominal(CounterKind::Tsc).unwrap();
+        let nominal = nominal(CounterId::CPU).unwrap();
         let hertz = nominal.period.as_hertz();
         assert!((1e6..2e10).contains(&hertz), "{nominal:?}");
         assert!(nominal.error < Rate::from_ppm(2000.0) && nominal.error > Rate::ZERO, "{nominal:?}");

@@ -14,7 +14,7 @@
 //!
 //! Another kernel, driver or machine has other delays, so a calibration is about one of each and is not used for others.
 
-use ffclock_units::{Period, Span, Stamp, StampLocation, Ticks};
+use ffclock_units::{Period, Span, StampLocation, StampMove, StampShift, Ticks};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -219,7 +219,7 @@ impl Calibration {
     ///
     /// # Errors
     /// Nothing fits, and the error says what was measured instead; or a figure is impossible.
-    pub fn shift(&self, subject: &Subject, location: Taken, period: Period) -> Result<Shift, CalibrationError> {
+    pub fn shift(&self, subject: &Subject, location: Taken, period: Period) -> Result<StampShift, CalibrationError> {
         let at_location: Vec<&Entry> = self.entries.iter().filter(|entry| entry.location == location).collect();
         let Some(latest) = at_location.last() else { return Err(CalibrationError::NotMeasured(location.name())) };
         let fitting: Vec<&&Entry> = at_location.iter().filter(|entry| entry.subject == *subject).collect();
@@ -239,7 +239,7 @@ impl Calibration {
             out.doubt_ns += lean_ns.max(0.0) + unequal.doubt_ns;
             back.doubt_ns += (-lean_ns).max(0.0) + unequal.doubt_ns;
         }
-        Ok(Shift { out: out.in_ticks(period), back: back.in_ticks(period) })
+        Ok(StampShift { sent: out.in_ticks(period), received: back.in_ticks(period) })
     }
 }
 
@@ -277,33 +277,12 @@ impl Move {
         Move { by_ns, doubt_ns: if by_ns > 0.0 { uncertainty + (high - low).max(by_ns / 16.0) } else { 0.0 } }
     }
 
-    /// By how much to move, and how much wider the stamp becomes. Both are rounded: a tick to either side takes that in.
-    fn in_ticks(&self, period: Period) -> (Ticks, Ticks) {
+    /// The move in whole ticks. Both its figures are rounded: a tick to either side takes that in.
+    fn in_ticks(&self, period: Period) -> StampMove {
         let ticks = |ns: f64| period.ticks_in(Span::from_seconds(ns * 1e-9));
         let is_changed = self.by_ns != 0.0 || self.doubt_ns > 0.0;
         let rounding = if is_changed { ROUNDING } else { Ticks::ZERO };
-        (ticks(self.by_ns), ticks(2.0 * self.doubt_ns) + rounding)
-    }
-}
-
-/// By how much stamps are moved towards the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shift {
-    /// On the way out: by how much, and how much wider they become.
-    out: (Ticks, Ticks),
-    /// On the way in.
-    back: (Ticks, Ticks),
-}
-
-impl Shift {
-    /// Of a packet sent: it passed the driver later than this location.
-    pub fn sent(self, stamp: Stamp) -> Stamp {
-        Stamp { counter: stamp.counter + self.out.0, width: stamp.width + self.out.1, ..stamp }
-    }
-
-    /// Of a packet received: it passed the driver earlier than this location.
-    pub fn received(self, stamp: Stamp) -> Stamp {
-        Stamp { counter: stamp.counter - self.back.0, width: stamp.width + self.back.1, ..stamp }
+        StampMove { by: ticks(self.by_ns), wider: ticks(2.0 * self.doubt_ns) + rounding }
     }
 }
 

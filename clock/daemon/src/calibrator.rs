@@ -1,8 +1,9 @@
 //! Which calibration holds for which link.
 
-use crate::calibration::{Calibration, CalibrationError, Shift, Subject, Taken};
+use crate::calibration::{Calibration, CalibrationError, Subject, Taken};
 use crate::config::{DaemonConfig, HostAsymmetry, StampChoice};
-use ffclock_units::{Period, Stamp, StampLocation};
+use ffclock_sys::StampShifts;
+use ffclock_units::{Period, StampShift};
 use std::net::IpAddr;
 
 /// What was measured on this host, where that is wanted.
@@ -11,29 +12,6 @@ pub(crate) struct Calibrator {
     measured: Option<Result<Calibration, String>>,
     stamps: StampChoice,
     period: Period,
-}
-
-/// How the stamps of one link are moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shifts {
-    user: Shift,
-    kernel: Shift,
-}
-
-impl Shifts {
-    fn of(self, stamp: &Stamp) -> Shift {
-        if stamp.location == StampLocation::Kernel { self.kernel } else { self.user }
-    }
-
-    /// The stamp of a packet sent.
-    pub(crate) fn sent(self, stamp: Stamp) -> Stamp {
-        self.of(&stamp).sent(stamp)
-    }
-
-    /// The stamp of a packet received.
-    pub(crate) fn received(self, stamp: Stamp) -> Stamp {
-        self.of(&stamp).received(stamp)
-    }
 }
 
 impl Calibrator {
@@ -49,8 +27,8 @@ impl Calibrator {
     ///
     /// # Errors
     /// It is wanted, and there is none for the stamps that are asked for.
-    pub(crate) fn shifts(&self, local: Option<IpAddr>) -> Result<Shifts, String> {
-        let Some(measured) = &self.measured else { return Ok(Shifts::default()) };
+    pub(crate) fn shifts(&self, local: Option<IpAddr>) -> Result<StampShifts, String> {
+        let Some(measured) = &self.measured else { return Ok(StampShifts::default()) };
         let calibration = measured.as_ref().map_err(Clone::clone)?;
         let device = local.and_then(ffclock_sys::device_with).ok_or("the device of the packets cannot be found out")?;
         let subject = Subject::here(&device);
@@ -60,12 +38,12 @@ impl Calibrator {
         match self.stamps {
             // These stamp at the boundary itself: there is nothing to move.
             StampChoice::Trace | StampChoice::Module => {
-                Ok(Shifts { user: shift(Taken::User).unwrap_or_default(), kernel: Shift::default() })
+                Ok(StampShifts { user: shift(Taken::User).unwrap_or_default(), kernel: StampShift::default() })
             }
             StampChoice::Kernel => {
-                Ok(Shifts { user: shift(Taken::User).unwrap_or_default(), kernel: shift(Taken::Kernel)? })
+                Ok(StampShifts { user: shift(Taken::User).unwrap_or_default(), kernel: shift(Taken::Kernel)? })
             }
-            StampChoice::User => Ok(Shifts { user: shift(Taken::User)?, kernel: Shift::default() }),
+            StampChoice::User => Ok(StampShifts { user: shift(Taken::User)?, kernel: StampShift::default() }),
         }
     }
 }

@@ -27,7 +27,7 @@ enum Wake {
 }
 
 /// The ways into the daemon from outside its own network conversations.
-struct Doors {
+struct Listeners {
     signals: Signals,
     clock_set: Option<CancelOnSetTimer>,
     control: Option<Control>,
@@ -49,41 +49,41 @@ struct Watchdog {
 
 /// Runs until a signal ends it.
 pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) -> Result<(), StartError> {
-    let mut doors = Doors::open(config)?;
+    let mut listeners = Listeners::open(config)?;
     tell_manager(Notice::Ready);
     loop {
-        let woken = doors.wait(&keeper)?;
+        let woken = listeners.wait(&keeper)?;
         let now = ffclock_sys::mono_now();
         keeper.wake(now);
         let visited = woken.contains(&Wake::Visitors);
         for wake in woken {
             match wake {
                 Wake::Signal => {
-                    if doors.take_signals(&mut keeper) {
+                    if listeners.take_signals(&mut keeper) {
                         tell_manager(Notice::Stopping);
                         keeper.stop();
                         return Ok(());
                     }
                 }
-                Wake::ClockSet => doors.note_clock_set(&mut keeper),
+                Wake::ClockSet => listeners.note_clock_set(&mut keeper),
                 Wake::Resolver => keeper.resolved(),
                 Wake::Server(server) => keeper.readable(server),
                 Wake::Visitors => {}
             }
         }
-        if visited || doors.is_due(now) {
-            doors.serve(now, &mut keeper);
+        if visited || listeners.is_due(now) {
+            listeners.serve(now, &mut keeper);
         }
         keeper.timeout();
-        doors.feed_watchdog(now);
+        listeners.feed_watchdog(now);
     }
 }
 
-impl Doors {
+impl Listeners {
     fn open(config: &crate::config::DaemonConfig) -> Result<Self, StartError> {
         let control = config.control.value().map(|path| listen_for_control(path.as_path())).transpose()?;
         let metrics = config.metrics.value().map(|address| listen_for_metrics(address.address())).transpose()?;
-        Ok(Doors {
+        Ok(Listeners {
             signals: Signals::install().map_err(about("signals"))?,
             clock_set: CancelOnSetTimer::new().ok(),
             control,

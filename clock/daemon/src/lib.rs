@@ -9,6 +9,7 @@ mod calibrator;
 pub mod config;
 pub mod control;
 mod event_loop;
+mod host_counter;
 mod journal;
 mod keeper;
 mod kernel_clock;
@@ -18,7 +19,6 @@ mod memory;
 mod peer;
 mod resolve;
 mod selection;
-mod timepiece;
 mod wording;
 
 pub use keeper::StartError;

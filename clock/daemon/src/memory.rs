@@ -4,7 +4,7 @@
 //! rate of its own after each boot and with each clocksource. The CPU's counter keeps its crystal over a boot but not its temperature,
 //! and a guest may be started on another machine.
 
-use ffclock_counter::CounterKind;
+use ffclock_counter::{CounterId, is_guest};
 use ffclock_estimator::RateMemory;
 use ffclock_units::{Period, Rate};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ struct Stored {
 /// What a rate belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Circumstances {
-    pub(crate) counter: CounterKind,
+    pub(crate) counter: CounterId,
     /// Names the boot; empty where the kernel does not say.
     pub(crate) boot: String,
     /// What the kernel counts time by.
@@ -86,11 +86,9 @@ impl RateStore {
     fn aging(&self, stored: &Stored) -> Option<Rate> {
         let this_boot = !self.now.boot.is_empty() && stored.boot == self.now.boot;
         match self.now.counter {
-            CounterKind::MonotonicRaw => {
-                (this_boot && stored.clocksource == self.now.clocksource).then_some(Rate::ZERO)
-            }
-            CounterKind::Tsc | CounterKind::Module(_) if this_boot => Some(Rate::ZERO),
-            CounterKind::Tsc | CounterKind::Module(_) => (!is_guest()).then_some(OVER_A_BOOT),
+            CounterId::MonotonicRaw => (this_boot && stored.clocksource == self.now.clocksource).then_some(Rate::ZERO),
+            _ if this_boot => Some(Rate::ZERO),
+            CounterId::Tsc | CounterId::ArmVirtual | CounterId::Module(_) => (!is_guest()).then_some(OVER_A_BOOT),
         }
     }
 
@@ -118,24 +116,6 @@ impl RateStore {
     }
 }
 
-/// What names the present boot; empty where the kernel does not say.
-pub(crate) fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
-}
-
-/// Whether this is a virtual machine, as far as the kernel tells.
-#[cfg(target_os = "freebsd")]
-fn is_guest() -> bool {
-    ffclock_freebsd::kernel::text(c"kern.vm_guest").map_or(true, |machine| machine != "none")
-}
-
-/// Whether this is a virtual machine, as far as the kernel tells.
-#[cfg(target_os = "linux")]
-fn is_guest() -> bool {
-    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpus.split_ascii_whitespace().any(|flag| flag == "hypervisor")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,7 +130,7 @@ mod tests {
         RateMemory { period: Period::from_hertz(2.9e9).unwrap(), bound: Rate::from_ppm(0.75) }
     }
 
-    fn store(directory: &Path, counter: CounterKind, boot: &str, clocksource: &str) -> RateStore {
+    fn store(directory: &Path, counter: CounterId, boot: &str, clocksource: &str) -> RateStore {
         let (boot, clocksource) = (boot.to_owned(), Some(clocksource.to_owned()));
         RateStore::new(directory, Circumstances { counter, boot, clocksource })
     }
@@ -158,7 +138,7 @@ mod tests {
     #[test]
     fn what_was_kept_comes_back_exactly() {
         let directory = scratch("round-trip");
-        let store = store(&directory, CounterKind::Tsc, "boot-1", "tsc");
+        let store = store(&directory, CounterId::CPU, "boot-1", "tsc");
         store.check().unwrap();
         assert_eq!(store.load(memory().period).unwrap(), None);
         store.save(memory()).unwrap();
@@ -169,8 +149,8 @@ mod tests {
     #[test]
     fn over_a_boot_a_crystal_is_believed_less_and_a_guest_not_at_all() {
         let directory = scratch("boot");
-        store(&directory, CounterKind::Tsc, "boot-1", "tsc").save(memory()).unwrap();
-        let later = store(&directory, CounterKind::Tsc, "boot-2", "tsc").load(memory().period).unwrap();
+        store(&directory, CounterId::CPU, "boot-1", "tsc").save(memory()).unwrap();
+        let later = store(&directory, CounterId::CPU, "boot-2", "tsc").load(memory().period).unwrap();
         match later {
             Some(later) => assert!(!is_guest() && later.bound > Rate::from_ppm(20.0), "{later:?}"),
             None => assert!(is_guest()),
@@ -181,7 +161,7 @@ mod tests {
     #[test]
     fn the_raw_clock_has_another_rate_after_each_boot_and_with_each_clocksource() {
         let directory = scratch("raw");
-        let raw = |boot: &str, clocksource: &str| store(&directory, CounterKind::MonotonicRaw, boot, clocksource);
+        let raw = |boot: &str, clocksource: &str| store(&directory, CounterId::MonotonicRaw, boot, clocksource);
         raw("boot-1", "tsc").save(memory()).unwrap();
         assert_eq!(raw("boot-1", "tsc").load(memory().period).unwrap(), Some(memory()));
         assert_eq!(raw("boot-2", "tsc").load(memory().period).unwrap(), None);
@@ -194,7 +174,7 @@ mod tests {
     #[test]
     fn another_counter_and_nonsense_are_not_believed() {
         let directory = scratch("nonsense");
-        let store = store(&directory, CounterKind::Tsc, "boot-1", "tsc");
+        let store = store(&directory, CounterId::CPU, "boot-1", "tsc");
         store.save(memory()).unwrap();
         assert_eq!(store.load(Period::from_hertz(2.8e9).unwrap()).unwrap(), None);
         for damage in
@@ -210,7 +190,7 @@ mod tests {
     fn a_place_where_nothing_can_be_written_is_told_at_once() {
         let file = scratch("file");
         fs::write(&file, "").unwrap();
-        assert!(store(&file.join("below"), CounterKind::Tsc, "boot-1", "tsc").check().is_err());
+        assert!(store(&file.join("below"), CounterId::CPU, "boot-1", "tsc").check().is_err());
         fs::remove_file(file).unwrap();
     }
 }

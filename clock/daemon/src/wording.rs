@@ -90,10 +90,10 @@ mod tests {
     fn every_kind_of_event_is_explained() {
         let document = include_str!("../../../docs/operations.md");
         let program = [
-            include_str!("keeper/mod.rs"),
+            include_str!("keeper.rs"),
             include_str!("keeper/electing.rs"),
             include_str!("keeper/reporting.rs"),
-            include_str!("peer/mod.rs"),
+            include_str!("peer.rs"),
         ];
         let mut kinds = 0;
         for line in program.iter().flat_map(|text| text.lines()) {

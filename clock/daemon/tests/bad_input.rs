@@ -5,7 +5,7 @@ mod common;
 
 use common::server::{Behaviour, TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_daemon::control::report::Answer;
 use ffclock_units::{Bound, Span, Status};
 use ffclock_wire::{LeapIndicator, NtpTimestamp, Packet};
@@ -21,11 +21,11 @@ struct Case {
 /// A daemon that has settled on a good server.
 fn settled(name: &str) -> Case {
     let scratch = Scratch::new(name);
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     let section = server_section(server.address, "reply_timeout = \"50 ms\"\nunreachable_after = 4");
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
-    let judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let judge = Judge::new(&scratch, CounterId::CPU, truth);
     daemon.wait_for("some exchanges", |status| status.sources[0].used >= 12);
     Case { scratch, server, daemon, judge }
 }
@@ -123,14 +123,14 @@ fn a_refusal_is_obeyed() {
 fn a_lie_about_the_dispersion_stays_within_what_it_claims() {
     // The server says 20 ms and is 15 ms off from the first packet on: the bound contains the truth because the claim is true.
     let scratch = Scratch::new("dispersion");
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     server.behave(|behaviour| {
         behaviour.root_dispersion = Bound::of(Span::from_millis(20));
         behaviour.lie = Span::from_millis(15);
     });
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("") + &server_section(server.address, "")));
-    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
     daemon.wait_for("some exchanges", |status| status.sources[0].used >= 8);
     let (reading, error) = judge.watch(Duration::from_millis(300)).unwrap();
     assert!(reading.bound >= Bound::of(Span::from_millis(15)), "{reading:?} {error}");
@@ -140,11 +140,11 @@ fn a_lie_about_the_dispersion_stays_within_what_it_claims() {
 fn a_broken_page_is_made_anew() {
     let scratch = Scratch::new("broken-page");
     std::fs::write(scratch.page(), vec![0xa5; 4096]).unwrap();
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("") + &server_section(server.address, "")));
     daemon.wait_for("an estimate", |status| status.clock.is_some());
-    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
     assert!(judge.watch(Duration::from_millis(200)).is_some());
 }
 
@@ -206,7 +206,7 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
         println!("SKIP: no file system may be mounted here, so none can be filled");
         return;
     }
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     let name = record.display();
     // A disk of its own with room for one page of memory, which the record of some seconds fills.
@@ -218,7 +218,7 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
         &config,
         &format!("exec unshare -rm sh -c '{mount} && exec \"$0\" \"$@\"' \"$0\" \"$@\""),
     );
-    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
     let status = daemon
         .wait_for("the end of the recording", |status| status.events.iter().any(|event| event.text.contains("record")));
     let used = status.sources[0].used;
@@ -231,7 +231,7 @@ fn a_place_that_cannot_be_written_ends_the_recording_and_nothing_else() {
     let scratch = Scratch::new("no-place");
     let file = scratch.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     // Directories that cannot be made: their parent is a file.
     let below = file.display();

@@ -4,7 +4,7 @@ mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const KILLS: u64 = 12;
 #[test]
 fn readers_survive_a_daemon_that_is_killed_again_and_again() {
     let scratch = Scratch::new("crash");
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     let config = scratch.daemon_section("counter = \"tsc\"\nvalid_for = \"2 s\"") + &server_section(server.address, "");
     let first = Daemon::start(&scratch, &config);
@@ -23,7 +23,7 @@ fn readers_survive_a_daemon_that_is_killed_again_and_again() {
     let stop = AtomicBool::new(false);
     let readings: u64 = std::thread::scope(|scope| {
         let read = || {
-            let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+            let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
             while !stop.load(Ordering::Relaxed) {
                 for _ in 0..100 {
                     judge.read();

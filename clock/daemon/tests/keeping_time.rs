@@ -4,14 +4,14 @@ mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_daemon::control::report::StatusReport;
 use ffclock_sys::DriverStamps;
 use ffclock_units::{Span, Status};
 use std::time::Duration;
 
 /// Returns what the status said of the stamps.
-fn keeps_time(name: &str, kind: CounterKind, stamps: &str, listen: &str) -> String {
+fn keeps_time(name: &str, kind: CounterId, stamps: &str, listen: &str) -> String {
     let scratch = Scratch::new(name);
     let truth = Truth::beginning_now(kind);
     let server = TestServer::start(listen, truth);
@@ -31,29 +31,29 @@ fn keeps_time(name: &str, kind: CounterKind, stamps: &str, listen: &str) -> Stri
 
 #[test]
 fn with_the_cpu_counter_and_kernel_stamps() {
-    keeps_time("tsc-kernel", CounterKind::Tsc, "kernel", "127.0.0.1:0");
+    keeps_time("tsc-kernel", CounterId::CPU, "kernel", "127.0.0.1:0");
 }
 
 #[test]
 fn with_the_cpu_counter_and_user_stamps() {
-    keeps_time("tsc-user", CounterKind::Tsc, "user", "127.0.0.1:0");
+    keeps_time("tsc-user", CounterId::CPU, "user", "127.0.0.1:0");
 }
 
 #[test]
 fn with_the_raw_clock_and_kernel_stamps() {
-    keeps_time("raw-kernel", CounterKind::MonotonicRaw, "kernel", "127.0.0.1:0");
+    keeps_time("raw-kernel", CounterId::MonotonicRaw, "kernel", "127.0.0.1:0");
 }
 
 #[test]
 fn with_the_raw_clock_and_user_stamps_over_ipv6() {
-    keeps_time("raw-user", CounterKind::MonotonicRaw, "user", "[::1]:0");
+    keeps_time("raw-user", CounterId::MonotonicRaw, "user", "[::1]:0");
 }
 
 /// Where tracefs or the module cannot be had, the sockets' stamps serve and the status says so; time is kept in any case. Where they can be
 /// had, packets are found at the driver.
 #[test]
 fn with_stamps_at_the_driver_or_without_them_told() {
-    let (tsc, raw) = (CounterKind::Tsc, CounterKind::MonotonicRaw);
+    let (tsc, raw) = (CounterId::CPU, CounterId::MonotonicRaw);
     for (kind, stamps, listen) in
         [(tsc, "trace", "127.0.0.1:0"), (tsc, "module", "127.0.0.1:0"), (raw, "trace", "[::1]:0")]
     {
@@ -94,11 +94,11 @@ fn a_counter_that_is_not_there_is_refused_with_the_remedy() {
 #[test]
 fn a_server_that_stops_leaves_the_clock_running_free() {
     let scratch = Scratch::new("stops");
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     let section = server_section(server.address, "reply_timeout = \"50 ms\"\nunreachable_after = 4");
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
-    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
     daemon.wait_for("some exchanges", |status| status.sources[0].used >= 8);
     let (before, _) = judge.read().expect("there is an estimate");
     server.behave(|behaviour| behaviour.silent = true);
@@ -117,7 +117,7 @@ fn a_server_that_stops_leaves_the_clock_running_free() {
 #[test]
 fn the_better_of_two_servers_is_published() {
     let scratch = Scratch::new("two");
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let vague = TestServer::start("127.0.0.1:0", truth);
     let exact = TestServer::start("127.0.0.1:0", truth);
     vague.behave(|behaviour| behaviour.root_dispersion = ffclock_units::Bound::of(Span::from_millis(20)));
@@ -125,7 +125,7 @@ fn the_better_of_two_servers_is_published() {
     let sections = [vague.address, exact.address].map(|address| server_section(address, patience));
     let config = scratch.daemon_section("") + &sections.concat();
     let daemon = Daemon::start(&scratch, &config);
-    let mut judge = Judge::new(&scratch, CounterKind::Tsc, truth);
+    let mut judge = Judge::new(&scratch, CounterId::CPU, truth);
     let name = format!("127.0.0.1:{}", exact.address.port());
     let status = daemon.wait_for("the exact server", |status| status.selected.as_deref() == Some(name.as_str()));
     assert_eq!(status.sources.len(), 2);
@@ -137,7 +137,7 @@ fn the_better_of_two_servers_is_published() {
 #[test]
 fn the_rate_is_remembered_across_a_restart() {
     let scratch = Scratch::new("memory");
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     // So short a run can only give a poor rate.
     let section = server_section(server.address, "local_rate_quality = \"100 ppm\"");

@@ -1,23 +1,14 @@
 //! The three system calls of FreeBSD's feed-forward clock, which its C library has. The only file here that may hold unsafe code.
 
 use crate::{KernelEstimate, RawEstimate, steady};
-use core::ffi::CStr;
 use core::ops::RangeInclusive;
 use ffclock_units::Counter;
-use std::ffi::CString;
 use std::io;
 
 unsafe extern "C" {
     fn ffclock_getcounter(ffcount: *mut u64) -> core::ffi::c_int;
     fn ffclock_getestimate(estimate: *mut RawEstimate) -> core::ffi::c_int;
     fn ffclock_setestimate(estimate: *mut RawEstimate) -> core::ffi::c_int;
-    fn sysctlbyname(
-        name: *const core::ffi::c_char,
-        old: *mut core::ffi::c_void,
-        old_length: *mut usize,
-        new: *const core::ffi::c_void,
-        new_length: usize,
-    ) -> core::ffi::c_int;
 }
 
 fn checked(result: core::ffi::c_int) -> io::Result<()> {
@@ -71,60 +62,4 @@ pub fn set_estimate(estimate: &KernelEstimate) -> io::Result<()> {
     let mut raw = *estimate.raw();
     // SAFETY: the call reads one structure of this layout, which outlives it.
     checked(unsafe { ffclock_setestimate(&raw mut raw) })
-}
-
-/// The value of a sysctl, at most as many bytes as `room` has; how many it is.
-fn setting(name: &CStr, room: &mut [u8]) -> io::Result<usize> {
-    let mut length = room.len();
-    let place = room.as_mut_ptr().cast();
-    // SAFETY: the name is a C string; the call writes at most `length` bytes to `room` and how many it wrote to `length`, all of which
-    // outlive it; nothing new is given.
-    checked(unsafe { sysctlbyname(name.as_ptr(), place, &raw mut length, core::ptr::null(), 0) })?;
-    Ok(length.min(room.len()))
-}
-
-/// The text of a sysctl(8) setting.
-///
-/// # Errors
-/// There is none of this name, or it is longer than a kilobyte.
-pub fn text(name: &CStr) -> io::Result<String> {
-    let mut room = [0; 1024];
-    let length = setting(name, &mut room)?;
-    let bytes = room.get(..length).unwrap_or_default();
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(length);
-    Ok(String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned())
-}
-
-/// The number of a sysctl(8) setting, of 32 or 64 bits, not negative.
-///
-/// # Errors
-/// There is none of this name, or it is no such number.
-pub fn number(name: &CStr) -> io::Result<u64> {
-    let mut room = [0; 8];
-    match setting(name, &mut room)? {
-        4 => Ok(u32::from_ne_bytes([room[0], room[1], room[2], room[3]]).into()),
-        8 => Ok(u64::from_ne_bytes(room)),
-        length => Err(io::Error::other(format!("{} is no number but {length} bytes", name.to_string_lossy()))),
-    }
-}
-
-/// The hardware counter under the kernel's clocks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timecounter {
-    /// Its name, as in `kern.timecounter.choice`.
-    pub name: String,
-    /// The nominal frequency [Hz].
-    pub hertz: u64,
-    /// The bits that it has.
-    pub mask: u64,
-}
-
-/// The timecounter in use.
-///
-/// # Errors
-/// The kernel does not tell.
-pub fn timecounter() -> io::Result<Timecounter> {
-    let name = text(c"kern.timecounter.hardware")?;
-    let of = |what: &str| number(&CString::new(format!("kern.timecounter.tc.{name}.{what}"))?);
-    Ok(Timecounter { hertz: of("frequency")?, mask: of("mask")?, name })
 }

@@ -21,7 +21,8 @@ pub mod words;
 
 pub use convert::{Interval, Snapshot};
 pub use error::{PageError, ReadError};
-pub use identity::{BootId, CounterId};
+pub use ffclock_units::CounterId;
+pub use identity::BootId;
 pub use publish::{Publication, Writer};
 pub use read::{Mark, Reader, Verified};
 pub use words::{PageMemory, PageWords};

@@ -185,6 +185,7 @@ impl Slot {
 
     /// The sum over all words at `places` but the last, which is for the sum itself.
     fn sum<const N: usize>(&self, sequence: u64, places: &[usize; N]) -> u64 {
+        debug_assert!(N > 0 && places.iter().all(|place| *place < SLOT_WORDS), "places of the layout");
         let words = places.map(|place| self.0.get(place).copied().unwrap_or_default());
         words.split_last().map_or(0, |(_, covered)| layout::sum(sequence, covered))
     }
@@ -203,6 +204,7 @@ pub(crate) const fn status_code(status: Status) -> u8 {
 /// An error figure and its growth per tick as words, both rounded up, and the figure by one unit more, because readers
 /// round the growth down. What does not fit is not known.
 fn error_words(error: Bound, growth: GrowthRate, period: Period) -> (u64, u64) {
+    debug_assert!(!error.as_span().is_negative(), "a bound has no sign");
     let per_tick = (u128::from(growth.units()) * u128::from(period.mantissa())) >> (32 + u32::from(period.shift()));
     let error = (error.as_span().units() as u128).div_ceil(1 << 32) + 1;
     match (u64::try_from(error), u64::try_from(per_tick + 1)) {
@@ -229,6 +231,7 @@ fn window(publication: &Publication, slot: &Slot) -> u64 {
 
 /// A number of ticks that certainly passes within `span`: what a float says, less more than its rounding.
 fn safely_within(span: Span, period: Period) -> i64 {
+    debug_assert!(!span.is_negative(), "less of it would be more");
     let ticks = period.ticks_in(span).raw();
     ticks - (ticks >> 40) - 2
 }

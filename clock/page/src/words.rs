@@ -78,15 +78,17 @@ impl Places {
     }
 }
 
-/// One word; a place outside the memory reads as zero.
+/// One word. All places come from the layout and lie within the memory; one outside of it reads as zero.
 #[inline]
 pub fn load<const M: usize>(memory: &[AtomicU64; M], place: usize) -> u64 {
+    debug_assert!(place < M, "a place of the layout");
     memory.get(place).map_or(0, |word| word.load(Ordering::Relaxed))
 }
 
-/// Sets one word; a place outside the memory is ignored.
+/// Sets one word. All places come from the layout and lie within the memory; one outside of it is ignored.
 #[inline]
 pub fn store<const M: usize>(memory: &[AtomicU64; M], place: usize, value: u64) {
+    debug_assert!(place < M, "a place of the layout");
     if let Some(word) = memory.get(place) {
         word.store(value, Ordering::Relaxed);
     }
@@ -157,6 +159,11 @@ pub fn publish<const M: usize, const N: usize>(
     sequence: u64,
     payload: &[u64; N],
 ) {
+    debug_assert!(
+        sequence != 0 && sequence.is_multiple_of(2),
+        "as next() makes it: odd is a slot being written, 0 none"
+    );
+    debug_assert!(N < places.stride, "a slot ends before the next one begins");
     let slot = places.slot(sequence);
     store(memory, slot, sequence.wrapping_sub(1));
     fence(Ordering::Release);

@@ -21,9 +21,11 @@ pub fn month_end(moment: Moment<Server>) -> Moment<Server> {
 fn month_end_within_cycle(day: i64) -> i64 {
     // Never too small, since no year has less than 365 days; at most one too large, since a cycle has 97 days more
     // than that.
+    debug_assert!((0..CYCLE_DAYS).contains(&day), "a day of the cycle");
     let guess = day / 365;
     let year = if year_begin(guess) > day { guess - 1 } else { guess };
     let first = year_begin(year);
+    debug_assert!((first..year_begin(year + 1)).contains(&day), "the year that the day is in");
     // Months from March on have 31 30 31 30 31 days, twice, and then 31 and what the year leaves.
     let end = (1..12).map(|months| first + month_begin(months)).find(|&begin| begin > day);
     end.unwrap_or_else(|| year_begin(year + 1))

@@ -120,6 +120,7 @@ impl EventQueue {
             None
         };
         self.0.push_back(event);
+        debug_assert!(self.0.len() <= Self::CAPACITY, "the room that was made is enough");
         given_up
     }
 

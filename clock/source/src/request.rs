@@ -97,6 +97,7 @@ impl Requests {
 
     /// Makes the next request, to be answered by `deadline`.
     pub(crate) fn open(&mut self, nonce: Nonce, deadline: Moment<Mono>, version: Version) -> Transmit {
+        debug_assert!(self.deadline().is_none(), "only one request is open");
         let number = self.next_number;
         self.next_number = number.saturating_add(1);
         if self.ring.len() >= Self::KEPT {
@@ -129,12 +130,16 @@ impl Requests {
     /// # Errors
     /// What the reply is instead.
     pub(crate) fn recognise(&self, origin: NtpTimestamp) -> Result<(), Rejection> {
-        let asked = self.ring.iter().rposition(|request| request.nonce.0 == origin);
-        let request = asked.and_then(|index| self.ring.get(index)).ok_or(Rejection::WrongOrigin)?;
+        let asked = self.ring.iter().rev().find(|request| request.nonce.0 == origin);
+        let request = asked.ok_or(Rejection::WrongOrigin)?;
         let mut later = self.ring.iter().filter(|other| other.number > request.number);
         let is_overtaken = later.any(|other| matches!(other.phase, Phase::Answered(_) | Phase::Settled));
         Err(match (request.phase, is_overtaken) {
-            (Phase::Waiting, _) => return Ok(()),
+            (Phase::Waiting, _) => {
+                let newest = self.ring.back().map(|newest| newest.number);
+                debug_assert!(newest == Some(request.number), "what is done with the answer is done to the newest");
+                return Ok(());
+            }
             (Phase::Answered(_) | Phase::Settled, false) => Rejection::Duplicate,
             (Phase::Answered(_) | Phase::Settled, true) => Rejection::Replayed,
             (Phase::Lost, false) => Rejection::Late,
@@ -153,6 +158,7 @@ impl Requests {
     }
 
     fn set_newest(&mut self, phase: Phase) {
+        debug_assert!(self.deadline().is_some(), "a request is open");
         if let Some(newest) = self.ring.back_mut() {
             newest.phase = phase;
         }
@@ -162,6 +168,7 @@ impl Requests {
     pub(crate) fn redeem(&mut self, ticket: Ticket, sent: Stamp) {
         let of_ticket = |request: &&mut Request| request.number == ticket.number && request.nonce == ticket.nonce;
         if let Some(request) = self.ring.iter_mut().rev().find(of_ticket) {
+            debug_assert!(request.sent.is_none(), "a ticket cannot be copied");
             request.sent = Some(sent);
         }
     }

@@ -23,6 +23,7 @@ pub struct Statistics {
 impl Statistics {
     /// How often something was turned away for `reason`.
     pub fn rejected(&self, reason: Rejection) -> u64 {
+        debug_assert!(Rejection::ALL.get(reason as usize) == Some(&reason), "ALL is in the order of the reasons");
         self.rejected.get(reason as usize).copied().unwrap_or(0)
     }
 
@@ -32,6 +33,7 @@ impl Statistics {
     }
 
     pub(crate) fn count_rejected(&mut self, reason: Rejection) {
+        debug_assert!(Rejection::ALL.get(reason as usize) == Some(&reason), "ALL is in the order of the reasons");
         if let Some(count) = self.rejected.get_mut(reason as usize) {
             increase(count);
         }

@@ -4,7 +4,7 @@
 //! number with each stamp. Here every packet gets a number of our own that never repeats, and the kernel's is
 //! translated.
 
-use crate::Mark;
+use crate::stamper::Departure;
 use std::collections::VecDeque;
 
 /// Names one packet that a socket sent; never used twice by the same socket.
@@ -23,8 +23,8 @@ impl SendId {
 pub(crate) struct Outstanding {
     pub(crate) id: SendId,
     key: u32,
-    /// Made before the packet was sent: its stamp lies after.
-    pub(crate) before: Mark,
+    /// What was read before it was sent: its stamp lies after.
+    pub(crate) departure: Departure,
 }
 
 /// Packets whose stamps have not come yet; the oldest are given up.
@@ -47,13 +47,13 @@ impl Ledger {
     }
 
     /// The id for a packet that was just sent, to be stamped.
-    pub(crate) fn expect(&mut self, before: Mark) -> SendId {
+    pub(crate) fn expect(&mut self, departure: Departure) -> SendId {
         let key = self.next_key;
         let id = self.number();
         if self.outstanding.len() == MOST {
             self.outstanding.pop_front();
         }
-        self.outstanding.push_back(Outstanding { id, key, before });
+        self.outstanding.push_back(Outstanding { id, key, departure });
         id
     }
 
@@ -83,19 +83,19 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mapper;
-    use ffclock_counter::CounterKind;
+    use crate::Stamper;
+    use ffclock_counter::CounterId;
     use ffclock_units::Period;
 
-    fn mark() -> Mark {
-        Mapper::system(CounterKind::MonotonicRaw, Period::from_hertz(1e9).unwrap()).mark()
+    fn departure() -> Departure {
+        Stamper::new(CounterId::MonotonicRaw, Period::from_hertz(1e9).unwrap()).depart_for_kernel()
     }
 
     #[test]
     fn numbers_go_on_where_keys_wrap() {
         let mut ledger = Ledger::default();
         ledger.start_keys_at(u32::MAX);
-        let ids = [ledger.expect(mark()), ledger.number(), ledger.expect(mark())];
+        let ids = [ledger.expect(departure()), ledger.number(), ledger.expect(departure())];
         assert_eq!(ids.map(SendId::number), [0, 1, 2]);
         assert_eq!(ledger.find(u32::MAX).unwrap().id, ids[0]);
         assert_eq!(ledger.find(0), None);
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_settled_packet_is_found_no_more() {
         let mut ledger = Ledger::default();
-        let id = ledger.expect(mark());
+        let id = ledger.expect(departure());
         ledger.settle(id);
         assert_eq!(ledger.find(0), None);
     }
@@ -113,11 +113,11 @@ mod tests {
     #[test]
     fn after_a_restart_old_keys_mean_nothing() {
         let mut ledger = Ledger::default();
-        ledger.expect(mark());
-        ledger.expect(mark());
+        ledger.expect(departure());
+        ledger.expect(departure());
         ledger.restart_keys();
         assert_eq!(ledger.find(1), None);
-        assert_eq!(ledger.expect(mark()).number(), 2);
+        assert_eq!(ledger.expect(departure()).number(), 2);
         assert_eq!(ledger.find(0).unwrap().id.number(), 2);
     }
 
@@ -125,7 +125,7 @@ mod tests {
     fn packets_whose_stamps_never_come_are_given_up() {
         let mut ledger = Ledger::default();
         for _ in 0..=MOST {
-            ledger.expect(mark());
+            ledger.expect(departure());
         }
         assert_eq!(ledger.find(0), None);
         assert!(ledger.find(1).is_some());

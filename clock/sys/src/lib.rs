@@ -4,15 +4,16 @@
 //! Packets, clocks and waiting go through libc's own functions, so that a simulator or a fault injector which stands
 //! between a program and its libc drives the unmodified daemon. Nothing here sets or steers a clock.
 //!
-//! The kernel stamps packets with the system clock, which anybody may step or slew. [`Mapper`] turns such a stamp into
+//! The kernel stamps packets with the system clock, which anybody may step or slew. [`Stamper`] turns such a stamp into
 //! a reading of the counter with the help of pairs (counter, system clock) taken around it, widens it by all that the
 //! system clock may have done in between, and discards it where the clock was stepped. From there on the system clock
-//! plays no part.
+//! plays no part. [`StampedSocket`] says which stamp of a packet is the best, and why no better one serves.
 //!
 //! Unsafe code is in `ffi/` (calls into libc) and `mapping.rs` (shared memory) only.
 #![deny(missing_docs)]
 
 mod address;
+mod best;
 #[cfg(target_os = "linux")]
 mod cmsg;
 mod credentials;
@@ -30,25 +31,27 @@ mod poll;
 mod shared_page;
 mod signals;
 mod socket;
+mod stamper;
 mod stream;
 mod time;
 mod timer;
-mod tracing;
+mod tracefs;
 
+pub use best::{BestStamp, StampDiscarded, StampQuality, StampShifts};
 pub use credentials::is_own_or_root;
 pub use devices::device_with;
 pub use driver::{DriverStamps, DriverTally, Side};
 pub use ledger::SendId;
-pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};
 pub use pairs::{Pair, PairReader, SystemPairs, Watch};
 pub use poll::{Interest, poll};
 pub use shared_page::{PageFileError, SharedPage, SharedPageReader};
 pub use signals::{Signal, Signals};
 pub use socket::{PeerError, Received, Sent, SocketEvent, StampMode, StampedSocket, Transmitted};
+pub use stamper::Stamper;
 pub use stream::give_up_silent_peer;
 pub use time::{mono_now, random_nonce, system_utc_now};
 pub use timer::CancelOnSetTimer;
-pub use tracing::{
+pub use tracefs::{
     BufferPage, EventFormat, Field, FormatError, Lost, TraceEvent, TraceInstance, TraceUnavailable, thread_in_events,
 };

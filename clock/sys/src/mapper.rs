@@ -16,36 +16,15 @@
 //! Without word from the kernel ([`Watch::Blind`]) a step could hide behind slewing in the other direction, so the full
 //! 600 ppm of the distance between the two pairs enter the width.
 
-use crate::{DriverStamps, DriverTally, Pair, PairReader, Side, SystemPairs, Watch};
-use ffclock_counter::CounterKind;
+use crate::{Pair, PairReader, StampDiscarded, Watch};
 use ffclock_units::{Counter, Moment, Period, Rate, Span, Stamp, StampLocation, Ticks, Utc};
 use std::collections::VecDeque;
-
-/// Why the kernel's stamp of a packet is of no use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StampDiscarded {
-    /// The kernel gave none.
-    #[error("the kernel gave no stamp")]
-    Missing,
-    /// The system clock was set around the time of the stamp.
-    #[error("the system clock was set")]
-    ClockStepped,
-    /// The stamp is later than a reading that was taken after it.
-    #[error("the stamp lies in the future")]
-    AfterReading,
-    /// The stamp is earlier than a reading that was taken before it.
-    #[error("the stamp is older than the packet")]
-    BeforeReading,
-    /// The stamp is older than all marks that are remembered.
-    #[error("the stamp is too old")]
-    TooOld,
-}
 
 /// How far the system clock may run from the nominal period: 500 ppm of slewing and 100 ppm of error of that period.
 const SLEW: Rate = Rate::from_ppm(600.0);
 /// The system clock and the stamps are truncated to nanoseconds.
 const RESOLUTION: Span = Span::from_nanos(2);
-/// Marks remembered, unless somebody asks for more.
+/// Marks remembered, unless more are asked for.
 const REMEMBERED: usize = 16;
 /// Of marks that follow each other more closely only the first and the last are remembered.
 const CLOSE: Span = Span::from_millis(5);
@@ -57,12 +36,11 @@ const RATE_OVER: Span = Span::from_secs(2);
 /// At the very beginning a shorter time must do.
 const FIRST_RATE_OVER: Span = Span::from_millis(1);
 
-/// Maps stamps; one for all sockets of a process.
+/// Maps stamps by pairs of `R`; one for all sockets of a process.
 #[derive(Debug)]
-pub struct Mapper<R = SystemPairs> {
+pub(crate) struct Mapper<R> {
     reader: R,
     period: Period,
-    read_cost: Ticks,
     /// The marks of the present run, oldest first.
     marks: VecDeque<Mark>,
     /// How many are remembered.
@@ -74,13 +52,12 @@ pub struct Mapper<R = SystemPairs> {
     shown_before: Option<Moment<Utc>>,
     anchor: Pair,
     drift: Drift,
-    driver: Option<DriverStamps>,
 }
 
 /// A pair, and what was known of the system clock's rate when it was read. What happens later is judged by that rate:
 /// one that was measured across a step would hide the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mark {
+pub(crate) struct Mark {
     pair: Pair,
     drift: Drift,
 }
@@ -105,87 +82,38 @@ struct Around {
     next: Option<Mark>,
 }
 
-impl Mark {
-    /// The pair that was read.
-    pub fn pair(&self) -> &Pair {
-        &self.pair
-    }
-}
-
-impl Mapper<SystemPairs> {
-    /// Maps to this counter of the host. `period` is its nominal period.
-    pub fn system(kind: CounterKind, period: Period) -> Self {
-        Self::new(SystemPairs::new(kind), period)
-    }
-}
-
 impl<R: PairReader> Mapper<R> {
     /// Maps with pairs from `reader`.
-    pub fn new(mut reader: R, period: Period) -> Self {
-        let read_cost = read_cost(&mut reader);
+    pub(crate) fn new(mut reader: R, period: Period) -> Self {
         let drift = NO_DRIFT_KNOWN;
         let first = reader.read_pair();
         let marks = [Mark { pair: first, drift }].into();
         Mapper {
             reader,
             period,
-            read_cost,
             marks,
             remembered: REMEMBERED,
             begin: first.counter,
             shown_before: None,
             anchor: first,
             drift,
-            driver: None,
         }
     }
 
-    /// Where the pairs come from.
-    pub fn reader(&self) -> &R {
-        &self.reader
+    /// Reads the counter alone.
+    pub(crate) fn read_counter(&mut self) -> Counter {
+        self.reader.read_counter()
     }
 
-    /// Remembers enough to map stamps of packets that have waited so long to be taken over; 80 ms without this call.
-    pub fn remember_for(&mut self, longest_wait: Span) {
+    /// Remembers enough to map stamps of packets that have waited this long to be taken over; 80 ms without this call.
+    pub(crate) fn remember_for(&mut self, longest_wait: Span) {
         let marks = longest_wait.as_seconds() / CLOSE.as_seconds();
         self.remembered = REMEMBERED.max(marks.ceil() as usize);
     }
 
-    /// Takes stamps of the driver's boundary where they are found, from now on.
-    pub fn refine_with(&mut self, driver: DriverStamps) {
-        self.driver = Some(driver);
-    }
-
-    /// How often such a stamp was found; `None` where none are taken.
-    pub fn driver_tally(&self) -> Option<DriverTally> {
-        self.driver.as_ref().map(DriverStamps::tally)
-    }
-
-    /// The stamp of the same packet by the raw counter itself, where there is one.
-    pub(crate) fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Stamp {
-        let found = self.driver.as_mut().and_then(|driver| driver.refine(side, stamp, ip_length));
-        found.map_or(stamp, |counter| Stamp { counter, width: self.read_cost, ..stamp })
-    }
-
-    /// Makes room for the passage of the packet that is sent next.
-    pub(crate) fn prepare_to_send(&mut self) {
-        if let Some(driver) = &mut self.driver {
-            driver.drain(self.reader.read_counter());
-        }
-    }
-
     /// Reads a pair: before a packet is sent, and whenever a limit for stamps is of use.
-    pub fn mark(&mut self) -> Mark {
+    pub(crate) fn mark(&mut self) -> Mark {
         self.read_on().0
-    }
-
-    /// Reads the counter for a stamp in user space; its width is what reading takes at least.
-    ///
-    /// For a packet to be sent it must be called right before the system call: the packet leaves later, and what passes
-    /// until then counts as part of its way. For a packet received, right after the system call: the packet arrived
-    /// earlier, and the rest counts as part of its way. So the round trip of two such stamps contains the true one.
-    pub fn user_stamp(&mut self) -> Stamp {
-        Stamp { counter: self.reader.read_counter(), width: self.read_cost, location: StampLocation::User }
     }
 
     /// Maps the kernel's stamp of a packet sent; `before` was made before sending it. Reads a new pair for the other
@@ -193,7 +121,7 @@ impl<R: PairReader> Mapper<R> {
     ///
     /// # Errors
     /// When the stamp cannot be trusted.
-    pub fn map_sent(&mut self, stamped: Moment<Utc>, before: Mark) -> Result<Stamp, StampDiscarded> {
+    pub(crate) fn map_sent(&mut self, stamped: Moment<Utc>, before: Mark) -> Result<Stamp, StampDiscarded> {
         self.read_on();
         if self.begin.is_after(before.pair.counter) {
             return Err(StampDiscarded::ClockStepped);
@@ -208,7 +136,7 @@ impl<R: PairReader> Mapper<R> {
     ///
     /// # Errors
     /// When the stamp cannot be trusted.
-    pub fn map_received(&mut self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Stamp, StampDiscarded> {
+    pub(crate) fn map_received(&mut self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Stamp, StampDiscarded> {
         let (now, has_stepped) = self.read_on();
         if has_stepped || self.may_be_of_last_run(stamped, &now) {
             return Err(StampDiscarded::ClockStepped);
@@ -313,7 +241,7 @@ impl<R: PairReader> Mapper<R> {
         let mut before = since;
         let mut later = self.marks.range(first..);
         let after = loop {
-            let mark = later.next().ok_or(StampDiscarded::AfterReading)?;
+            let Some(mark) = later.next() else { break self.of_one_reading(stamped, since)? };
             if mark.pair.system >= stamped {
                 break *mark;
             }
@@ -324,6 +252,13 @@ impl<R: PairReader> Mapper<R> {
             return Err(StampDiscarded::BeforeReading);
         }
         Ok(Around { before, after, previous, next: later.next().copied() })
+    }
+
+    /// The newest mark, where the counter has not moved since `since`: then it is not later by the counter, and yet may be after the stamp.
+    fn of_one_reading(&self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Mark, StampDiscarded> {
+        let newest = self.marks.back().filter(|newest| newest.pair.system >= stamped);
+        let is_same = |newest: &&Mark| since.is_some_and(|since| newest.pair.counter == since.pair.counter);
+        newest.filter(is_same).copied().ok_or(StampDiscarded::AfterReading)
     }
 
     fn too_old(&self) -> StampDiscarded {
@@ -354,18 +289,6 @@ impl<R: PairReader> Mapper<R> {
     }
 }
 
-/// The least that reading the counter takes.
-fn read_cost(reader: &mut impl PairReader) -> Ticks {
-    let mut last = reader.read_counter();
-    let mut least = Ticks::from_raw(i64::MAX);
-    for _ in 0..64 {
-        let next = reader.read_counter();
-        least = least.min(next - last);
-        last = next;
-    }
-    least.max(Ticks::from_raw(1))
-}
-
 fn scaled(span: Span, rate: Rate) -> Span {
     Span::from_seconds(span.as_seconds() * rate.as_fraction())
 }
@@ -378,3 +301,6 @@ fn part(span: Span, rate: Rate) -> Span {
 fn ratio(part: Span, whole: Span) -> Rate {
     Rate::from_fraction(part.as_seconds() / whole.as_seconds())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! What the raw counter and the system clock showed at the same time.
 
 use crate::CancelOnSetTimer;
-use ffclock_counter::{ClockReading, CounterKind, HostClock, read_bracketed, read_ordered};
+use ffclock_counter::{ClockReading, CounterId, HostClock, read_bracketed, read_ordered};
 use ffclock_units::{Counter, Moment, Span, Ticks, Utc};
 
 /// The system clock showed `system` at some moment within `counter` +- `width` / 2.
@@ -39,7 +39,7 @@ pub trait PairReader {
 /// The pairs of this host.
 #[derive(Debug)]
 pub struct SystemPairs {
-    kind: CounterKind,
+    kind: CounterId,
     timer: Option<CancelOnSetTimer>,
     narrowest: Ticks,
 }
@@ -50,7 +50,7 @@ const TRIES: usize = 5;
 impl SystemPairs {
     /// Reads pairs of this counter. Where the kernel has no timer that tells about steps, [`Watch::Blind`] is what is
     /// told.
-    pub fn new(kind: CounterKind) -> Self {
+    pub fn new(kind: CounterId) -> Self {
         SystemPairs { kind, timer: CancelOnSetTimer::new().ok(), narrowest: Ticks::from_raw(i64::MAX) }
     }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn pairs_follow_each_other_and_are_narrow() {
-        for kind in [CounterKind::Tsc, CounterKind::MonotonicRaw] {
+        for kind in [CounterId::CPU, CounterId::MonotonicRaw] {
             let mut reader = SystemPairs::new(kind);
             let pairs: Vec<Pair> = (0..50).map(|_| reader.read_pair()).collect();
             assert!(pairs.is_sorted_by_key(|pair| pair.system));

@@ -1,16 +1,19 @@
 //! UDP sockets whose packets are stamped, on the way out and on the way in.
 //!
 //! A packet sent is stamped in user space at once, and by the kernel a little later: that stamp comes through the error
-//! queue of the socket and is told as [`SocketEvent::Transmitted`] with the number of the packet. It may never come;
-//! the stamp of user space is good in any case, only wider of the truth. A packet received comes with both.
+//! queue of the socket and is an event, [`SocketEvent::Transmitted`], with the number of the packet. It may never come;
+//! the stamp of user space is good in any case, only wider of the truth. A packet received comes with both. Beside each stamp stands the
+//! best one ([`BestStamp`]), moved by the host's own delays where they are known ([`StampedSocket::shift`]), and why it is no better.
 //!
 //! An ICMP message about a packet (nobody listens there) is an event as well and ends nothing.
 
 use crate::address::RawAddress;
+use crate::best::Judge;
 use crate::ffi::{self, Message};
 use crate::kernel_stamps::{self, Entry};
 use crate::ledger::{Ledger, SendId};
-use crate::{Mapper, Mark, PairReader, Side, StampDiscarded};
+use crate::stamper::{Arrival, Departure};
+use crate::{BestStamp, StampDiscarded, StampQuality, StampShifts, Stamper};
 use ffclock_units::{Moment, Stamp, Utc};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -32,6 +35,8 @@ pub struct Sent {
     pub id: SendId,
     /// Read right before the packet was handed over: it left later.
     pub user: Stamp,
+    /// The best stamp, where user space alone stamps; otherwise it comes as [`Transmitted`].
+    pub best: Option<BestStamp>,
 }
 
 /// The stamp of a packet sent has come from the kernel.
@@ -41,6 +46,8 @@ pub struct Transmitted {
     pub id: SendId,
     /// When it passed to the driver.
     pub stamp: Result<Stamp, StampDiscarded>,
+    /// The best stamp.
+    pub best: BestStamp,
 }
 
 /// A packet has come.
@@ -56,13 +63,8 @@ pub struct Received {
     pub user: Stamp,
     /// When the kernel saw it first.
     pub kernel: Result<Stamp, StampDiscarded>,
-}
-
-impl Received {
-    /// The kernel's stamp, or that of user space where there is none.
-    pub fn best(&self) -> Stamp {
-        self.kernel.unwrap_or(self.user)
-    }
+    /// The best stamp, the packet being taken for the answer to the latest one where the socket is connected.
+    pub best: BestStamp,
 }
 
 /// The network reports that packets do not arrive.
@@ -74,7 +76,7 @@ pub struct PeerError {
     pub reporter: Option<SocketAddr>,
 }
 
-/// What a socket has to tell.
+/// What happened on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketEvent {
     /// A packet has come; it is in the buffer.
@@ -90,12 +92,10 @@ pub enum SocketEvent {
 pub struct StampedSocket {
     socket: UdpSocket,
     peer: Option<SocketAddr>,
-    mode: StampMode,
     ledger: Ledger,
-    /// Whether the kernel's count began anew at some time, so that a stamp may belong to a packet of before.
+    /// Whether the kernel's count was restarted at some time, so that a stamp may belong to an earlier packet.
     is_renumbered: bool,
-    /// Made before the latest packet was sent.
-    last_sent: Option<Mark>,
+    judge: Judge,
     /// Whether ICMP messages come through the error queue, so that the errors of calls tell nothing new.
     queues_errors: bool,
     /// An error that a call returned.
@@ -130,14 +130,13 @@ impl StampedSocket {
         socket.set_nonblocking(true)?;
         let queues_errors = kernel_stamps::queue_errors(&socket).is_ok();
         let is_granted = wanted == StampMode::Kernel && kernel_stamps::number_packets(&socket).is_ok();
-        let mode = if is_granted { StampMode::Kernel } else { StampMode::User };
+        let granted = if is_granted { StampMode::Kernel } else { StampMode::User };
         Ok(StampedSocket {
             socket,
             peer,
-            mode,
             ledger: Ledger::default(),
             is_renumbered: false,
-            last_sent: None,
+            judge: Judge::new(wanted, granted),
             queues_errors,
             pending: None,
         })
@@ -145,7 +144,29 @@ impl StampedSocket {
 
     /// Who stamps: what was asked for, or user space where the kernel cannot.
     pub fn mode(&self) -> StampMode {
-        self.mode
+        self.judge.granted()
+    }
+
+    /// Where packets are stamped, beside what was asked for.
+    pub fn quality(&self) -> StampQuality {
+        self.judge.quality()
+    }
+
+    /// Takes the host's own delays off the best stamps from now on.
+    pub fn shift(&mut self, shifts: StampShifts) {
+        self.judge.shift(shifts);
+    }
+
+    /// Takes note of an exchange that was made with these stamps, ours of the request and of its answer. The reason where, with it, the
+    /// kernel's stamps count as missing ([`StampQuality::Missing`]).
+    pub fn note_exchange(&mut self, sent: &Stamp, received: &Stamp) -> Option<StampDiscarded> {
+        self.judge.note_exchange([sent, received])
+    }
+
+    /// The best stamp of the latest packet to the peer, of which the kernel's is no longer waited for; `None` where it is not the latest.
+    pub fn give_up(&mut self, id: SendId) -> Option<BestStamp> {
+        self.ledger.settle(id);
+        self.judge.give_up(id)
     }
 
     /// Our own address.
@@ -186,16 +207,16 @@ impl StampedSocket {
     /// # Errors
     /// When the kernel does not take the packet. An error that is about earlier packets is told by
     /// [`next_event`](Self::next_event) instead.
-    pub fn send<R: PairReader>(&mut self, bytes: &[u8], mapper: &mut Mapper<R>) -> io::Result<Sent> {
-        self.hand_over(bytes, None, mapper)
+    pub fn send(&mut self, bytes: &[u8], stamper: &mut Stamper) -> io::Result<Sent> {
+        self.hand_over(bytes, None, stamper)
     }
 
     /// Sends a packet to `to` from a socket that is not connected.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub fn send_to<R: PairReader>(&mut self, bytes: &[u8], to: SocketAddr, mapper: &mut Mapper<R>) -> io::Result<Sent> {
-        self.hand_over(bytes, Some(&RawAddress::encode(to)), mapper)
+    pub fn send_to(&mut self, bytes: &[u8], to: SocketAddr, stamper: &mut Stamper) -> io::Result<Sent> {
+        self.hand_over(bytes, Some(&RawAddress::encode(to)), stamper)
     }
 
     /// The next thing that happened, stamps of packets sent before packets received; `None` when there is nothing more.
@@ -203,20 +224,16 @@ impl StampedSocket {
     ///
     /// # Errors
     /// When the socket itself fails.
-    pub fn next_event<R: PairReader>(
-        &mut self,
-        buffer: &mut [u8],
-        mapper: &mut Mapper<R>,
-    ) -> io::Result<Option<SocketEvent>> {
+    pub fn next_event(&mut self, buffer: &mut [u8], stamper: &mut Stamper) -> io::Result<Option<SocketEvent>> {
         loop {
-            let told = self.pending.take().map(SocketEvent::Unreachable).or_else(|| self.next_queued(mapper));
-            if told.is_some() {
-                return Ok(told);
+            let queued = self.pending.take().map(SocketEvent::Unreachable).or_else(|| self.next_queued(stamper));
+            if queued.is_some() {
+                return Ok(queued);
             }
             match ffi::receive_message(self.socket.as_fd(), buffer, 0) {
                 Ok(message) => {
-                    let user = mapper.user_stamp();
-                    if let Some(received) = self.received(&message, user, mapper) {
+                    let user = stamper.arrive();
+                    if let Some(received) = self.received(&message, user, stamper) {
                         return Ok(Some(SocketEvent::Received(received)));
                     }
                 }
@@ -226,27 +243,21 @@ impl StampedSocket {
         }
     }
 
-    fn hand_over<R: PairReader>(
-        &mut self,
-        bytes: &[u8],
-        to: Option<&RawAddress>,
-        mapper: &mut Mapper<R>,
-    ) -> io::Result<Sent> {
+    fn hand_over(&mut self, bytes: &[u8], to: Option<&RawAddress>, stamper: &mut Stamper) -> io::Result<Sent> {
         // The kernel reports an ICMP message about an earlier packet in place of sending this one, so it is tried
         // again.
         let mut tries = 3;
-        if self.mode == StampMode::Kernel {
-            mapper.prepare_to_send();
-        }
         loop {
-            let before = (self.mode == StampMode::Kernel).then(|| mapper.mark());
-            let user = mapper.user_stamp();
+            let departure = match self.mode() {
+                StampMode::Kernel => stamper.depart_for_kernel(),
+                StampMode::User => stamper.depart(),
+            };
             let error = match ffi::send_message(self.socket.as_fd(), bytes, to) {
-                Ok(_) => return Ok(self.sent(before, user)),
+                Ok(_) => return Ok(self.sent(departure)),
                 Err(error) => error,
             };
-            if self.mode == StampMode::Kernel {
-                // Whether the kernel counted the packet depends on its version, so its count begins anew.
+            if self.mode() == StampMode::Kernel {
+                // Whether the kernel counted the packet depends on its version, so its count is restarted.
                 self.restart_numbers()?;
             }
             tries -= 1;
@@ -257,13 +268,13 @@ impl StampedSocket {
         }
     }
 
-    fn sent(&mut self, before: Option<Mark>, user: Stamp) -> Sent {
-        self.last_sent = before;
-        let id = match before {
-            Some(before) => self.ledger.expect(before),
-            None => self.ledger.number(),
+    fn sent(&mut self, departure: Departure) -> Sent {
+        let id = match self.mode() {
+            StampMode::Kernel => self.ledger.expect(departure),
+            StampMode::User => self.ledger.number(),
         };
-        Sent { id, user }
+        let best = if self.peer.is_some() { self.judge.ask(id, departure) } else { self.judge.send(&departure) };
+        Sent { id, user: departure.user, best }
     }
 
     fn restart_numbers(&mut self) -> io::Result<()> {
@@ -284,39 +295,32 @@ impl StampedSocket {
         Ok(())
     }
 
-    fn received<R: PairReader>(&mut self, message: &Message, user: Stamp, mapper: &mut Mapper<R>) -> Option<Received> {
-        let from = message.address.decode().or(self.peer)?;
-        let kernel = match self.mode {
-            StampMode::User => Err(StampDiscarded::Missing),
-            StampMode::Kernel => self.map_received(kernel_stamps::of_received(message), mapper).map(|stamp| {
-                let headers = if from.is_ipv4() { 28 } else { 48 };
-                mapper.refine(Side::Received, stamp, Some(message.length + headers))
-            }),
-        };
-        let is_truncated = message.flags & libc::MSG_TRUNC != 0;
-        Some(Received { length: message.length, is_truncated, from, user, kernel })
-    }
-
     /// From the peer of a connected socket comes, as a rule, the answer to the latest packet; whether it is one, the
     /// protocol knows.
-    fn map_received<R: PairReader>(
-        &self,
-        stamped: Option<Moment<Utc>>,
-        mapper: &mut Mapper<R>,
-    ) -> Result<Stamp, StampDiscarded> {
-        let stamped = stamped.ok_or(StampDiscarded::Missing)?;
-        mapper.map_received(stamped, self.last_sent.filter(|_| self.peer.is_some()))
+    fn received(&mut self, message: &Message, user: Stamp, stamper: &mut Stamper) -> Option<Received> {
+        let from = message.address.decode().or(self.peer)?;
+        let headers = if from.is_ipv4() { 28 } else { 48 };
+        let kernel = match self.mode() {
+            StampMode::User => Err(StampDiscarded::Missing),
+            StampMode::Kernel => stamper.received(&Arrival {
+                stamped: kernel_stamps::of_received(message),
+                ip_length: message.length + headers,
+                answers: self.judge.latest_mark(),
+            }),
+        };
+        let best = self.judge.received(user, kernel);
+        let is_truncated = message.flags & libc::MSG_TRUNC != 0;
+        Some(Received { length: message.length, is_truncated, from, user, kernel, best })
     }
 
-    /// The next thing that the kernel tells of packets sent and that is worth telling.
-    fn next_queued<R: PairReader>(&mut self, mapper: &mut Mapper<R>) -> Option<SocketEvent> {
+    /// The next event of the error queue.
+    fn next_queued(&mut self, stamper: &mut Stamper) -> Option<SocketEvent> {
         while let Some(entry) = kernel_stamps::next_entry(self.socket.as_fd()) {
             match entry {
                 Entry::Unreachable { errno, reporter } => return Some(unreachable(errno, reporter)),
                 Entry::Sent { number, stamped } => {
-                    let told = self.transmitted(number, stamped, mapper);
-                    if told.is_some() {
-                        return told.map(SocketEvent::Transmitted);
+                    if let Some(transmitted) = self.transmitted(number, stamped, stamper) {
+                        return Some(SocketEvent::Transmitted(transmitted));
                     }
                 }
             }
@@ -324,21 +328,15 @@ impl StampedSocket {
         None
     }
 
-    fn transmitted<R: PairReader>(
-        &mut self,
-        number: u32,
-        stamped: Option<Moment<Utc>>,
-        mapper: &mut Mapper<R>,
-    ) -> Option<Transmitted> {
+    fn transmitted(&mut self, number: u32, stamped: Option<Moment<Utc>>, stamper: &mut Stamper) -> Option<Transmitted> {
         let packet = self.ledger.find(number)?;
-        let stamp = stamped.ok_or(StampDiscarded::Missing).and_then(|stamped| mapper.map_sent(stamped, packet.before));
+        let stamp = stamper.sent(stamped, &packet.departure);
         if stamp == Err(StampDiscarded::BeforeReading) && self.is_renumbered {
-            // Of a packet that had this number before the count began anew: the right one is still to come.
+            // Of a packet that had this number before the count was restarted: the right one is still to come.
             return None;
         }
-        let stamp = stamp.map(|stamp| mapper.refine(Side::Sent, stamp, None));
         self.ledger.settle(packet.id);
-        Some(Transmitted { id: packet.id, stamp })
+        Some(Transmitted { id: packet.id, stamp, best: self.judge.sent(&packet, stamp) })
     }
 }
 

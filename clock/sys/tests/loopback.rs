@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
 
-use ffclock_counter::{CounterKind, nominal};
+use ffclock_counter::{CounterId, nominal};
 use ffclock_sys::{
-    Interest, Mapper, Received, SendId, Sent, SocketEvent, StampDiscarded, StampMode, StampedSocket, Transmitted,
+    Interest, Received, SendId, Sent, SocketEvent, StampDiscarded, StampMode, StampedSocket, Stamper, Transmitted,
     mono_now, poll,
 };
 use ffclock_units::{Span, Stamp, StampLocation, Ticks};
@@ -16,8 +16,8 @@ use std::os::fd::AsFd;
 const V4: &str = "127.0.0.1:0";
 const V6: &str = "[::1]:0";
 
-fn mapper(kind: CounterKind) -> Mapper {
-    Mapper::system(kind, nominal(kind).unwrap().period)
+fn stamper(kind: CounterId) -> Stamper {
+    Stamper::new(kind, nominal(kind).unwrap().period)
 }
 
 /// A client connected to a server on `address`, or `None` where this host does not have that address.
@@ -34,10 +34,10 @@ fn connected(address: &str, mode: StampMode) -> Option<(StampedSocket, StampedSo
 }
 
 /// The next event, waited for up to two seconds.
-fn wait(socket: &mut StampedSocket, buffer: &mut [u8], mapper: &mut Mapper) -> Option<SocketEvent> {
+fn wait(socket: &mut StampedSocket, buffer: &mut [u8], stamper: &mut Stamper) -> Option<SocketEvent> {
     let deadline = mono_now() + Span::from_secs(2);
     while mono_now() < deadline {
-        if let Some(event) = socket.next_event(buffer, mapper).unwrap() {
+        if let Some(event) = socket.next_event(buffer, stamper).unwrap() {
             return Some(event);
         }
         poll(&mut [Interest::readable(socket.as_fd())], Some(deadline)).unwrap();
@@ -45,9 +45,9 @@ fn wait(socket: &mut StampedSocket, buffer: &mut [u8], mapper: &mut Mapper) -> O
     None
 }
 
-fn wait_received(socket: &mut StampedSocket, buffer: &mut [u8], mapper: &mut Mapper) -> Received {
+fn wait_received(socket: &mut StampedSocket, buffer: &mut [u8], stamper: &mut Stamper) -> Received {
     loop {
-        match wait(socket, buffer, mapper).expect("a packet within two seconds") {
+        match wait(socket, buffer, stamper).expect("a packet within two seconds") {
             SocketEvent::Received(received) => return received,
             SocketEvent::Transmitted(_) => {}
             SocketEvent::Unreachable(error) => panic!("{error:?}"),
@@ -55,19 +55,19 @@ fn wait_received(socket: &mut StampedSocket, buffer: &mut [u8], mapper: &mut Map
     }
 }
 
-fn wait_transmitted(socket: &mut StampedSocket, mapper: &mut Mapper) -> Transmitted {
-    match wait(socket, &mut [0; 64], mapper) {
+fn wait_transmitted(socket: &mut StampedSocket, stamper: &mut Stamper) -> Transmitted {
+    match wait(socket, &mut [0; 64], stamper) {
         Some(SocketEvent::Transmitted(transmitted)) => transmitted,
         other => panic!("expected a transmit stamp: {other:?}"),
     }
 }
 
 /// The kernel begins to stamp some time after it was asked to: sends packets until both stamps come.
-fn warm_up(client: &mut StampedSocket, server: &mut StampedSocket, mapper: &mut Mapper) {
+fn warm_up(client: &mut StampedSocket, server: &mut StampedSocket, stamper: &mut Stamper) {
     for _ in 0..200 {
-        client.send(b"warm", mapper).unwrap();
-        let received = wait_received(server, &mut [0; 64], mapper);
-        let sent = wait_transmitted(client, mapper);
+        client.send(b"warm", stamper).unwrap();
+        let received = wait_received(server, &mut [0; 64], stamper);
+        let sent = wait_transmitted(client, stamper);
         if received.kernel.is_ok() && sent.stamp.is_ok() {
             return;
         }
@@ -83,24 +83,24 @@ fn assert_ordered(a: Stamp, b: Stamp, what: &str) {
 }
 
 /// One packet, as (handed over, sent, received, taken over).
-fn exchange(client: &mut StampedSocket, server: &mut StampedSocket, mapper: &mut Mapper) -> [Stamp; 4] {
+fn exchange(client: &mut StampedSocket, server: &mut StampedSocket, stamper: &mut Stamper) -> [Stamp; 4] {
     let mut buffer = [0; 64];
-    let sent = client.send(b"stamped packet", mapper).unwrap();
-    let transmitted = wait_transmitted(client, mapper);
-    let received = wait_received(server, &mut buffer, mapper);
+    let sent = client.send(b"stamped packet", stamper).unwrap();
+    let transmitted = wait_transmitted(client, stamper);
+    let received = wait_received(server, &mut buffer, stamper);
     assert_eq!(transmitted.id, sent.id);
     assert_eq!(&buffer[..received.length], b"stamped packet");
     assert_eq!(received.from.port(), client.local_address().unwrap().port());
     [sent.user, transmitted.stamp.unwrap(), received.kernel.unwrap(), received.user]
 }
 
-fn thousand_packets(address: &str, kind: CounterKind) {
-    let mut mapper = mapper(kind);
+fn thousand_packets(address: &str, kind: CounterId) {
+    let mut stamper = stamper(kind);
     let Some((mut client, mut server)) = connected(address, StampMode::Kernel) else { return };
     assert_eq!((client.mode(), server.mode()), (StampMode::Kernel, StampMode::Kernel));
-    warm_up(&mut client, &mut server, &mut mapper);
+    warm_up(&mut client, &mut server, &mut stamper);
     for _ in 0..1000 {
-        let [before, left, came, after] = exchange(&mut client, &mut server, &mut mapper);
+        let [before, left, came, after] = exchange(&mut client, &mut server, &mut stamper);
         assert_eq!((left.location, came.location), (StampLocation::Kernel, StampLocation::Kernel));
         assert_ordered(before, left, "handed over, then sent");
         assert_ordered(left, came, "sent, then received");
@@ -110,26 +110,26 @@ fn thousand_packets(address: &str, kind: CounterKind) {
 
 #[test]
 fn a_thousand_packets_have_their_stamps_in_order() {
-    thousand_packets(V4, CounterKind::Tsc);
+    thousand_packets(V4, CounterId::CPU);
 }
 
 #[test]
 fn over_ipv6_too() {
-    thousand_packets(V6, CounterKind::Tsc);
+    thousand_packets(V6, CounterId::CPU);
 }
 
 #[test]
 fn by_the_raw_clock_too() {
-    thousand_packets(V4, CounterKind::MonotonicRaw);
+    thousand_packets(V4, CounterId::MonotonicRaw);
 }
 
 #[test]
 fn stamps_that_come_late_and_together_find_their_packets() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
-    warm_up(&mut client, &mut server, &mut mapper);
-    let sent: Vec<Sent> = (0..50).map(|_| client.send(b"x", &mut mapper).unwrap()).collect();
-    let told: Vec<Transmitted> = sent.iter().map(|_| wait_transmitted(&mut client, &mut mapper)).collect();
+    warm_up(&mut client, &mut server, &mut stamper);
+    let sent: Vec<Sent> = (0..50).map(|_| client.send(b"x", &mut stamper).unwrap()).collect();
+    let told: Vec<Transmitted> = sent.iter().map(|_| wait_transmitted(&mut client, &mut stamper)).collect();
     for (sent, told) in sent.iter().zip(&told) {
         assert_eq!(sent.id, told.id);
         assert_ordered(sent.user, told.stamp.unwrap(), "handed over, then sent");
@@ -142,13 +142,13 @@ fn stamps_that_come_late_and_together_find_their_packets() {
 
 #[test]
 fn a_full_error_queue_loses_stamps_but_mixes_none_up() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
-    warm_up(&mut client, &mut server, &mut mapper);
+    warm_up(&mut client, &mut server, &mut stamper);
     let sent: BTreeMap<SendId, Stamp> =
-        (0..3000).map(|_| client.send(b"x", &mut mapper).unwrap()).map(|sent| (sent.id, sent.user)).collect();
+        (0..3000).map(|_| client.send(b"x", &mut stamper).unwrap()).map(|sent| (sent.id, sent.user)).collect();
     let mut told = Vec::new();
-    while let Some(event) = client.next_event(&mut [0; 64], &mut mapper).unwrap() {
+    while let Some(event) = client.next_event(&mut [0; 64], &mut stamper).unwrap() {
         let SocketEvent::Transmitted(transmitted) = event else { panic!("{event:?}") };
         told.push(transmitted);
     }
@@ -159,13 +159,13 @@ fn a_full_error_queue_loses_stamps_but_mixes_none_up() {
             assert_ordered(sent[&transmitted.id], stamp, "handed over, then sent");
         }
     }
-    exchange_after_flood(&mut client, &mut server, &mut mapper);
+    exchange_after_flood(&mut client, &mut server, &mut stamper);
 }
 
 /// The server's queue is full of the flood; once it is empty, everything is as before.
-fn exchange_after_flood(client: &mut StampedSocket, server: &mut StampedSocket, mapper: &mut Mapper) {
-    while server.next_event(&mut [0; 64], mapper).unwrap().is_some() {}
-    let [before, left, came, after] = exchange(client, server, mapper);
+fn exchange_after_flood(client: &mut StampedSocket, server: &mut StampedSocket, stamper: &mut Stamper) {
+    while server.next_event(&mut [0; 64], stamper).unwrap().is_some() {}
+    let [before, left, came, after] = exchange(client, server, stamper);
     assert_ordered(before, left, "handed over, then sent");
     assert_ordered(left, came, "sent, then received");
     assert_ordered(came, after, "received, then taken over");
@@ -173,33 +173,34 @@ fn exchange_after_flood(client: &mut StampedSocket, server: &mut StampedSocket, 
 
 #[test]
 fn user_space_alone_stamps_around_the_truth() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::User).unwrap();
     assert_eq!(client.mode(), StampMode::User);
     let mut last = None;
     for _ in 0..100 {
-        let sent = client.send(b"x", &mut mapper).unwrap();
-        let received = wait_received(&mut server, &mut [0; 64], &mut mapper);
+        let sent = client.send(b"x", &mut stamper).unwrap();
+        let received = wait_received(&mut server, &mut [0; 64], &mut stamper);
         assert_eq!(received.kernel, Err(StampDiscarded::Missing));
-        assert_eq!(received.best(), received.user);
+        assert_eq!(received.best.stamp, received.user);
+        assert_eq!(sent.best.map(|best| best.stamp), Some(sent.user));
         assert_eq!((sent.user.location, received.user.location), (StampLocation::User, StampLocation::User));
         assert!(received.user.counter.is_after(sent.user.counter));
         assert!(sent.user.width > Ticks::ZERO);
         assert!(last.is_none_or(|last| last < sent.id));
         last = Some(sent.id);
     }
-    assert_eq!(client.next_event(&mut [0; 64], &mut mapper).unwrap(), None);
+    assert_eq!(client.next_event(&mut [0; 64], &mut stamper).unwrap(), None);
 }
 
 #[test]
 fn answers_go_back_to_where_they_belong() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
-    client.send(b"request", &mut mapper).unwrap();
-    let request = wait_received(&mut server, &mut [0; 64], &mut mapper);
-    server.send_to(b"answer", request.from, &mut mapper).unwrap();
+    client.send(b"request", &mut stamper).unwrap();
+    let request = wait_received(&mut server, &mut [0; 64], &mut stamper);
+    server.send_to(b"answer", request.from, &mut stamper).unwrap();
     let mut buffer = [0; 64];
-    let answer = wait_received(&mut client, &mut buffer, &mut mapper);
+    let answer = wait_received(&mut client, &mut buffer, &mut stamper);
     assert_eq!(&buffer[..answer.length], b"answer");
     assert_eq!(Some(answer.from), client.peer());
 }
@@ -213,13 +214,13 @@ fn deserted(address: &str) -> SocketAddr {
 #[test]
 fn nobody_listening_is_an_event_and_ends_nothing() {
     for mode in [StampMode::Kernel, StampMode::User] {
-        let mut mapper = mapper(CounterKind::Tsc);
+        let mut stamper = stamper(CounterId::CPU);
         let peer = deserted(V4);
         let mut client = StampedSocket::connect(peer, mode).unwrap();
         let mut refusals = 0;
         for _ in 0..20 {
-            client.send(b"x", &mut mapper).unwrap();
-            while let Some(event) = client.next_event(&mut [0; 64], &mut mapper).unwrap() {
+            client.send(b"x", &mut stamper).unwrap();
+            while let Some(event) = client.next_event(&mut [0; 64], &mut stamper).unwrap() {
                 if let SocketEvent::Unreachable(error) = event {
                     assert_eq!(error.kind, io::ErrorKind::ConnectionRefused);
                     assert_eq!(error.reporter.map(|reporter| reporter.ip()), Some(peer.ip()));
@@ -233,19 +234,19 @@ fn nobody_listening_is_an_event_and_ends_nothing() {
 
 #[test]
 fn stamps_find_their_packets_after_refused_ones() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let peer = deserted(V4);
     let mut client = StampedSocket::connect(peer, StampMode::Kernel).unwrap();
     // The refusal of each packet is reported in place of sending the next one, after which the kernel's count is in
     // doubt.
     for _ in 0..5 {
-        client.send(b"x", &mut mapper).unwrap();
+        client.send(b"x", &mut stamper).unwrap();
     }
-    while client.next_event(&mut [0; 64], &mut mapper).unwrap().is_some() {}
+    while client.next_event(&mut [0; 64], &mut stamper).unwrap().is_some() {}
     let mut server = StampedSocket::bind(peer, StampMode::Kernel).unwrap();
-    warm_up(&mut client, &mut server, &mut mapper);
+    warm_up(&mut client, &mut server, &mut stamper);
     for _ in 0..20 {
-        let [before, left, came, after] = exchange(&mut client, &mut server, &mut mapper);
+        let [before, left, came, after] = exchange(&mut client, &mut server, &mut stamper);
         assert_ordered(before, left, "handed over, then sent");
         assert_ordered(left, came, "sent, then received");
         assert_ordered(came, after, "received, then taken over");
@@ -254,26 +255,26 @@ fn stamps_find_their_packets_after_refused_ones() {
 
 #[test]
 fn what_does_not_fit_is_told() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
-    client.send(&[7; 100], &mut mapper).unwrap();
+    client.send(&[7; 100], &mut stamper).unwrap();
     let mut buffer = [0; 48];
-    let received = wait_received(&mut server, &mut buffer, &mut mapper);
+    let received = wait_received(&mut server, &mut buffer, &mut stamper);
     assert!(received.is_truncated);
     assert_eq!(received.length, 48);
-    client.send(&[7; 48], &mut mapper).unwrap();
-    assert!(!wait_received(&mut server, &mut buffer, &mut mapper).is_truncated);
-    client.send(&[], &mut mapper).unwrap();
-    assert_eq!(wait_received(&mut server, &mut buffer, &mut mapper).length, 0);
+    client.send(&[7; 48], &mut stamper).unwrap();
+    assert!(!wait_received(&mut server, &mut buffer, &mut stamper).is_truncated);
+    client.send(&[], &mut stamper).unwrap();
+    assert_eq!(wait_received(&mut server, &mut buffer, &mut stamper).length, 0);
 }
 
 #[test]
 fn a_packet_too_large_to_send_is_an_error_and_spoils_no_stamp() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
-    warm_up(&mut client, &mut server, &mut mapper);
-    assert!(client.send(&vec![0; 70_000], &mut mapper).is_err());
-    let [before, left, came, after] = exchange(&mut client, &mut server, &mut mapper);
+    warm_up(&mut client, &mut server, &mut stamper);
+    assert!(client.send(&vec![0; 70_000], &mut stamper).is_err());
+    let [before, left, came, after] = exchange(&mut client, &mut server, &mut stamper);
     assert_ordered(before, left, "handed over, then sent");
     assert_ordered(left, came, "sent, then received");
     assert_ordered(came, after, "received, then taken over");
@@ -281,10 +282,10 @@ fn a_packet_too_large_to_send_is_an_error_and_spoils_no_stamp() {
 
 #[test]
 fn the_error_queue_wakes_the_loop() {
-    let mut mapper = mapper(CounterKind::Tsc);
+    let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
-    warm_up(&mut client, &mut server, &mut mapper);
-    client.send(b"x", &mut mapper).unwrap();
+    warm_up(&mut client, &mut server, &mut stamper);
+    client.send(b"x", &mut stamper).unwrap();
     let mut interests = [Interest::readable(client.as_fd())];
     assert_eq!(poll(&mut interests, Some(mono_now() + Span::from_secs(2))).unwrap(), 1);
     assert!(interests[0].has_error() && !interests[0].is_readable());
@@ -293,15 +294,15 @@ fn the_error_queue_wakes_the_loop() {
 /// What does not fit into the buffer of a socket is counted: received and dropped together are what was sent.
 #[test]
 fn packets_that_do_not_fit_are_counted() {
-    let mut mapper = mapper(CounterKind::MonotonicRaw);
+    let mut stamper = stamper(CounterId::MonotonicRaw);
     let (mut client, mut server) = connected(V4, StampMode::User).unwrap();
     let granted = server.enlarge_receive_buffer(8 << 10).unwrap();
     assert!(granted >= 8 << 10, "{granted}");
     for _ in 0..500 {
-        client.send(&[7; 40], &mut mapper).unwrap();
+        client.send(&[7; 40], &mut stamper).unwrap();
     }
     let mut received = 0;
-    while server.next_event(&mut [0; 64], &mut mapper).unwrap().is_some() {
+    while server.next_event(&mut [0; 64], &mut stamper).unwrap().is_some() {
         received += 1;
     }
     let dropped = server.dropped().unwrap();

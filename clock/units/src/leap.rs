@@ -79,6 +79,7 @@ impl LeapTable {
 
     fn steps(&self) -> impl DoubleEndedIterator<Item = LeapStep> + '_ {
         let last = HISTORY[HISTORY.len() - 1];
+        debug_assert!(HISTORY.is_sorted_by(|one, next| one.0 < next.0), "searches rely on the order");
         let known = HISTORY.windows(2).map(|pair| step(pair[0].1, pair[1].0, pair[1].1));
         let next = self.announced.filter(|next| next.utc_second > last.0);
         known.chain(next.map(|next| step(last.1, next.utc_second, last.1 + next.change as i32)))
@@ -87,11 +88,9 @@ impl LeapTable {
     /// The change that matters around `moment`: the next one if it is known, otherwise the last one.
     pub fn step_around(&self, moment: Moment<Tai>) -> LeapStep {
         let second = moment.whole_seconds();
-        self.steps().find(|step| step.at > second).or_else(|| self.steps().next_back()).unwrap_or(step(
-            HISTORY[0].1,
-            HISTORY[0].0,
-            HISTORY[0].1,
-        ))
+        let found = self.steps().find(|step| step.at > second).or_else(|| self.steps().next_back());
+        debug_assert!(found.is_some(), "the history has steps");
+        found.unwrap_or(step(HISTORY[0].1, HISTORY[0].0, HISTORY[0].1))
     }
 
     /// TAI - UTC at a TAI second.

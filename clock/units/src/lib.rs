@@ -13,6 +13,7 @@
 
 mod bound;
 mod counter;
+mod counter_id;
 mod leap;
 mod moment;
 mod options;
@@ -20,10 +21,12 @@ mod period;
 mod rate;
 mod records;
 mod span;
+mod stamp_shift;
 mod text;
 
 pub use bound::{Bound, ClockError, Correction};
 pub use counter::{Counter, CounterEpoch, Ticks};
+pub use counter_id::{CounterId, ModuleCounter};
 pub use leap::{LeapAnnouncement, LeapStep, LeapTable};
 pub use moment::{Moment, Mono, Server, Tai, Timescale, Utc};
 pub use options::{OptionDoc, OptionError, OptionValue};
@@ -33,4 +36,5 @@ pub use records::{
     Estimate, Exchange, GrowthRate, Leap, Reading, ServerIdentity, ServerQuality, Stamp, StampLocation, Status,
 };
 pub use span::Span;
+pub use stamp_shift::{StampMove, StampShift};
 pub use text::ParseError;

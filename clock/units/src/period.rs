@@ -31,6 +31,7 @@ impl Period {
         let bits = seconds.to_bits();
         let exponent = ((bits >> 52) & 0x7ff) as i32 - 1023;
         let significand = (bits & ((1 << 52) - 1)) | (1 << 52);
+        debug_assert!((-60..0).contains(&exponent), "the range was checked, and no number in it is subnormal");
         Some(Period { mantissa: significand << 11, shift: (-1 - exponent) as u8 })
     }
 
@@ -88,6 +89,7 @@ impl Mul<Ticks> for Period {
     type Output = Span;
     /// Exact product rounded down to 2^-64 s.
     fn mul(self, ticks: Ticks) -> Span {
+        debug_assert!(Self::from_parts(self.mantissa, self.shift) == Some(self), "a period is made by its checks only");
         Span::from_units((ticks.raw() as i128 * self.mantissa as i128) >> self.shift)
     }
 }

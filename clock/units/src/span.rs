@@ -54,6 +54,7 @@ impl Span {
 
     /// `numerator / denominator` seconds, rounded down. `denominator` is a positive number of parts per second below 2^62.
     pub(crate) const fn from_fraction(numerator: i128, denominator: i128) -> Self {
+        debug_assert!(denominator > 0 && denominator < 1 << 62, "parts per second");
         let whole = numerator.div_euclid(denominator);
         let rest = numerator.rem_euclid(denominator);
         Span(whole.saturating_mul(PER_SECOND).saturating_add(rest * PER_SECOND / denominator))

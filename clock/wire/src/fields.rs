@@ -162,6 +162,7 @@ impl LogSeconds {
             return Bound::UNKNOWN;
         }
         let exponent = if self.0 < Self::FINEST { Self::FINEST } else { self.0 };
+        debug_assert!(exponent >= Self::FINEST && exponent - Self::FINEST < 127, "both ends were cut off");
         Bound::of(Span::from_units(1 << (exponent - Self::FINEST)))
     }
 }

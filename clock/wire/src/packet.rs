@@ -121,6 +121,7 @@ impl Packet {
             g,
             h,
         ];
+        debug_assert!(words.len() * 4 == HEADER_BYTES, "the header has as many words");
         let mut bytes = [0; HEADER_BYTES];
         for (place, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(words) {
             *place = word;

@@ -4,7 +4,7 @@
 //! counters. The shortest ways in both directions enclose the offset, as in a round trip over a network.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use ffclock_counter::{CounterKind, pin_to, read_ordered};
+use ffclock_counter::{CounterId, pin_to, read_ordered};
 use ffclock_units::{Counter, Ticks};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -49,7 +49,7 @@ struct Ball {
 /// # Errors
 /// Threads cannot be pinned or started.
 pub fn play(cpus: [usize; 2]) -> io::Result<Option<Handover>> {
-    let first = read_ordered(CounterKind::Tsc).raw();
+    let first = read_ordered(CounterId::CPU).raw();
     let ball = Ball { turn: AtomicU64::new(0), reading: AtomicU64::new(first), given_up: AtomicBool::new(false) };
     let ways = std::thread::scope(|scope| {
         let sides = [0, 1].map(|side: usize| {
@@ -76,7 +76,7 @@ fn play_side(ball: &Ball, side: u64) -> Vec<i64> {
             break;
         }
         let theirs = Counter::from_raw(ball.reading.load(Ordering::Relaxed));
-        let ours = read_ordered(CounterKind::Tsc);
+        let ours = read_ordered(CounterId::CPU);
         if turn > 0 {
             ways.push((ours - theirs).raw());
         }

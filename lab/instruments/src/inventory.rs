@@ -6,7 +6,7 @@ use crate::handover::{Handover, play_all};
 use crate::ways::devices;
 use ffclock_counter::ffcounter::{Ffcounter, FfcounterError, ModuleCounter, Sample, layout};
 use ffclock_counter::{
-    Choice, Chosen, CounterKind, Nominal, allowed_cpus, available_clocksources, choose, current_clocksource, nominal,
+    Choice, Chosen, CounterId, Nominal, allowed_cpus, available_clocksources, choose, current_clocksource, nominal,
 };
 use serde::Serialize;
 use std::fs;
@@ -99,8 +99,8 @@ impl Clocksources {
 pub fn take() -> Inventory {
     let sources = Clocksources::of_this_host();
     let chosen = choose(Choice::Auto);
-    let checked = choose(Choice::Fixed(CounterKind::Tsc));
-    let mut counters = vec![cpu_counter(nominal(CounterKind::Tsc).ok(), &sources), raw_clock(&sources)];
+    let checked = choose(Choice::Fixed(CounterId::CPU));
+    let mut counters = vec![cpu_counter(nominal(CounterId::CPU).ok(), &sources), raw_clock(&sources)];
     counters.extend(other_clocksources(&sources));
     let module = Ffcounter::open();
     counters.extend(module.iter().flat_map(Ffcounter::counters).map(|(counter, sample)| of_module(counter, &sample)));
@@ -109,7 +109,7 @@ pub fn take() -> Inventory {
     let Chosen { kind, reason, .. } = chosen;
     Inventory {
         counters,
-        hypervisor: hypervisor(),
+        hypervisor: ffclock_counter::hypervisor(),
         checks: checked
             .checks
             .into_iter()
@@ -213,16 +213,6 @@ fn device(path: &Path, class: &str, attribute: &str) -> Item {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-fn hypervisor() -> Option<String> {
-    ffclock_counter::hypervisor()
-}
-
-#[cfg(target_arch = "aarch64")]
-fn hypervisor() -> Option<String> {
-    fs::read_to_string("/sys/hypervisor/type").ok().map(|text| text.trim().to_owned())
-}
-
 fn of_module(counter: ModuleCounter, sample: &Sample) -> Item {
     let by = if sample.has(layout::PAGE) {
         "page of /dev/ffcounter, or a system call"
@@ -283,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_error_of_a_frequency_has_two_figures() {
-        let mut counter = nominal(CounterKind::Tsc).unwrap();
+        let mut counter = nominal(CounterId::CPU).unwrap();
         counter.error = Rate::from_ppm(200.498_7);
         let told = cpu_counter(Some(counter), &Clocksources::default()).frequency_from;
         assert!(told.ends_with(", +-210 ppm"), "{told}");

@@ -11,7 +11,7 @@ pub use sampling::{Arrangement, BATCH};
 pub use tally::{Bins, Figures, Outlier, Overhead, Round};
 
 use crate::ways::{Unread, Way};
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_units::Period;
 use sampling::{Burst, burst_on, bursts_everywhere};
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ impl Latency {
 
 /// The greatest common divisor of many differences: some CPUs count in steps of many ticks.
 fn step_of_base() -> u64 {
-    let readings: Vec<u64> = (0..1000).map(|_| read_ordered(CounterKind::Tsc).raw()).collect();
+    let readings: Vec<u64> = (0..1000).map(|_| read_ordered(CounterId::CPU).raw()).collect();
     let steps = readings.windows(2).map(|two| two[1].wrapping_sub(two[0]));
     steps.fold(0, common_divisor)
 }
@@ -155,7 +155,7 @@ mod tests {
     use ffclock_counter::{allowed_cpus, nominal};
 
     fn plan(ways: Vec<Way>) -> Plan {
-        let period = nominal(CounterKind::Tsc).unwrap().period;
+        let period = nominal(CounterId::CPU).unwrap().period;
         Plan { ways, cpus: allowed_cpus().unwrap(), burst: 20, period }
     }
 

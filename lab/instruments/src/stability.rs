@@ -15,7 +15,7 @@ pub use reference::{Reference, ReferenceError, check_file, points_of_file};
 
 use crate::followed::{Followed, Unfollowed};
 use crate::ways::Way;
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_units::{Counter, Period};
 use serde::{Deserialize, Serialize};
 
@@ -136,9 +136,9 @@ pub(crate) fn narrowest(mut read: impl FnMut() -> Option<i128>) -> Option<Point>
 }
 
 fn bracket(read: &mut impl FnMut() -> Option<i128>) -> Option<Point> {
-    let before = read_ordered(CounterKind::Tsc);
+    let before = read_ordered(CounterId::CPU);
     let value = read()?;
-    let after = read_ordered(CounterKind::Tsc);
+    let after = read_ordered(CounterId::CPU);
     Some(point(before, after, value))
 }
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_counter_is_read_within_its_range() {
-        let period = nominal(CounterKind::Tsc).unwrap().period;
+        let period = nominal(CounterId::CPU).unwrap().period;
         let mut stability = Stability::new(vec![vdso(PosixClock::MonotonicRaw)], None, period).unwrap();
         let first = stability.sample(0, 0.0).unwrap();
         let second = stability.sample(0, 0.1).unwrap();

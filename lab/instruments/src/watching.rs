@@ -5,7 +5,7 @@
 //! ([`CpuRound`], which the daemon uses too).
 
 use ffclock_counter::ffcounter::Ffcounter;
-use ffclock_counter::{Break, Continuity, CounterKind, CpuRound, NominalError, available_clocksources, nominal};
+use ffclock_counter::{Break, Continuity, CounterId, CpuRound, NominalError, USABLE, available_clocksources, nominal};
 use ffclock_counter::{HostReadings, Readings};
 use serde::Serialize;
 use std::io;
@@ -30,7 +30,7 @@ pub enum WatchError {
     #[error("{counter} cannot be watched: {error}. Use `ffclock counters` to see which counters run")]
     Unsteady {
         /// Which.
-        counter: CounterKind,
+        counter: CounterId,
         /// Why.
         error: NominalError,
     },
@@ -41,7 +41,7 @@ pub enum WatchError {
 
 /// Watches the counters of this host.
 pub struct Watcher<R = HostReadings> {
-    counters: Vec<(CounterKind, Continuity<R>)>,
+    counters: Vec<(CounterId, Continuity<R>)>,
     cpus: Vec<CpuRound>,
     trusted: Option<Vec<String>>,
 }
@@ -73,7 +73,7 @@ impl<R: Readings> Watcher<R> {
         for (counter, continuity) in &mut self.counters {
             let broken = continuity.observe().err();
             // The kernel's list tells it of the CPU's counter, below.
-            let is_told = |broken: &Break| *counter == CounterKind::Tsc && matches!(broken, Break::TrustLost { .. });
+            let is_told = |broken: &Break| *counter == CounterId::CPU && matches!(broken, Break::TrustLost { .. });
             found.extend(broken.filter(|broken| !is_told(broken)).map(|broken| of_break(t, *counter, &broken)));
         }
         for cpus in &mut self.cpus {
@@ -96,7 +96,7 @@ impl<R: Readings> Watcher<R> {
 const DISAGREES: &str = "disagrees-between-cpus";
 const TRUST_LOST: &str = "trust-lost";
 
-fn of_break(t: f64, counter: CounterKind, broken: &Break) -> Finding {
+fn of_break(t: f64, counter: CounterId, broken: &Break) -> Finding {
     let kind = match broken {
         Break::Suspended { .. } => "suspended",
         Break::CounterJumped { .. } => "jumped",
@@ -110,11 +110,11 @@ fn of_break(t: f64, counter: CounterKind, broken: &Break) -> Finding {
     Finding { t, counter: counter.name().to_owned(), kind, evidence: broken.to_string() }
 }
 
-fn present() -> Vec<CounterKind> {
+fn present() -> Vec<CounterId> {
     let module = Ffcounter::open().map(|module| module.counters()).unwrap_or_default();
-    let named = module.into_iter().map(|(counter, _)| CounterKind::Module(counter));
-    let watched = named.filter(|counter| CounterKind::ALL.contains(counter));
-    [CounterKind::Tsc, CounterKind::MonotonicRaw].into_iter().chain(watched).collect()
+    let named = module.into_iter().map(|(counter, _)| CounterId::Module(counter));
+    let watched = named.filter(|counter| USABLE.contains(counter));
+    [CounterId::CPU, CounterId::MonotonicRaw].into_iter().chain(watched).collect()
 }
 
 /// The kernel takes a counter that it found unsteady off its list.
@@ -155,8 +155,8 @@ mod tests {
     fn watcher(script: &[(u64, i64)]) -> Watcher<Script> {
         let period = Period::from_hertz(1e9).unwrap();
         let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
-        let continuity = Continuity::with_readings(Script(script.to_vec()), CounterKind::Tsc, nominal);
-        Watcher { counters: vec![(CounterKind::Tsc, continuity)], cpus: Vec::new(), trusted: available_clocksources() }
+        let continuity = Continuity::with_readings(Script(script.to_vec()), CounterId::CPU, nominal);
+        Watcher { counters: vec![(CounterId::CPU, continuity)], cpus: Vec::new(), trusted: available_clocksources() }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::ffi;
 use ffclock_counter::ffcounter::{CounterPage, Ffcounter, FfcounterError, ModuleCounter, Sample, layout};
-use ffclock_counter::{CounterKind, read_ordered, read_unordered};
+use ffclock_counter::{CounterId, read_ordered, read_unordered};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -197,8 +197,8 @@ impl Way {
     pub fn with<W: Work>(&self, work: W) -> W::Output {
         match &self.reader {
             Reader::Nothing => work.run(|| Some(0)),
-            Reader::Plain => work.run(|| Some(read_unordered(CounterKind::Tsc).raw())),
-            Reader::Ordered => work.run(|| Some(read_ordered(CounterKind::Tsc).raw())),
+            Reader::Plain => work.run(|| Some(read_unordered(CounterId::CPU).raw())),
+            Reader::Ordered => work.run(|| Some(read_ordered(CounterId::CPU).raw())),
             #[cfg(target_arch = "x86_64")]
             Reader::Rdtscp => work.run(|| Some(ffclock_counter::read_rdtscp().raw())),
             Reader::EmptySystemCall => work.run(ffi::empty_system_call),

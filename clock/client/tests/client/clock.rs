@@ -1,10 +1,10 @@
 //! What a program sees of a clock: readings, stamps, intervals, and the reasons for having none.
 
-use crate::common::{CPU, Directory, HERTZ, UTC_SECONDS, about, publication, seconds, writer};
+use crate::common::{Directory, HERTZ, UTC_SECONDS, about, publication, seconds, writer};
 use ffclock_client::{Bound, Clock, OpenError, PageError, ReadError, Stamp, Status};
 use ffclock_counter::ffcounter::Ffcounter;
-use ffclock_counter::{CounterKind, raw_clock, read_ordered};
-use ffclock_page::{BootId, CounterId, Publication, Writer};
+use ffclock_counter::{CounterId, raw_clock, read_ordered};
+use ffclock_page::{BootId, Publication, Writer};
 use ffclock_sys::{PageFileError, SharedPage};
 use ffclock_units::{CounterEpoch, Moment, Period, Span, Ticks};
 use std::os::unix::fs::PermissionsExt;
@@ -22,10 +22,10 @@ fn now_moves_with_the_counter() {
     let published = publication();
     writer(&path).publish(&published);
     let clock = Clock::open_at(&path).unwrap();
-    let before = read_ordered(CounterKind::Tsc) - published.estimate.counter;
+    let before = read_ordered(CounterId::CPU) - published.estimate.counter;
     let reading = clock.now().unwrap();
     let again = clock.now_unordered().unwrap();
-    let after = read_ordered(CounterKind::Tsc) - published.estimate.counter;
+    let after = read_ordered(CounterId::CPU) - published.estimate.counter;
     let period = published.estimate.period;
     for reading in [reading, again] {
         let age = since_reference(reading.time);
@@ -65,7 +65,7 @@ fn a_counter_of_the_kernel_that_cannot_be_read_is_told_with_the_remedy() {
     let path = directory.join("page");
     let mut writer = writer(&path);
     let early = Clock::open_at(&path).expect("an empty page names no counter");
-    writer.publish(&Publication { counter_id: CounterId::ModuleHpet, ..publication() });
+    writer.publish(&Publication { counter_id: CounterId::Module(ffclock_units::ModuleCounter::Hpet), ..publication() });
     let error = Clock::open_at(&path).unwrap_err();
     assert!(matches!(error, OpenError::Counter { .. }), "{error}");
     let told =
@@ -109,7 +109,7 @@ fn stamps_of_an_ended_epoch_are_refused() {
     assert_eq!(clock.at(old), Err(ReadError::NoEstimate));
     let mut next = publication();
     next.epoch = next.epoch.next();
-    next.epoch_begin = read_ordered(CounterKind::Tsc);
+    next.epoch_begin = read_ordered(CounterId::CPU);
     writer.publish(&next);
     let new = clock.stamp();
     assert_eq!(clock.at(old), Err(ReadError::OtherEpoch));
@@ -177,7 +177,7 @@ fn the_kernels_clock_serves_as_a_counter_and_a_change_of_counter_is_noticed() {
     let new = clock.stamp();
     assert!(since_reference(clock.at(new).unwrap().time) < Span::from_secs(60));
     assert_eq!(clock.at(old), Err(ReadError::OtherEpoch));
-    assert_eq!(clock.snapshot().unwrap().counter_id(), CPU);
+    assert_eq!(clock.snapshot().unwrap().counter_id(), CounterId::CPU);
 }
 
 #[test]

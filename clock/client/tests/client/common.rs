@@ -1,7 +1,7 @@
 //! Pages to test with: real files, a writer of their own, and this machine's counter.
 
-use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_page::{CounterId, Publication, Writer};
+use ffclock_counter::{CounterId, read_ordered};
+use ffclock_page::{Publication, Writer};
 use ffclock_sys::SharedPage;
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, Status, Ticks,
@@ -9,8 +9,6 @@ use ffclock_units::{
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The CPU's counter as a page calls it.
-pub const CPU: CounterId = if cfg!(target_arch = "aarch64") { CounterId::ArmVirtual } else { CounterId::Tsc };
 /// Ticks per second that the pages claim.
 pub const HERTZ: f64 = 2.7e9;
 /// UTC at the reference of `publication`.
@@ -58,13 +56,13 @@ pub fn seconds(count: i64) -> Ticks {
 
 /// Synchronised within 50 us as of now, good for an hour; the epoch began ten seconds ago.
 pub fn publication() -> Publication {
-    about(read_ordered(CounterKind::Tsc))
+    about(read_ordered(CounterId::CPU))
 }
 
 /// The same, as of a counter reading.
 pub fn about(counter: Counter) -> Publication {
     Publication {
-        counter_id: CPU,
+        counter_id: CounterId::CPU,
         epoch: CounterEpoch::from_raw(1),
         epoch_begin: counter - seconds(10),
         estimate: Estimate {

@@ -1,7 +1,7 @@
 //! The layout of the page for C: made from the constants of the crate page, and understood by C as by Rust.
 
 use crate::c;
-use crate::common::{CPU, Directory, publication, writer};
+use crate::common::{Directory, publication, writer};
 use ffclock_page::layout::{self, header, slot, state, tag};
 use ffclock_units::ServerIdentity;
 use std::path::Path;
@@ -135,7 +135,7 @@ fn a_c_program_reads_what_rust_wrote() {
         estimate.counter.raw(),
         estimate.period.mantissa(),
         estimate.period.shift(),
-        CPU.code(),
+        ffclock_page::CounterId::CPU.code(),
         published.epoch_begin.raw(),
         published.valid_until.raw(),
         estimate.difference_bound.units(),

@@ -2,7 +2,7 @@
 
 use crate::common::{Directory, UTC_SECONDS, about, period, writer};
 use ffclock_client::{Clock, Status};
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::Publication;
 use ffclock_units::{Bound, Counter, Moment, Span, Ticks, Utc};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ fn readings_stay_on_the_line_while_the_writer_publishes() {
     let directory = Directory::new();
     let path = directory.join("page");
     let mut writer = writer(&path);
-    let origin = read_ordered(CounterKind::Tsc);
+    let origin = read_ordered(CounterId::CPU);
     writer.publish(&publication_of(0, origin));
     let clock = Clock::open_at(&path).unwrap();
     let done = AtomicBool::new(false);
@@ -56,9 +56,9 @@ fn readings_stay_on_the_line_while_the_writer_publishes() {
 
 fn read_along(clock: &Clock, origin: Counter) {
     for _ in 0..READS / 2 {
-        let before = read_ordered(CounterKind::Tsc);
+        let before = read_ordered(CounterId::CPU);
         let reading = clock.now().expect("a reading");
-        let after = read_ordered(CounterKind::Tsc);
+        let after = read_ordered(CounterId::CPU);
         let slack = Span::from_nanos(1);
         assert!(reading.time >= line(before, origin) - slack && reading.time <= line(after, origin) + slack);
         assert!(reading.bound >= Bound::of(Span::from_secs(10)) && reading.bound < Bound::of(Span::from_secs(12)));

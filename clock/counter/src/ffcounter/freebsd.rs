@@ -1,16 +1,33 @@
 //! The counter of FreeBSD's feed-forward clock in place of the module's: cumulative ticks of the timecounter in use.
 
 use super::{FfcounterError, ModuleCounter, Sample, layout};
+use crate::sysctl;
 use core::sync::atomic::{AtomicI64, Ordering};
-use ffclock_freebsd::kernel::{self, Timecounter};
+use ffclock_freebsd::kernel;
 use ffclock_units::Counter;
+use std::ffi::CString;
 use std::io;
+
+/// The hardware counter under the kernel's clocks.
+struct Timecounter {
+    /// The nominal frequency [Hz].
+    hertz: u64,
+    /// The bits that it has.
+    mask: u64,
+}
+
+/// The timecounter in use, as the kernel describes it.
+fn read_timecounter() -> io::Result<Timecounter> {
+    let name = sysctl::text(c"kern.timecounter.hardware")?;
+    let of = |what: &str| sysctl::number(&CString::new(format!("kern.timecounter.tc.{name}.{what}"))?);
+    Ok(Timecounter { hertz: of("frequency")?, mask: of("mask")? })
+}
 
 /// The frequency of the timecounter when it was last asked for, Hz; 0 before that.
 static HERTZ: AtomicI64 = AtomicI64::new(0);
 
 fn timecounter() -> Result<Timecounter, FfcounterError> {
-    let found = kernel::timecounter().map_err(refused)?;
+    let found = read_timecounter().map_err(refused)?;
     HERTZ.store(i64::try_from(found.hertz).unwrap_or(i64::MAX), Ordering::Relaxed);
     Ok(found)
 }

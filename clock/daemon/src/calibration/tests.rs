@@ -1,7 +1,7 @@
 //! Stamps move towards the wire by what is certain, and what is not certain widens them.
 
 use super::*;
-use ffclock_units::Counter;
+use ffclock_units::{Counter, Stamp};
 
 fn subject(kernel: &str) -> Subject {
     Subject { host: "h".into(), kernel: kernel.into(), device: "eth0".into(), driver: "igb".into() }
@@ -30,8 +30,8 @@ fn stamp() -> Stamp {
 }
 
 /// How much shorter every round trip becomes.
-fn together(shift: Shift) -> Span {
-    ghz() * (shift.out.0 + shift.back.0)
+fn together(shift: StampShift) -> Span {
+    ghz() * (shift.sent.by + shift.received.by)
 }
 
 #[test]

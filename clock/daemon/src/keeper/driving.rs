@@ -2,15 +2,15 @@
 
 use super::{Keeper, StartError, about};
 use crate::config::{DaemonConfig, KernelClockUse};
+use crate::host_counter::Host;
 use crate::kernel_clock::KernelClockDriver;
-use crate::timepiece::Host;
 use ffclock_counter::ffcounter::ModuleCounter;
-use ffclock_counter::{Choice, CounterKind};
+use ffclock_counter::{Choice, CounterId};
 use ffclock_units::{Moment, Mono};
 use std::io;
 
 /// The counter that the kernel's clock runs on.
-const KERNELS: CounterKind = CounterKind::Module(ModuleCounter::Active);
+const KERNELS: CounterId = CounterId::Module(ModuleCounter::Active);
 
 /// The counter to choose: the kernel's clock understands readings of its own alone.
 pub(super) fn choice(config: &DaemonConfig) -> Choice {
@@ -48,7 +48,7 @@ impl Keeper<'_> {
         if self.kernel_clock.as_ref().is_none_or(|driver| driver.due() > now) {
             return;
         }
-        let counter = self.timepiece.read();
+        let counter = self.host_counter.read();
         // A reading of an epoch that nobody has noticed yet must not reach the kernel.
         self.watch_counter();
         let Some(driver) = &mut self.kernel_clock else { return };

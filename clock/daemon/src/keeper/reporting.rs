@@ -5,8 +5,9 @@ use crate::config::StampChoice;
 use crate::control::Reporter;
 use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusReport};
 use crate::journal::Weight;
-use crate::peer::{Peer, Stamping};
+use crate::peer::Peer;
 use ffclock_counter::read_narrowest;
+use ffclock_sys::StampQuality;
 use ffclock_units::{Bound, Counter, Estimate, LeapTable, Reading};
 
 /// Brackets tried when the system clock is compared.
@@ -17,7 +18,7 @@ impl Keeper<'_> {
         let publication = self.published.as_ref()?;
         let estimate = &publication.estimate;
         // One moment for both clocks: the middle of the narrowest bracket.
-        let pair = read_narrowest(self.timepiece.kind(), TRIES, ffclock_sys::system_utc_now);
+        let pair = read_narrowest(self.host_counter.kind(), TRIES, ffclock_sys::system_utc_now);
         let reading = reading_of(estimate, &self.leaps, pair.middle());
         let tai = tai_at(estimate, pair.middle());
         let ahead = self.leaps.announced().filter(|leap| leap.utc_second > reading.time.whole_seconds());
@@ -28,7 +29,7 @@ impl Keeper<'_> {
             bound_s: reading.bound.as_seconds(),
             uncertainty_s: reading.uncertainty.as_seconds(),
             period_s: estimate.difference_period.as_seconds(),
-            rate_ppm: estimate.difference_period.relative_to(self.timepiece.nominal.period).as_ppm(),
+            rate_ppm: estimate.difference_period.relative_to(self.host_counter.nominal.period).as_ppm(),
             rate_bound_ppm: estimate.difference_bound.as_rate().as_ppm(),
             tai_offset_s: (tai.whole_seconds() - reading.time.whole_seconds()) as i32,
             leap: ahead.map(|leap| (leap.utc_second, leap.change)),
@@ -36,7 +37,7 @@ impl Keeper<'_> {
     }
 
     fn source_reports(&self) -> Vec<SourceReport> {
-        let counter = self.timepiece.read();
+        let counter = self.host_counter.read();
         let published = self.published.map(|publication| reading_of(&publication.estimate, &self.leaps, counter));
         let report = |(server, peer): (usize, &Peer)| {
             let mut report = peer.report();
@@ -52,20 +53,22 @@ impl Keeper<'_> {
         self.peers.iter().enumerate().map(report).collect()
     }
 
-    /// Where packets are stamped: what was asked for, and what became of it.
+    /// Where packets are stamped: what was asked for, and what serves instead.
     fn stamps_report(&self) -> String {
-        let names = |wanted: Stamping| -> Vec<&str> {
-            self.peers.iter().filter(|peer| peer.stamping() == wanted).map(Peer::name).collect()
+        let names = |quality: fn(StampQuality) -> bool| -> Vec<&str> {
+            self.peers.iter().filter(|peer| quality(peer.stamp_quality())).map(Peer::name).collect()
         };
-        let reasons = [(Stamping::Refused, "the kernel refuses"), (Stamping::Missing, "the kernel's do not come")];
+        let shortfalls = [
+            (names(|quality| quality == StampQuality::Refused), "the kernel refuses"),
+            (names(|quality| matches!(quality, StampQuality::Missing(_))), "the kernel's do not come"),
+        ];
         let mut text = self.config.stamps.to_string();
-        match (self.config.stamps, self.context.mapper.driver_tally()) {
+        match (self.config.stamps, self.context.stamper.driver_tally()) {
             (_, Some(tally)) => text += &format!(" ({} at the driver, {} by the socket)", tally.found, tally.missed),
             (StampChoice::Trace | StampChoice::Module, None) => text += " (not to be had: those of the sockets serve)",
             _ => {}
         }
-        for (stamping, reason) in reasons {
-            let names = names(stamping);
+        for (names, reason) in shortfalls {
             if !names.is_empty() && names.len() == self.peers.len() {
                 return format!("user ({reason})");
             }
@@ -79,15 +82,15 @@ impl Keeper<'_> {
 
 impl Reporter for Keeper<'_> {
     fn status(&self) -> StatusReport {
-        let chosen = &self.timepiece.chosen;
+        let chosen = &self.host_counter.chosen;
         StatusReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.context.journal.uptime_s(),
             counter: CounterReport {
                 name: chosen.kind.name().to_owned(),
                 reason: chosen.reason.clone(),
-                nominal_hz: self.timepiece.nominal.period.as_hertz(),
-                epoch: self.timepiece.epoch.raw(),
+                nominal_hz: self.host_counter.nominal.period.as_hertz(),
+                epoch: self.host_counter.epoch.raw(),
             },
             stamps: self.stamps_report(),
             page: self.config.page.to_string(),

@@ -2,15 +2,15 @@
 
 use super::Keeper;
 use crate::config::StampChoice;
-use ffclock_sys::{DriverStamps, Mapper};
+use ffclock_sys::{DriverStamps, Stamper};
 
 impl Keeper<'_> {
-    /// A mapper for the counter in use, with the stamps of the driver's boundary where they are asked for. Without them the clock works as
-    /// with `stamps = "kernel"`, and the reason is told.
-    pub(super) fn renew_mapper(&mut self) {
-        let (kind, period) = (self.timepiece.kind(), self.timepiece.nominal.period);
+    /// A stamper for the counter in use, with the stamps of the driver's boundary where they are asked for. Without them the clock works as
+    /// with `stamps = "kernel"`, and the journal has the reason.
+    pub(super) fn renew_stamper(&mut self) {
+        let (kind, period) = (self.host_counter.kind(), self.host_counter.nominal.period);
         // The one before first: it may own what the next one needs.
-        self.context.mapper = Mapper::system(kind, period);
+        self.context.stamper = Stamper::new(kind, period);
         let ports: Vec<u16> = self.peers.iter().map(|peer| peer.config().address.port).collect();
         let made = match self.config.stamps {
             StampChoice::Kernel | StampChoice::User => return,
@@ -18,7 +18,7 @@ impl Keeper<'_> {
             StampChoice::Module => DriverStamps::module(kind, &ports, period.as_hertz()),
         };
         match made {
-            Ok(driver) => self.context.mapper.refine_with(driver),
+            Ok(driver) => self.context.stamper.refine_with(driver),
             Err(error) => {
                 let text = format!("stamps = \"{}\": {error}", self.config.stamps);
                 self.context.journal.warn("no stamps at the driver's boundary: those of the sockets serve", &text);

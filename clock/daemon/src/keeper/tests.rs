@@ -6,15 +6,15 @@ mod server;
 use super::*;
 use crate::control::Reporter;
 use crate::control::report::StatusReport;
+use crate::host_counter::Cpus;
 use crate::kernel_clock::KernelClock;
-use crate::timepiece::Cpus;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
-    Choice, Chosen, CounterKind, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,
+    Choice, Chosen, CounterId, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,
 };
 use ffclock_estimator::RateMemory;
 use ffclock_freebsd::{KernelEstimate, KernelStatus};
-use ffclock_page::{CounterId, ReadError};
+use ffclock_page::ReadError;
 use ffclock_sys::{Interest, SharedPageReader};
 use ffclock_trace::TraceReader;
 use ffclock_units::{LeapAnnouncement, LeapStep, Rate, Reading, Ticks};
@@ -33,7 +33,7 @@ struct Tampering {
     suspended: Span,
     clocksource: String,
     trust: Trust,
-    chosen: CounterKind,
+    chosen: CounterId,
     disagreement: Option<CpuDisagreement>,
     has_kernel_clock: bool,
     measured: u32,
@@ -75,23 +75,23 @@ impl Host for Rig {
         let kind = match choice {
             Choice::Auto => self.0.borrow().chosen,
             // A kernel whose own counter is the TSC.
-            Choice::Fixed(CounterKind::Module(ModuleCounter::Active)) => CounterKind::Tsc,
+            Choice::Fixed(CounterId::Module(ModuleCounter::Active)) => CounterId::CPU,
             Choice::Fixed(kind) => kind,
         };
         Chosen { kind, reason: "the test says so".to_owned(), checks: Vec::new() }
     }
 
-    fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError> {
+    fn nominal(&self, kind: CounterId) -> Result<Nominal, NominalError> {
         self.tamper(|tampering| tampering.measured += 1);
         ffclock_counter::nominal(kind)
     }
 
-    fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings> {
+    fn witnesses(&self, kind: CounterId) -> Box<dyn Readings> {
         Box::new(RigReadings { host: HostReadings::new(kind), rig: self.clone() })
     }
 
-    fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>> {
-        (kind == CounterKind::Tsc).then(|| -> Box<dyn Cpus> { Box::new(self.clone()) })
+    fn cpus(&self, kind: CounterId) -> Option<Box<dyn Cpus>> {
+        (kind == CounterId::CPU).then(|| -> Box<dyn Cpus> { Box::new(self.clone()) })
     }
 
     fn kernel_clock(&self) -> Option<Box<dyn KernelClock>> {
@@ -115,7 +115,7 @@ impl Cpus for Rig {
 impl Rig {
     fn new() -> Self {
         let (jumped, clocksource) = (Ticks::ZERO, "tsc".to_owned());
-        let (chosen, trust) = (CounterKind::Tsc, Trust::Trusted);
+        let (chosen, trust) = (CounterId::CPU, Trust::Trusted);
         let (stalled_at, disagreement, suspended) = (None, None, Span::ZERO);
         Rig(Rc::new(RefCell::new(Tampering {
             jumped,
@@ -166,8 +166,8 @@ impl Case {
         let _ = std::fs::remove_dir_all(&directory);
         let rig = Rig::new();
         if let Some(memory) = memory {
-            let (boot, clocksource) = (crate::memory::boot_id(), Some("tsc".to_owned()));
-            let circumstances = Circumstances { counter: CounterKind::Tsc, boot, clocksource };
+            let (boot, clocksource) = (ffclock_counter::boot_id(), Some("tsc".to_owned()));
+            let circumstances = Circumstances { counter: CounterId::CPU, boot, clocksource };
             RateStore::new(&directory.join("state"), circumstances).save(memory).unwrap();
         }
         let options = options.replace("DIRECTORY", &directory.display().to_string());
@@ -206,8 +206,8 @@ impl Case {
     }
 
     fn reading(&self) -> Result<Reading, ReadError> {
-        let counter = self.keeper.timepiece.read();
-        Reader::new(self.page().words()).reading_at(counter, self.keeper.timepiece.id())
+        let counter = self.keeper.host_counter.read();
+        Reader::new(self.page().words()).reading_at(counter, self.keeper.host_counter.kind())
     }
 
     fn leap_step(&self) -> LeapStep {
@@ -233,7 +233,7 @@ fn config_text(directory: &Path, servers: &[TestServer], options: &str) -> Strin
 }
 
 fn one_server(name: &str, options: &str) -> (Case, Truth) {
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let servers = vec![TestServer::start("127.0.0.1:0", truth)];
     (Case::start(name, servers, options), truth)
 }
@@ -248,14 +248,14 @@ fn has_event(status: &StatusReport, text: &str) -> bool {
 
 /// Tampers, and looks what readers and status say before and after the next exchange. Returns whether the rate was kept.
 fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
-    let period = ffclock_counter::nominal(CounterKind::Tsc).unwrap().period;
-    let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc))];
+    let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
+    let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
     let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
     let mut case = Case::start_remembering(name, servers, "counter = \"tsc\"", memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
     assert!(case.keeper.peers[0].memory().is_some(), "the rate was remembered");
     assert!(case.reading().is_ok());
-    let old_stamp = case.keeper.timepiece.read();
+    let old_stamp = case.keeper.host_counter.read();
     tamper(&case);
     case.keeper.wake(ffclock_sys::mono_now());
     assert_eq!(case.reading(), Err(ReadError::NoEstimate), "{name}: no number between break and new estimate");
@@ -285,8 +285,8 @@ fn the_kernels_clock_shows_what_the_page_says_and_is_told_when_nobody_drives_it(
     // Nothing was published since.
     let last = told();
     for seconds in [0, 1, 16] {
-        let at = last.reading() + case.keeper.timepiece.nominal.period.ticks_in(Span::from_secs(seconds));
-        let page = Reader::new(case.page().words()).reading_at(at, case.keeper.timepiece.id()).unwrap();
+        let at = last.reading() + case.keeper.host_counter.nominal.period.ticks_in(Span::from_secs(seconds));
+        let page = Reader::new(case.page().words()).reading_at(at, case.keeper.host_counter.kind()).unwrap();
         let off = last.time_at(at).1 - page.time.since_origin();
         assert!(off.abs() < Span::from_nanos(1 + i128::from(seconds) / 4), "after {seconds} s: {off}");
     }
@@ -362,7 +362,7 @@ fn a_break_right_before_a_publication_is_not_published() {
 fn a_counter_that_stands_still_has_no_past() {
     let (mut case, _) = one_server("stall", "counter = \"tsc\"");
     case.run_until("some exchanges", |status| used(status) >= 3);
-    let last = case.keeper.timepiece.read();
+    let last = case.keeper.host_counter.read();
     case.rig.tamper(|tampering| tampering.stalled_at = Some(last));
     std::thread::sleep(Duration::from_millis(20));
     case.keeper.wake(ffclock_sys::mono_now());
@@ -388,7 +388,7 @@ fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
     case.run_until("some exchanges", |status| used(status) >= 3);
     case.rig.tamper(|tampering| {
         tampering.clocksource = "hpet".to_owned();
-        tampering.chosen = CounterKind::MonotonicRaw;
+        tampering.chosen = CounterId::MonotonicRaw;
     });
     std::thread::sleep(Duration::from_millis(1100));
     let status =
@@ -396,7 +396,7 @@ fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
     assert!(has_event(&status, "another counter from now on: monotonic-raw"), "{:?}", status.events);
     let snapshot = Reader::new(case.page().words()).snapshot().unwrap();
     assert_eq!(snapshot.counter_id(), CounterId::MonotonicRaw);
-    let now = LeapTable::built_in().utc_from_tai(truth.at(ffclock_counter::read_ordered(CounterKind::Tsc)));
+    let now = LeapTable::built_in().utc_from_tai(truth.at(ffclock_counter::read_ordered(CounterId::CPU)));
     let error = case.reading().unwrap().time - now;
     assert!(error.abs() < Span::from_millis(5), "{error}");
 }
@@ -408,7 +408,7 @@ fn a_counter_that_the_kernel_does_not_use_and_gave_up_is_left_too() {
     case.run_until("some exchanges", |status| used(status) >= 3);
     case.rig.tamper(|tampering| {
         tampering.trust = Trust::Lost("it offers hpet only".to_owned());
-        tampering.chosen = CounterKind::MonotonicRaw;
+        tampering.chosen = CounterId::MonotonicRaw;
     });
     // The list is read once a second.
     std::thread::sleep(Duration::from_millis(1100));
@@ -419,8 +419,8 @@ fn a_counter_that_the_kernel_does_not_use_and_gave_up_is_left_too() {
 
 #[test]
 fn each_cpus_own_counter_is_compared_however_it_is_read() {
-    use crate::timepiece::ThisHost;
-    for kind in CounterKind::ALL {
+    use crate::host_counter::ThisHost;
+    for kind in ffclock_counter::USABLE {
         assert_eq!(
             ThisHost.cpus(kind).is_some(),
             kind.name().ends_with("tsc") || kind.name().ends_with("kvm-clock"),
@@ -436,7 +436,7 @@ fn cpus_that_disagree_are_told_with_the_evidence_and_the_counter_is_left() {
     let readings = [5000, 4400, 5100].map(Counter::from_raw);
     case.rig.tamper(|tampering| {
         tampering.disagreement = Some(CpuDisagreement { cpu: 3, with: 0, readings });
-        tampering.chosen = CounterKind::MonotonicRaw;
+        tampering.chosen = CounterId::MonotonicRaw;
     });
     case.keeper.wake(ffclock_sys::mono_now());
     assert!(case.reading().is_ok(), "the CPUs are compared once a minute");
@@ -481,7 +481,7 @@ fn a_trace_is_about_one_counter() {
     case.run_until("some exchanges", |status| used(status) >= 3);
     case.rig.tamper(|tampering| {
         tampering.clocksource = "hpet".to_owned();
-        tampering.chosen = CounterKind::MonotonicRaw;
+        tampering.chosen = CounterId::MonotonicRaw;
     });
     std::thread::sleep(Duration::from_millis(1100));
     case.run_until("exchanges with the other counter", |status| {
@@ -552,7 +552,7 @@ const AHEAD: LeapStep = LeapStep { before: 37, after: 38, at: MIDNIGHT + 37 };
 
 /// Servers that live so many seconds before the midnight at which June 2027 ends.
 fn before_midnight(name: &str, count: usize, seconds: i64) -> (Case, Truth) {
-    let truth = Truth::beginning_at(CounterKind::Tsc, Moment::from_origin(Span::from_secs(MIDNIGHT - seconds)));
+    let truth = Truth::beginning_at(CounterId::CPU, Moment::from_origin(Span::from_secs(MIDNIGHT - seconds)));
     let servers = (0..count).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
     (Case::start(name, servers, "counter = \"tsc\""), truth)
 }
@@ -629,7 +629,7 @@ fn the_clock_goes_through_a_leap_second_as_the_server_does() {
         status.clock.as_ref().is_some_and(|clock| clock.leap == Some((MIDNIGHT, 1)))
     });
     let judge = |case: &Case| {
-        let counter = case.keeper.timepiece.read();
+        let counter = case.keeper.host_counter.read();
         let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
         // Where the leap second begins or ends within the bound, the labels on either side of it are a second apart.
         let (tai, bound) = (truth.at(counter), reading.bound.as_span());
@@ -686,8 +686,8 @@ fn another_address_costs_nothing_before_it_answers() {
 
 #[test]
 fn other_options_make_another_estimator_that_knows_the_rate() {
-    let period = ffclock_counter::nominal(CounterKind::Tsc).unwrap().period;
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
+    let truth = Truth::beginning_now(CounterId::CPU);
     let servers = vec![TestServer::start("127.0.0.1:0", truth)];
     let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
     let mut case = Case::start_remembering("options", servers, "counter = \"tsc\"", memory);
@@ -699,7 +699,7 @@ fn other_options_make_another_estimator_that_knows_the_rate() {
     assert!(case.reading().is_ok(), "what is known serves on");
     let after = case.run_until("some more exchanges", |status| used(status) >= used(&before) + 3);
     assert!(has_event(&after, "the estimate begins anew with other options"), "{:?}", after.events);
-    let counter = case.keeper.timepiece.read();
+    let counter = case.keeper.host_counter.read();
     let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
     let error = reading.time - LeapTable::built_in().utc_from_tai(truth.at(counter));
     assert!((error.abs() - Span::from_millis(10)).abs() < Span::from_millis(2), "{error}");
@@ -708,8 +708,8 @@ fn other_options_make_another_estimator_that_knows_the_rate() {
 
 #[test]
 fn another_algorithm_begins_with_the_rate_that_is_known() {
-    let period = ffclock_counter::nominal(CounterKind::Tsc).unwrap().period;
-    let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc))];
+    let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
+    let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
     let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
     let mut case = Case::start_remembering("algorithm", servers, "counter = \"tsc\"", memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
@@ -735,7 +735,7 @@ fn the_system_clock_is_compared_at_one_moment() {
     let mut differences: Vec<f64> = (0..50)
         .map(|_| {
             let told = case.keeper.status().clock.unwrap().system_clock_behind_s;
-            let pair = ffclock_counter::read_narrowest(CounterKind::Tsc, 20, ffclock_sys::system_utc_now);
+            let pair = ffclock_counter::read_narrowest(CounterId::CPU, 20, ffclock_sys::system_utc_now);
             let tai = tai_at(&publication.estimate, pair.middle());
             let ours = LeapTable::built_in().utc_from_tai(tai) - pair.value;
             (told - ours.as_seconds()).abs()

@@ -1,31 +1,16 @@
 //! What a server's state looks like from outside.
 
-use super::{Link, Peer, STAMPS_MISSED};
+use super::{Link, Peer};
 use crate::control::report::{BeliefReport, SourceReport};
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
-use ffclock_sys::StampMode;
+use ffclock_sys::StampQuality;
 use ffclock_units::Span;
 
-/// Where a server's packets are stamped, beside what was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stamping {
-    /// As asked for.
-    AsWanted,
-    /// In user space, since the kernel refuses.
-    Refused,
-    /// In user space, since the kernel's stamps do not come or contradict the order of events.
-    Missing,
-}
-
 impl Peer {
-    /// Where packets are stamped.
-    pub(crate) fn stamping(&self) -> Stamping {
-        match (self.ground.stamps.is_in_kernel(), self.link.as_ref().map(Link::mode)) {
-            (true, Some(StampMode::User)) => Stamping::Refused,
-            (true, _) if self.last.without_kernel_stamps >= STAMPS_MISSED => Stamping::Missing,
-            _ => Stamping::AsWanted,
-        }
+    /// Where packets are stamped, beside what was asked for.
+    pub(crate) fn stamp_quality(&self) -> StampQuality {
+        self.link.as_ref().map_or(StampQuality::AsWanted, Link::quality)
     }
 
     /// The state for people; what depends on the present moment is left open.

@@ -4,9 +4,9 @@
 pub mod interpose;
 pub mod server;
 
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_daemon::control::report::{Answer, StatusReport};
-use ffclock_page::{CounterId, Reader};
+use ffclock_page::Reader;
 use ffclock_sys::SharedPageReader;
 use ffclock_units::{ClockError, LeapTable, Reading, Span};
 use server::Truth;
@@ -187,25 +187,20 @@ pub fn page_reader(scratch: &Scratch) -> SharedPageReader {
 /// Reads the page as a client does, and holds every reading against the truth.
 pub struct Judge {
     page: SharedPageReader,
-    kind: CounterKind,
+    kind: CounterId,
     truth: Truth,
     pub readings: u64,
 }
 
 impl Judge {
-    pub fn new(scratch: &Scratch, kind: CounterKind, truth: Truth) -> Self {
+    pub fn new(scratch: &Scratch, kind: CounterId, truth: Truth) -> Self {
         Judge { page: page_reader(scratch), kind, truth, readings: 0 }
     }
 
     /// One reading, if there is an estimate. Panics when the truth is outside the bound.
     pub fn read(&mut self) -> Option<(Reading, Span)> {
         let counter = ffclock_counter::read_ordered(self.kind);
-        let id = match self.kind {
-            CounterKind::Tsc => CounterId::Tsc,
-            CounterKind::MonotonicRaw => CounterId::MonotonicRaw,
-            CounterKind::Module(counter) => panic!("no test here runs on the module's counter {counter}"),
-        };
-        let reading = Reader::new(self.page.words()).reading_at(counter, id).ok()?;
+        let reading = Reader::new(self.page.words()).reading_at(counter, self.kind).ok()?;
         let error = reading.time - LeapTable::built_in().utc_from_tai(self.truth.at(counter));
         assert!(
             reading.bound.contains(ClockError::new(error)),

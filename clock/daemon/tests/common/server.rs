@@ -1,6 +1,6 @@
 //! A reference server for the tests: its time is a known function of the counter, and it can be told to misbehave.
 
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_units::{Bound, Counter, LeapTable, Moment, Period, Span, Tai, Utc};
 use ffclock_wire::{HEADER_BYTES, LeapIndicator, LogSeconds, NtpTimestamp, Packet, Version};
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The true time as a function of the counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth {
-    kind: CounterKind,
+    kind: CounterId,
     origin: Counter,
     time: Moment<Tai>,
     period: Period,
@@ -20,12 +20,12 @@ pub struct Truth {
 
 impl Truth {
     /// A truth that begins now with the system clock's time.
-    pub fn beginning_now(kind: CounterKind) -> Self {
+    pub fn beginning_now(kind: CounterId) -> Self {
         Self::beginning_at(kind, ffclock_sys::system_utc_now())
     }
 
     /// A truth in which it is `time` now.
-    pub fn beginning_at(kind: CounterKind, time: Moment<Utc>) -> Self {
+    pub fn beginning_at(kind: CounterId, time: Moment<Utc>) -> Self {
         let period = ffclock_counter::nominal(kind).expect("the counter has a nominal period").period;
         let time = LeapTable::built_in().tai_from_utc(time);
         Truth { kind, origin: ffclock_counter::read_ordered(kind), time, period }

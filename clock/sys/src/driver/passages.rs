@@ -48,7 +48,7 @@ impl Passages {
     }
 
     /// Those from one reading to another, both included, oldest first.
-    pub(super) fn between(&self, (from, to): (Counter, Counter)) -> impl DoubleEndedIterator<Item = &Passage> {
+    pub(super) fn between(&self, from: Counter, to: Counter) -> impl DoubleEndedIterator<Item = &Passage> {
         let first = self.kept.partition_point(|passage| from.is_after(passage.counter));
         let end = self.kept.partition_point(|passage| !passage.counter.is_after(to));
         self.kept.get(first..end).unwrap_or_default().iter()

@@ -1,18 +1,18 @@
 use super::*;
-use crate::{Mapper, SocketEvent, StampMode, StampedSocket};
+use crate::{SocketEvent, StampMode, StampedSocket, Stamper};
 use ffclock_counter::{nominal, read_ordered};
 use ffclock_units::StampLocation;
 use std::time::{Duration, Instant};
 
 fn traced() -> Option<DriverStamps> {
-    let hertz = match nominal(CounterKind::Tsc) {
+    let hertz = match nominal(CounterId::CPU) {
         Ok(nominal) => nominal.period.as_hertz(),
         Err(error) => {
             println!("SKIP: no TSC: {error}");
             return None;
         }
     };
-    match DriverStamps::trace(CounterKind::Tsc, hertz) {
+    match DriverStamps::trace(CounterId::CPU, hertz) {
         Ok(stamps) => Some(stamps),
         Err(error) => {
             println!("SKIP: no stamps by the kernel's tracepoints: {error}");
@@ -61,9 +61,9 @@ fn passages_of_another_time_do_not_keep_the_present_ones_out() {
 
 #[test]
 fn another_counter_is_refused_with_the_remedy() {
-    let error = DriverStamps::trace(CounterKind::Module(ModuleCounter::Hpet), 1e9).unwrap_err();
+    let error = DriverStamps::trace(CounterId::Module(ModuleCounter::Hpet), 1e9).unwrap_err();
     assert!(error.to_string().contains("cannot stamp events with the counter module:hpet"), "{error}");
-    let error = DriverStamps::module(CounterKind::MonotonicRaw, &[123], 1e9).unwrap_err();
+    let error = DriverStamps::module(CounterId::MonotonicRaw, &[123], 1e9).unwrap_err();
     assert!(error.to_string().contains("module:tsc"), "{error}");
 }
 
@@ -85,24 +85,24 @@ fn the_instance_goes_away_with_its_owner_and_stale_ones_with_the_next() {
 #[test]
 fn passages_lie_within_the_brackets_of_user_space() {
     let Some(stamps) = traced() else { return };
-    let period = nominal(CounterKind::Tsc).unwrap().period;
-    let mut mapper = Mapper::system(CounterKind::Tsc, period);
-    mapper.refine_with(stamps);
+    let period = nominal(CounterId::CPU).unwrap().period;
+    let mut stamper = Stamper::new(CounterId::CPU, period);
+    stamper.refine_with(stamps);
     let mut server = StampedSocket::bind("127.0.0.1:0".parse().unwrap(), StampMode::Kernel).unwrap();
     let mut client = StampedSocket::connect(server.local_address().unwrap(), StampMode::Kernel).unwrap();
     let mut both_found = 0;
     for _ in 0..100 {
         std::thread::sleep(Duration::from_millis(3));
-        let before = read_ordered(CounterKind::Tsc);
-        client.send(&[7; 48], &mut mapper).unwrap();
-        let (received, sent) = (wait(&mut server, &mut mapper), wait(&mut client, &mut mapper));
-        let after = read_ordered(CounterKind::Tsc);
+        let before = read_ordered(CounterId::CPU);
+        client.send(&[7; 48], &mut stamper).unwrap();
+        let (received, sent) = (wait(&mut server, &mut stamper), wait(&mut client, &mut stamper));
+        let after = read_ordered(CounterId::CPU);
         // The kernel begins to stamp a moment after it was asked to.
         let (Some(received), Some(sent)) = (received, sent) else { continue };
         assert!(!before.is_after(sent.counter) && !received.counter.is_after(after));
         both_found += u32::from(sent.width == received.width && received.counter.is_after(sent.counter));
     }
-    let tally = mapper.driver_tally().unwrap();
+    let tally = stamper.driver_tally().unwrap();
     // Other packets of the same length on a busy machine make a passage uncertain now and then.
     assert!(both_found >= 25 && tally.found >= 50, "{both_found} of 100, {tally:?}");
     println!("{both_found} of 100 packets found on both sides, {tally:?}");
@@ -129,10 +129,10 @@ fn packets_are_found_in_a_process_namespace_too() {
 }
 
 /// The next stamp of the kernel on this socket.
-fn wait(socket: &mut StampedSocket, mapper: &mut Mapper) -> Option<Stamp> {
+fn wait(socket: &mut StampedSocket, stamper: &mut Stamper) -> Option<Stamp> {
     let begin = Instant::now();
     loop {
-        let stamp = match socket.next_event(&mut [0; 64], mapper).unwrap() {
+        let stamp = match socket.next_event(&mut [0; 64], stamper).unwrap() {
             Some(SocketEvent::Received(received)) => received.kernel,
             Some(SocketEvent::Transmitted(sent)) => sent.stamp,
             _ => {

@@ -3,8 +3,8 @@
 use super::Side;
 use super::passages::Passage;
 use crate::ffi;
-use crate::tracing::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
-use ffclock_counter::CounterKind;
+use crate::tracefs::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
+use ffclock_counter::CounterId;
 use std::io;
 
 const SENDING: &str = "net/net_dev_start_xmit";
@@ -35,7 +35,7 @@ impl Traced {
     ///
     /// # Errors
     /// The kernel or its rights do not allow it; each error says what would help.
-    pub(super) fn start(counter: CounterKind) -> Result<Self, TraceUnavailable> {
+    pub(super) fn start(counter: CounterId) -> Result<Self, TraceUnavailable> {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
         let (shortest, longest) = LENGTHS;
         let thread = instance.own_thread().unwrap_or_else(|| ffi::own_thread().unsigned_abs().into());

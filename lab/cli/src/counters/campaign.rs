@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::waiting_time;
-use ffclock_counter::{CounterKind, allowed_cpus, nominal};
+use ffclock_counter::{CounterId, allowed_cpus, nominal};
 use ffclock_instruments::campaign::{Load, Phase, schedule};
 use ffclock_instruments::ways::{Way, every_way};
 use ffclock_units::{Period, Span};
@@ -71,7 +71,7 @@ pub(super) fn interval(text: &str) -> Result<Span, String> {
 pub(super) fn base_period() -> Result<Period, Failure> {
     let remedy = "the instruments time by it; `ffclock counters` tells what is wrong";
     let found =
-        nominal(CounterKind::Tsc).map_err(|error| format!("the CPU's counter cannot be used: {error}; {remedy}"))?;
+        nominal(CounterId::CPU).map_err(|error| format!("the CPU's counter cannot be used: {error}; {remedy}"))?;
     Ok(found.period)
 }
 

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use crate::text::{self, Align};
 use crate::{Global, output, waiting_time};
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_instruments::campaign::{self, Course, Phase};
 use ffclock_instruments::recording::{Recorded, RecordingError};
 use ffclock_instruments::ways::one_for_each_counter;
@@ -125,7 +125,7 @@ fn check_warm_up(warm_up: Span, phases: &[Phase]) -> Result<(), Failure> {
 
 fn truth(args: &Args, period: Period) -> Truth {
     Truth {
-        origin: read_ordered(CounterKind::Tsc),
+        origin: read_ordered(CounterId::CPU),
         time: LeapTable::built_in().tai_from_utc(system_utc_now()),
         period: period.stretched(args.skew),
         wander: args.wander,

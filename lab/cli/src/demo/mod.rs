@@ -8,7 +8,7 @@ use crate::Global;
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use ffclock_client::Clock;
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_estimator::Algorithm;
 use ffclock_trace::TraceReader;
 use ffclock_units::{Rate, Span};
@@ -106,7 +106,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         plan.server.description(),
         stage.network(),
         args.poll,
-        CounterKind::Tsc.name(),
+        CounterId::CPU.name(),
     );
     eprintln!("{conditions}; {} s", schedule.end);
     let mut observed = open_clocks(&output, &mut stage)?;
@@ -163,10 +163,10 @@ fn reference(args: &Args) -> Result<Reference, Failure> {
     if args.chronyd.is_some() || args.ntpd.is_some() {
         return Ok(Reference::SystemClock);
     }
-    let nominal = ffclock_counter::nominal(CounterKind::Tsc).map_err(|error| error.to_string())?;
+    let nominal = ffclock_counter::nominal(CounterId::CPU).map_err(|error| error.to_string())?;
     let now = ffclock_units::LeapTable::built_in().tai_from_utc(ffclock_sys::system_utc_now());
     Ok(Reference::Embedded(Truth {
-        origin: ffclock_counter::read_ordered(CounterKind::Tsc),
+        origin: ffclock_counter::read_ordered(CounterId::CPU),
         time: now,
         period: nominal.period.stretched(args.skew),
         wander: args.wander,
@@ -252,7 +252,7 @@ fn exchanges_csv(recorded: &Path) -> Result<String, Failure> {
         return Ok(text);
     };
     let reader = TraceReader::open(file?.path()).map_err(|error| error.to_string())?;
-    let nominal = ffclock_counter::nominal(CounterKind::Tsc).map_err(|error| error.to_string())?.period;
+    let nominal = ffclock_counter::nominal(CounterId::CPU).map_err(|error| error.to_string())?.period;
     let mut first = None;
     let mut floor = Span::MAX;
     for row in reader {

@@ -2,7 +2,7 @@
 
 use super::stage::Reference;
 use ffclock_client::{Clock, Stamp};
-use ffclock_counter::{CounterKind, read_narrowest};
+use ffclock_counter::{CounterId, read_narrowest};
 use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Status, Ticks, Utc};
 
 /// One comparison.
@@ -79,7 +79,7 @@ impl Observed {
                 Look { stamp, truth, width: Ticks::ZERO }
             }
             Reference::SystemClock => {
-                let pair = read_narrowest(CounterKind::Tsc, TRIES, ffclock_sys::system_utc_now);
+                let pair = read_narrowest(CounterId::CPU, TRIES, ffclock_sys::system_utc_now);
                 let stamp = Stamp::from_parts(pair.middle(), stamp.epoch());
                 Look { stamp, truth: pair.value, width: pair.width() }
             }

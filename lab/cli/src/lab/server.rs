@@ -2,8 +2,8 @@
 
 use super::truth::Truth;
 use crate::failure::Failure;
-use ffclock_counter::CounterKind;
-use ffclock_sys::{Interest, Mapper, SocketEvent, StampMode, StampedSocket, poll};
+use ffclock_counter::CounterId;
+use ffclock_sys::{Interest, SocketEvent, StampMode, StampedSocket, Stamper, poll};
 use ffclock_units::{Bound, Counter, LeapTable, Moment, Period, Rate, Server, Span};
 use ffclock_wire::{LogSeconds, NtpTimestamp, Packet, Version};
 use std::net::SocketAddr;
@@ -87,26 +87,26 @@ impl ReferenceServer {
             reference: receive,
             ..Packet::request(Version::V4, NtpTimestamp::MISSING)
         };
-        myself.reply_to(request, receive, self.time_at(ffclock_counter::read_ordered(CounterKind::Tsc)))
+        myself.reply_to(request, receive, self.time_at(ffclock_counter::read_ordered(CounterId::CPU)))
     }
 }
 
 /// Serves until it is killed.
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let nominal = ffclock_counter::nominal(CounterKind::Tsc).map_err(|error| error.to_string())?.period;
+    let nominal = ffclock_counter::nominal(CounterId::CPU).map_err(|error| error.to_string())?.period;
     let server = ReferenceServer { truth: truth(args, nominal)?, step: args.step, leaps: LeapTable::built_in() };
     let mut socket =
         StampedSocket::bind(args.listen, StampMode::Kernel).map_err(|error| format!("{}: {error}", args.listen))?;
-    let mut mapper = Mapper::system(CounterKind::Tsc, nominal);
+    let mut stamper = Stamper::new(CounterId::CPU, nominal);
     let mut buffer = [0; 256];
     loop {
         poll(&mut [Interest::readable(socket.as_fd())], None)?;
-        while let Some(event) = socket.next_event(&mut buffer, &mut mapper)? {
+        while let Some(event) = socket.next_event(&mut buffer, &mut stamper)? {
             let SocketEvent::Received(received) = event else { continue };
             let Ok(request) = Packet::decode(&buffer[..received.length]) else { continue };
-            let reply = server.reply(&request, received.best().counter).encode();
+            let reply = server.reply(&request, received.best.stamp.counter).encode();
             // A client that has gone away is no reason to stop serving the others.
-            let _ = socket.send_to(&reply, received.from, &mut mapper);
+            let _ = socket.send_to(&reply, received.from, &mut stamper);
         }
     }
 }
@@ -122,7 +122,7 @@ fn truth(args: &Args, nominal: Period) -> Result<Truth, Failure> {
     if args.swing <= Span::ZERO {
         return Err(Failure::usage("--swing must be longer than nothing"));
     }
-    let origin = args.origin_counter.map_or_else(|| ffclock_counter::read_ordered(CounterKind::Tsc), Counter::from_raw);
+    let origin = args.origin_counter.map_or_else(|| ffclock_counter::read_ordered(CounterId::CPU), Counter::from_raw);
     let time = args.origin_tai.map_or(now, |units| Moment::from_origin(Span::from_units(units)));
     Ok(Truth { origin, time, period, wander: args.wander, swing: args.swing })
 }

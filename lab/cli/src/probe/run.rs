@@ -6,7 +6,7 @@ use super::network::Way;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{Global, waiting_time};
-use ffclock_counter::{CounterKind, nominal};
+use ffclock_counter::{CounterId, nominal};
 use ffclock_daemon::calibration::Subject;
 use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
 use ffclock_instruments::probe::agreement::Methods;
@@ -337,7 +337,7 @@ impl Course {
         &self,
         rounds: u16,
         way: &Way,
-        counter: (CounterKind, Period),
+        counter: (CounterId, Period),
         conditions: &mut Conditions,
     ) -> Result<Option<Effect>, Failure> {
         let phases = self.phases();
@@ -356,7 +356,7 @@ impl Course {
         }
     }
 
-    fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {
+    fn plan(&self, way: &Way, (counter, period): (CounterId, Period), phase: &Phase) -> Plan {
         let is_wanted = |probe| !self.without.contains(&probe);
         let active = |probe| if is_wanted(probe) { Active::Yes } else { Active::No };
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };

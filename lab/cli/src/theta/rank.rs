@@ -1,7 +1,7 @@
 //! `ffclock theta rank`.
 
 use crate::{Failure, Global, output, waiting_time};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_theta::algorithm::{Form, Quorum};
 use ffclock_theta::live::{
     Coordinator, Injected, LiveError, LiveSummary, Place, RankOptions, Replies, Settings, place_from, run_rank,
@@ -75,8 +75,8 @@ pub(super) struct Course {
     pub(super) fault: Vec<String>,
     /// The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own
     /// [default: the counter of the page, or what the checks of the CPU counter decide]
-    #[arg(long, value_name = "COUNTER")]
-    pub(super) counter: Option<CounterKind>,
+    #[arg(long, value_name = "COUNTER", value_parser = ffclock_counter::usable_counter)]
+    pub(super) counter: Option<CounterId>,
     /// How many events each rank keeps until the end, in memory; more are counted, and the log is partial
     #[arg(long, value_name = "COUNT", default_value_t = EVENTS_MAX, value_parser = clap::value_parser!(u32).range(1..=EVENTS_MAX.into()))]
     pub(super) events: u32,

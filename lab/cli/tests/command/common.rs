@@ -1,7 +1,7 @@
 //! What the tests of the command share: pages made here, a daemon that is a thread with ready answers, and the command itself.
 
-use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_page::{BootId, CounterId, PageMemory, Publication, Writer};
+use ffclock_counter::{CounterId, read_ordered};
+use ffclock_page::{BootId, PageMemory, Publication, Writer};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, Status, Tai, Ticks, Utc,
 };
@@ -134,7 +134,7 @@ impl Ended {
 }
 
 fn boot() -> Option<BootId> {
-    BootId::parse(&std::fs::read_to_string(Path::new("/proc/sys/kernel/random/boot_id")).ok()?)
+    BootId::parse(&ffclock_counter::boot_id())
 }
 
 fn estimate(status: Status) -> Estimate {
@@ -142,7 +142,7 @@ fn estimate(status: Status) -> Estimate {
     let time: Moment<Tai> = LeapTable::built_in().tai_from_utc(utc);
     let period = Period::from_hertz(1e9).unwrap();
     Estimate {
-        counter: read_ordered(CounterKind::MonotonicRaw),
+        counter: read_ordered(CounterId::MonotonicRaw),
         time,
         period,
         uncertainty: Bound::of(Span::from_micros(14)),

@@ -56,7 +56,7 @@ fn stability_is_measured_in_phases() {
 fn a_file_is_a_reference() {
     let place = Place::new();
     let file = place.file("reference.csv");
-    let begin = ffclock_counter::read_ordered(ffclock_counter::CounterKind::Tsc).raw();
+    let begin = ffclock_counter::read_ordered(ffclock_counter::CounterId::CPU).raw();
     let lines: String = (0..100).map(|n| format!("{},{}\n", begin + n * 100_000_000, 1_000_000 + n)).collect();
     std::fs::write(&file, format!("# base,time\n{lines}")).unwrap();
     let file = file.to_str().unwrap();

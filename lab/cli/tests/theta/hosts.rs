@@ -2,7 +2,7 @@
 
 use crate::common::{FFCLOCK, Place, analyse, events, has, has_namespaces, json, run_four};
 use ffclock_counter::{Choice, choose, nominal, read_ordered};
-use ffclock_page::{BootId, CounterId, Publication, Writer};
+use ffclock_page::{BootId, Publication, Writer};
 use ffclock_sys::SharedPage;
 use ffclock_theta::analysis::{Ratio, Stamping};
 use ffclock_theta::certified::{CertifyOptions, certify_events};
@@ -26,8 +26,7 @@ impl Pages {
     /// A page for each error, all with a bound of 50 us.
     fn new(place: &Place, errors_us: &[i64]) -> Self {
         let kind = choose(Choice::Auto).kind;
-        let boot =
-            std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().and_then(|text| BootId::parse(&text));
+        let boot = BootId::parse(&ffclock_counter::boot_id());
         let paths: Vec<String> =
             (0..errors_us.len()).map(|host| place.0.join(format!("page{host}")).display().to_string()).collect();
         let writer = |path: &String| Writer::open(SharedPage::create(Path::new(path)).expect("works in a test"), boot);
@@ -43,7 +42,6 @@ impl Pages {
 
     fn publish(&mut self, host: usize, error_us: i64) {
         let kind = choose(Choice::Auto).kind;
-        let counter_id = if kind.name() == "tsc" { CounterId::Tsc } else { CounterId::MonotonicRaw };
         let counter = read_ordered(kind);
         let begin: Moment<Tai> =
             LeapTable::built_in().tai_from_utc(Moment::<Utc>::from_origin(Span::from_secs(1_795_253_400)));
@@ -61,7 +59,7 @@ impl Pages {
             status: Status::Synchronised,
         };
         self.writers[host].publish(&Publication {
-            counter_id,
+            counter_id: kind,
             epoch: CounterEpoch::from_raw(3),
             epoch_begin: Counter::from_raw(0),
             estimate,

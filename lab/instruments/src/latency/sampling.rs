@@ -3,7 +3,7 @@
 use crate::ways::{KernelTicks, Way, Work};
 use core::fmt;
 use core::hint::black_box;
-use ffclock_counter::{CounterKind, pin_to, read_ordered};
+use ffclock_counter::{CounterId, pin_to, read_ordered};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::{Barrier, OnceLock};
@@ -78,11 +78,11 @@ impl Work for Timed {
         let mut ticks = Vec::with_capacity(self.brackets);
         for _ in 0..self.brackets {
             let mut last = None;
-            let before = read_ordered(CounterKind::Tsc);
+            let before = read_ordered(CounterId::CPU);
             for _ in 0..self.readings {
                 last = black_box(read());
             }
-            let after = read_ordered(CounterKind::Tsc);
+            let after = read_ordered(CounterId::CPU);
             last?;
             ticks.push(u64::try_from((after - before).raw()).unwrap_or(0));
         }
@@ -110,10 +110,10 @@ impl Work for Paused {
 
     fn run<F: FnMut() -> Option<u64>>(self, mut read: F) -> Option<Vec<u64>> {
         std::thread::sleep(PAUSE);
-        black_box(read_ordered(CounterKind::Tsc));
-        let before = read_ordered(CounterKind::Tsc);
+        black_box(read_ordered(CounterId::CPU));
+        let before = read_ordered(CounterId::CPU);
         let last = black_box(read());
-        let after = read_ordered(CounterKind::Tsc);
+        let after = read_ordered(CounterId::CPU);
         last?;
         Some(vec![u64::try_from((after - before).raw()).unwrap_or(0)])
     }

@@ -8,7 +8,7 @@ use super::run::{Active, Plan, ProbeError};
 use super::tap::{Tap, Tapped};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_sys::{PairReader, SystemPairs};
 use ffclock_units::{Mono, Utc};
 use std::io;
@@ -53,7 +53,7 @@ struct Probing {
     events: Option<Events>,
     stamps: Option<Stamps>,
     clock: SystemPairs,
-    counter: CounterKind,
+    counter: CounterId,
 }
 
 impl Collector {
@@ -106,7 +106,7 @@ impl Collected {
         }
     }
 
-    fn read_pairs(&mut self, clock: &mut SystemPairs, counter: CounterKind) {
+    fn read_pairs(&mut self, clock: &mut SystemPairs, counter: CounterId) {
         self.pairs.push(clock.read_pair());
         self.mono_pairs.push(Point::read(counter));
     }

@@ -2,7 +2,7 @@
 
 use super::payload::{Direction, Lengths};
 use super::site::{Site, Sites};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_sys::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ impl Events {
     ///
     /// # Errors
     /// The kernel does not trace for us, or has not even the event of transmission.
-    pub fn open(counter: CounterKind, scope: &Scope<'_>) -> Result<(Self, Vec<String>), TraceUnavailable> {
+    pub fn open(counter: CounterId, scope: &Scope<'_>) -> Result<(Self, Vec<String>), TraceUnavailable> {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
         let mut missing = Vec::new();
         let mut optional = |result: Result<EventFormat, TraceUnavailable>| {

@@ -5,7 +5,7 @@
 //! joined with the passages that lie between its two stamps. Two events for each packet and nothing else: no tap, no program.
 
 use super::payload::Direction;
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_sys::{EventFormat, Field, TraceInstance, TraceUnavailable};
 use ffclock_units::{Counter, Exchange, Period, Span, Ticks};
 use std::io;
@@ -62,7 +62,7 @@ impl Boundary {
     ///
     /// # Errors
     /// The kernel does not trace for us.
-    pub fn open(counter: CounterKind, period: Period, device: &str) -> Result<Self, TraceUnavailable> {
+    pub fn open(counter: CounterId, period: Period, device: &str) -> Result<Self, TraceUnavailable> {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
         let (shortest, longest) = (IP_LENGTHS[0], IP_LENGTHS[1]);
         // The device is looked at afterwards: comparing names would make each event cost half as much again.

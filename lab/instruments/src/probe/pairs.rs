@@ -6,7 +6,7 @@
 //!
 //! The same holds for the kernel's monotonic clock, by which eBPF programs stamp, except that nobody steps it.
 
-use ffclock_counter::{ClockReading, CounterKind, HostClock, read_narrowest};
+use ffclock_counter::{ClockReading, CounterId, HostClock, read_narrowest};
 use ffclock_sys::Pair;
 use ffclock_units::{Counter, Moment, Mono, Period, Rate, Span, Ticks, Utc};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ impl From<Pair> for Point<Utc> {
 
 impl Point<Mono> {
     /// Now.
-    pub fn read(counter: CounterKind) -> Self {
+    pub fn read(counter: CounterId) -> Self {
         let bracket = read_narrowest(counter, TRIES, || HostClock::Monotonic.read());
         let shown = bracket.value.map_or(Span::ZERO, ClockReading::since_origin);
         Point { counter: bracket.middle(), width: bracket.width(), shown: Moment::from_origin(shown) }
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_monotonic_clock_is_mapped_to_the_counter() {
-        let counter = CounterKind::MonotonicRaw;
+        let counter = CounterId::MonotonicRaw;
         // On a busy machine a pair may be too wide.
         let distance = (0..100).find_map(|_| {
             let mut line = PairLine::new(Period::from_hertz(1e9).expect("a frequency"));

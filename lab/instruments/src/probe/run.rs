@@ -12,8 +12,8 @@ use super::site::{Site, Sites};
 use crate::ffi;
 use core::ops::ControlFlow;
 use core::time::Duration;
-use ffclock_counter::{CounterKind, read_bracketed, read_ordered};
-use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, Transmitted, mono_now};
+use ffclock_counter::{CounterId, read_bracketed, read_ordered};
+use ffclock_sys::{Received, SendId, SocketEvent, StampMode, StampedSocket, Stamper, Transmitted, mono_now};
 use ffclock_units::{Moment, Mono, Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -74,7 +74,7 @@ pub struct Plan {
     /// How long they are.
     pub lengths: Lengths,
     /// The counter that stamps.
-    pub counter: CounterKind,
+    pub counter: CounterId,
     /// Its nominal period.
     pub period: Period,
     /// Which kernel stamps to take.
@@ -262,7 +262,7 @@ struct Talk<'a> {
     plan: &'a Plan,
     run: u64,
     socket: StampedSocket,
-    mapper: Mapper,
+    stamper: Stamper,
     passages: Passages,
     counts: Counts,
     in_flight: VecDeque<(SendId, u64)>,
@@ -279,7 +279,7 @@ impl<'a> Talk<'a> {
             plan,
             run,
             socket,
-            mapper: Mapper::system(plan.counter, plan.period),
+            stamper: Stamper::new(plan.counter, plan.period),
             passages: Passages::new(read_ordered(plan.counter)),
             counts: Counts::default(),
             in_flight: VecDeque::new(),
@@ -344,7 +344,7 @@ impl<'a> Talk<'a> {
         let identity = Identity { run: self.run, sequence, direction: Direction::Outgoing };
         let bytes = identity.write(self.plan.lengths, &mut buffer);
         self.counts.sent += 1;
-        match self.socket.send(bytes, &mut self.mapper) {
+        match self.socket.send(bytes, &mut self.stamper) {
             Ok(sent) => {
                 self.passages.send(sent.user.counter);
                 if self.in_flight.len() == MOST_IN_FLIGHT {
@@ -379,7 +379,7 @@ impl<'a> Talk<'a> {
     fn drain(&mut self) -> Result<(), ProbeError> {
         let mut buffer = [0; LONGEST + 1];
         loop {
-            let event = self.socket.next_event(&mut buffer, &mut self.mapper);
+            let event = self.socket.next_event(&mut buffer, &mut self.stamper);
             match event.map_err(|error| ProbeError::Socket { what: "cannot receive".to_owned(), error })? {
                 None => return Ok(()),
                 Some(SocketEvent::Transmitted(sent)) => self.take_sent(&sent),

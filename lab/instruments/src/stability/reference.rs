@@ -136,7 +136,7 @@ fn new_pulse(last: &mut Option<u32>, pulse: Pulse) -> Option<Pulse> {
 fn pulse_point(pulse: Pulse) -> Option<Point> {
     let now = narrowest(|| vdso(PosixClock::Realtime).read().map(i128::from))?;
     let age_ns = now.value - pulse.realtime;
-    let ticks_per_ns = ffclock_counter::nominal(ffclock_counter::CounterKind::Tsc).ok()?.period.as_hertz() * 1e-9;
+    let ticks_per_ns = ffclock_counter::nominal(ffclock_counter::CounterId::CPU).ok()?.period.as_hertz() * 1e-9;
     let age = (age_ns as f64 * ticks_per_ns) as i64;
     let second = (pulse.realtime + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000;
     (0..2_000_000_000).contains(&age_ns).then(|| Point {

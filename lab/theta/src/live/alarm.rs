@@ -1,6 +1,6 @@
 //! A bell that `poll` hears, more finely than in milliseconds.
 
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_units::Period;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    pub(super) fn start(kind: CounterKind, period: Period) -> std::io::Result<Self> {
+    pub(super) fn start(kind: CounterId, period: Period) -> std::io::Result<Self> {
         let (bell, hammer) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         hammer.set_nonblocking(true)?;
@@ -41,7 +41,7 @@ impl Alarm {
 }
 
 /// Until nobody can order any more.
-fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, (kind, period): (CounterKind, Period)) {
+fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, (kind, period): (CounterId, Period)) {
     let mut deadlines: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     loop {
         let now = read_ordered(kind).raw();
@@ -72,7 +72,7 @@ mod tests {
     /// A later order does not hold up an earlier one.
     #[test]
     fn orders_ring_in_the_order_of_time() {
-        let kind = CounterKind::MonotonicRaw;
+        let kind = CounterId::MonotonicRaw;
         let period = nominal(kind).unwrap().period;
         let mut alarm = Alarm::start(kind, period).unwrap();
         alarm.bell.set_nonblocking(false).unwrap();

@@ -2,7 +2,7 @@
 
 use super::control::ClockWord;
 use ffclock_client::Clock;
-use ffclock_counter::{CounterKind, UnknownCounter, read_ordered};
+use ffclock_counter::{CounterId, USABLE, UnknownCounter, read_ordered};
 use ffclock_units::{Period, Span, Status};
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const BETWEEN: Span = Span::from_millis(100);
 /// The page, and what it said.
 pub(super) struct PageClock {
     clock: Result<Clock, String>,
-    kind: CounterKind,
+    kind: CounterId,
     next: u64,
     between: u64,
     pub(super) words: Vec<ClockWord>,
@@ -22,7 +22,7 @@ pub(super) struct PageClock {
 
 impl PageClock {
     /// The page at `path`, or where the client library looks for one. Without a page it has nothing to say, and says why.
-    pub(super) fn open(path: Option<&Path>, (kind, period): (CounterKind, Period)) -> Self {
+    pub(super) fn open(path: Option<&Path>, (kind, period): (CounterId, Period)) -> Self {
         let clock = match path {
             Some(path) => Clock::open_at(path),
             None => Clock::open(),
@@ -40,14 +40,15 @@ impl PageClock {
     }
 
     /// Which counter the page at `path` is about, or else the one that the client library finds.
-    pub(super) fn counter_at(path: Option<&Path>) -> Result<CounterKind, String> {
+    pub(super) fn counter_at(path: Option<&Path>) -> Result<CounterId, String> {
         let clock = path.map_or_else(Clock::open, Clock::open_at).map_err(|error| error.to_string())?;
         let snapshot = clock.snapshot().map_err(|error| format!("{}: {error}", clock.path().display()))?;
-        snapshot.counter_id().name().parse().map_err(|error: UnknownCounter| error.to_string())
+        let counter = snapshot.counter_id();
+        if USABLE.contains(&counter) { Ok(counter) } else { Err(UnknownCounter.to_string()) }
     }
 
     /// The counter by which it looks.
-    pub(super) fn kind(&self) -> CounterKind {
+    pub(super) fn kind(&self) -> CounterId {
         self.kind
     }
 
@@ -70,7 +71,7 @@ impl PageClock {
         let clock = self.clock.as_ref().map_err(String::clone)?;
         let named = |why: String| format!("{}: {why}", clock.path().display());
         let snapshot = clock.snapshot().map_err(|error| named(error.to_string()))?;
-        if snapshot.counter_id().name() != self.kind.name() {
+        if snapshot.counter_id() != self.kind {
             let (page, own) = (snapshot.counter_id().name(), self.kind.name());
             return Err(named(format!("it is about the counter {page}, and events are stamped with {own}")));
         }
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_missing_page_is_told() {
-        let kind = CounterKind::MonotonicRaw;
+        let kind = CounterId::MonotonicRaw;
         let page = PageClock::open(Some(Path::new("/no/such/page")), (kind, nominal(kind).unwrap().period));
         assert!(page.words.is_empty());
         assert!(page.trouble.unwrap().contains("/no/such/page"));

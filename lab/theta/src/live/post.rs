@@ -3,8 +3,8 @@
 use super::LiveError;
 use super::packet::{self, Packet};
 use crate::record::{ProcessId, Round};
-use ffclock_counter::CounterKind;
-use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs};
+use ffclock_counter::CounterId;
+use ffclock_sys::{Received, SendId, SocketEvent, StampMode, StampedSocket, Stamper};
 use ffclock_units::{Counter, Period, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -45,7 +45,7 @@ pub(super) enum Held {
 
 pub(super) struct Post {
     socket: StampedSocket,
-    mapper: Mapper<SystemPairs>,
+    stamper: Stamper,
     /// Packets whose transmit stamp has not come yet.
     unstamped: VecDeque<(SendId, ProcessId, Round)>,
     held: BinaryHeap<Reverse<(u64, Held)>>,
@@ -57,14 +57,14 @@ pub(super) struct Post {
 }
 
 impl Post {
-    pub(super) fn open(address: IpAddr, (kind, period): (CounterKind, Period)) -> Result<Self, LiveError> {
+    pub(super) fn open(address: IpAddr, (kind, period): (CounterId, Period)) -> Result<Self, LiveError> {
         let socket = StampedSocket::bind((address, 0).into(), StampMode::Kernel).map_err(socket_error)?;
         let buffer_bytes = socket.enlarge_receive_buffer(BUFFER_BYTES).map_err(socket_error)?;
-        let mut mapper = Mapper::system(kind, period);
-        mapper.remember_for(LONGEST_WAIT);
+        let mut stamper = Stamper::new(kind, period);
+        stamper.remember_for(LONGEST_WAIT);
         Ok(Post {
             socket,
-            mapper,
+            stamper,
             unstamped: VecDeque::new(),
             held: BinaryHeap::new(),
             given_up: 0,
@@ -84,7 +84,7 @@ impl Post {
 
     /// Sends a packet whose transmit stamp nobody needs.
     pub(super) fn send(&mut self, packet: Packet, to: SocketAddr) -> Result<SendId, LiveError> {
-        Ok(self.socket.send_to(&packet.encode(), to, &mut self.mapper).map_err(socket_error)?.id)
+        Ok(self.socket.send_to(&packet.encode(), to, &mut self.stamper).map_err(socket_error)?.id)
     }
 
     /// Sends a message and waits for its stamp.
@@ -101,7 +101,7 @@ impl Post {
     /// The next thing that has come; none when there is nothing more.
     pub(super) fn next(&mut self) -> Result<Option<Mail>, LiveError> {
         loop {
-            let Some(event) = self.socket.next_event(&mut self.buffer, &mut self.mapper).map_err(socket_error)? else {
+            let Some(event) = self.socket.next_event(&mut self.buffer, &mut self.stamper).map_err(socket_error)? else {
                 return Ok(None);
             };
             let mail = match event {

@@ -15,7 +15,7 @@ use super::{LiveError, Place, Replies, Settings};
 use crate::algorithm::{Process, Switch, Switches};
 use crate::log::RoundTrip;
 use crate::record::{self, Event, ProcessId, Round, WayIn};
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_sys::{Interest, Received, mono_now, poll};
 use ffclock_units::{Counter, Moment, Mono, Period, Span};
 use recorder::Recorder;
@@ -42,7 +42,7 @@ pub struct RankOptions {
     pub host: Option<String>,
     /// The counter that stamps events. Ranks of a machine that are compared without pages must take the same. By default the one that the named
     /// page is about, or else what the checks of the CPU counter decide.
-    pub counter: Option<CounterKind>,
+    pub counter: Option<CounterId>,
     /// The page to compare hosts by; by default the machine's, and only where there are several machines.
     pub page: Option<PathBuf>,
     /// How many events it keeps, and how many round trips; 2^25 at most. More are counted only.
@@ -91,7 +91,7 @@ struct Rank {
     injector: Injector,
     post: Post,
     page: PageClock,
-    kind: CounterKind,
+    kind: CounterId,
     period: Period,
     control: TcpStream,
     commands: BufReader<TcpStream>,
@@ -255,7 +255,7 @@ impl Rank {
             sender: self.own,
             receiver: ProcessId(packet.sender),
             round: Round(packet.round),
-            returned: received.best().counter,
+            returned: received.best.stamp.counter,
             perceived_after: stay.perceived,
             replied_after: stay.replied,
         });

@@ -3,12 +3,12 @@
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use crate::lab::worker::{Network, Rights, Task, Worker};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_instruments::followed::{Followed, Unfollowed};
 use ffclock_instruments::stability::Point;
 use ffclock_instruments::ways::Way;
 use ffclock_sys::{
-    DriverStamps, Interest, Mapper, Side, SocketEvent, StampMode, StampedSocket, mono_now, poll, random_nonce,
+    DriverStamps, Interest, Side, SocketEvent, StampMode, StampedSocket, Stamper, mono_now, poll, random_nonce,
 };
 use ffclock_units::{Moment, Mono, Period, Span, Stamp, Ticks};
 use ffclock_wire::{NtpTimestamp, Packet, Version};
@@ -55,7 +55,7 @@ pub(super) enum DriverSource {
 pub(super) struct Packets {
     server: Worker,
     socket: StampedSocket,
-    mapper: Mapper,
+    stamper: Stamper,
     drivers: Vec<(DriverSource, DriverStamps)>,
     missing: Vec<String>,
     followed: Followed,
@@ -76,14 +76,14 @@ impl Packets {
         let mut server = Worker::prepare(&task, Network::Shared)?;
         server.release()?;
         let socket = StampedSocket::connect(address, StampMode::Kernel)?;
-        let mapper = Mapper::system(CounterKind::Tsc, period);
+        let stamper = Stamper::new(CounterId::CPU, period);
         let (drivers, missing) = (Vec::new(), Vec::new());
         let followed = Followed::new(ways);
-        let mut packets = Packets { server, socket, mapper, drivers, missing, followed, turn: 0, log };
+        let mut packets = Packets { server, socket, stamper, drivers, missing, followed, turn: 0, log };
         packets.wait_for_server()?;
         let hertz = period.as_hertz();
-        packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterKind::Tsc, hertz));
-        packets.add_driver(DriverSource::Module, DriverStamps::module(CounterKind::Tsc, &[address.port()], hertz));
+        packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterId::CPU, hertz));
+        packets.add_driver(DriverSource::Module, DriverStamps::module(CounterId::CPU, &[address.port()], hertz));
         Ok(packets)
     }
 
@@ -127,7 +127,7 @@ impl Packets {
         let nonce = NtpTimestamp::from_raw(random_nonce()?);
         let before = self.beside_base()?;
         let shown_before = self.shown()?;
-        let sent = match self.socket.send(&Packet::request(Version::V4, nonce).encode(), &mut self.mapper) {
+        let sent = match self.socket.send(&Packet::request(Version::V4, nonce).encode(), &mut self.stamper) {
             Ok(sent) => sent,
             // Nobody listens yet.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => return Ok(None),
@@ -151,7 +151,7 @@ impl Packets {
         let mut sent = None;
         while mono_now() < deadline {
             poll(&mut [Interest::readable(self.socket.as_fd())], Some(deadline))?;
-            while let Some(event) = self.socket.next_event(&mut buffer, &mut self.mapper)? {
+            while let Some(event) = self.socket.next_event(&mut buffer, &mut self.stamper)? {
                 match event {
                     SocketEvent::Transmitted(stamp) => sent = stamp.stamp.ok(),
                     SocketEvent::Unreachable(_) => return Ok(None),

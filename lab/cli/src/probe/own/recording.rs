@@ -3,7 +3,7 @@
 use super::{FEWEST, Purpose};
 use crate::failure::Failure;
 use crate::probe::network::device_towards;
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_instruments::spread::percentile;
 use ffclock_trace::{TraceHeader, TraceReader};
 use ffclock_units::{Counter, Exchange, Period, Span};
@@ -70,7 +70,7 @@ impl Recording {
     }
 
     /// The period of the counter, if it is the one that the kernel traces by.
-    pub(super) fn period(&self, counter: CounterKind) -> Result<Period, Failure> {
+    pub(super) fn period(&self, counter: CounterId) -> Result<Period, Failure> {
         let path = self.path.display();
         if self.header.counter.as_deref() != Some(counter.name()) {
             let name = counter.name();

@@ -16,7 +16,7 @@ use self::matching::Matching;
 use super::pairs::PairLine;
 use super::passages::Passages;
 use super::tap::Tap;
-use ffclock_counter::{CounterKind, read_ordered};
+use ffclock_counter::{CounterId, read_ordered};
 use ffclock_sys::{PairReader, SystemPairs, mono_now};
 use ffclock_units::{Counter, Moment, Mono, Period, Utc};
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub struct WatchPlan {
     /// Whether a program on this host has the port; decides on loopback, which every packet passes twice, whose packets are counted.
     pub role: Role,
     /// The counter that stamps.
-    pub counter: CounterKind,
+    pub counter: CounterId,
     /// Its nominal period.
     pub period: Period,
 }

@@ -10,7 +10,7 @@ use crate::live::injector::Injector;
 use crate::live::page_clock::PageClock;
 use crate::live::post::Post;
 use crate::record::ProcessId;
-use ffclock_counter::{Choice, CounterKind, choose, nominal, read_ordered};
+use ffclock_counter::{Choice, CounterId, choose, nominal, read_ordered};
 use ffclock_sys::mono_now;
 use ffclock_units::{Counter, Period, Span};
 use std::io::BufReader;
@@ -91,7 +91,7 @@ fn find_page(options: &RankOptions) -> Result<(PageClock, Period), LiveError> {
 }
 
 /// A page that was named has something to say.
-fn open(named: Option<&Path>, kind: CounterKind) -> Result<(PageClock, Period), String> {
+fn open(named: Option<&Path>, kind: CounterId) -> Result<(PageClock, Period), String> {
     let period = nominal(kind).map_err(|error| error.to_string())?.period;
     let mut page = PageClock::open(named, (kind, period));
     match page.trouble.take_if(|_| named.is_some() && page.words.is_empty()) {
@@ -107,7 +107,7 @@ fn hello(options: &RankOptions, (post, page): (&Post, &PageClock)) -> Result<Hel
         settings: options.settings.clone(),
         address: post.address()?,
         host: options.host.clone().unwrap_or_else(|| text_of("/proc/sys/kernel/hostname")),
-        machine: text_of("/proc/sys/kernel/random/boot_id"),
+        machine: ffclock_counter::boot_id(),
         counter: page.kind().name().to_owned(),
         page: options.page.as_ref().map(|page| page.display().to_string()).unwrap_or_default(),
         no_page: page.trouble.clone().filter(|_| page.words.is_empty()),

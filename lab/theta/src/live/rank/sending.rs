@@ -59,7 +59,7 @@ impl Rank {
         received: &Received,
         (packet, perceived): (Packet, Counter),
     ) -> Result<(), LiveError> {
-        let came = received.best().counter.raw();
+        let came = received.best.stamp.counter.raw();
         let stay = Stay {
             perceived: perceived.raw().saturating_sub(came),
             replied: self.counter().raw().saturating_sub(came),

@@ -1,6 +1,6 @@
 //! An instance of the kernel's tracing of our own. Where the kernel does not trace for us, the tests print why and end.
 
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_sys::{TraceInstance, TraceUnavailable};
 
 /// The result, or `None` with the reason printed where this host cannot trace.
@@ -19,7 +19,7 @@ fn permitted<T>(result: Result<T, TraceUnavailable>) -> Option<T> {
 
 #[test]
 fn an_instance_is_removed_with_its_owner() {
-    let Some(mut instance) = permitted(TraceInstance::create(CounterKind::MonotonicRaw, 8)) else { return };
+    let Some(mut instance) = permitted(TraceInstance::create(CounterId::MonotonicRaw, 8)) else { return };
     let format = instance.enable("sched/sched_switch", "").unwrap();
     assert!(format.field("prev_comm").is_some());
     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -34,7 +34,7 @@ fn an_instance_is_removed_with_its_owner() {
 
 #[test]
 fn what_the_kernel_does_not_know_is_named() {
-    let Some(mut instance) = permitted(TraceInstance::create(CounterKind::MonotonicRaw, 8)) else { return };
+    let Some(mut instance) = permitted(TraceInstance::create(CounterId::MonotonicRaw, 8)) else { return };
     let error = instance.enable("net/no_such_event", "").unwrap_err();
     assert!(error.to_string().contains("net/no_such_event"), "{error}");
     let error = instance.enable("net/net_dev_xmit", "nonsense ==").unwrap_err();

@@ -7,9 +7,8 @@
 
 use crate::kernel_clock::KernelClock;
 use ffclock_counter::ffcounter::ModuleCounter;
-use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterKind, HostReadings, Nominal, NominalError};
+use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterId, HostReadings, Nominal, NominalError};
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
-use ffclock_page::CounterId;
 use ffclock_units::{Counter, CounterEpoch};
 
 /// What the machine says about its counters; a test says something else.
@@ -20,11 +19,11 @@ pub(crate) trait Host {
     ///
     /// # Errors
     /// It does not run steadily.
-    fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError>;
+    fn nominal(&self, kind: CounterId) -> Result<Nominal, NominalError>;
     /// What shows whether its run was broken.
-    fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings>;
+    fn witnesses(&self, kind: CounterId) -> Box<dyn Readings>;
     /// What compares the counters of its CPUs; `None` where there is nothing to compare.
-    fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>>;
+    fn cpus(&self, kind: CounterId) -> Option<Box<dyn Cpus>>;
     /// The kernel's feed-forward clock; `None` where no kernel of this kind can have one.
     fn kernel_clock(&self) -> Option<Box<dyn KernelClock>>;
 }
@@ -51,16 +50,16 @@ impl Host for ThisHost {
         ffclock_counter::choose(choice)
     }
 
-    fn nominal(&self, kind: CounterKind) -> Result<Nominal, NominalError> {
+    fn nominal(&self, kind: CounterId) -> Result<Nominal, NominalError> {
         ffclock_counter::nominal(kind)
     }
 
-    fn witnesses(&self, kind: CounterKind) -> Box<dyn Readings> {
+    fn witnesses(&self, kind: CounterId) -> Box<dyn Readings> {
         Box::new(HostReadings::new(kind))
     }
 
     /// The kernel's clocks, and counters outside the CPUs, are one for all of them.
-    fn cpus(&self, kind: CounterKind) -> Option<Box<dyn Cpus>> {
+    fn cpus(&self, kind: CounterId) -> Option<Box<dyn Cpus>> {
         let round = kind.is_per_cpu().then(|| CpuRound::start(kind).ok()).flatten()?;
         Some(Box::new(round))
     }
@@ -107,7 +106,7 @@ pub(crate) enum Past {
 }
 
 /// The counter in use, in its present epoch.
-pub(crate) struct Timepiece {
+pub(crate) struct HostCounter {
     host: Box<dyn Host>,
     choice: Choice,
     pub(crate) chosen: Chosen,
@@ -119,7 +118,7 @@ pub(crate) struct Timepiece {
     pub(crate) begin: Counter,
 }
 
-impl Timepiece {
+impl HostCounter {
     /// Chooses a counter; its epoch begins now.
     ///
     /// # Errors
@@ -130,29 +129,12 @@ impl Timepiece {
         let continuity = watch(host.as_ref(), &chosen, nominal);
         let begin = ffclock_counter::read_ordered(chosen.kind);
         let cpus = host.cpus(chosen.kind);
-        Ok(Timepiece { host, choice, chosen, nominal, continuity, cpus, epoch, begin })
+        Ok(HostCounter { host, choice, chosen, nominal, continuity, cpus, epoch, begin })
     }
 
     /// Which counter it is.
-    pub(crate) fn kind(&self) -> CounterKind {
+    pub(crate) fn kind(&self) -> CounterId {
         self.chosen.kind
-    }
-
-    /// Its name in a page.
-    pub(crate) fn id(&self) -> CounterId {
-        match self.chosen.kind {
-            CounterKind::MonotonicRaw => CounterId::MonotonicRaw,
-            CounterKind::Tsc if cfg!(target_arch = "aarch64") => CounterId::ArmVirtual,
-            CounterKind::Tsc => CounterId::Tsc,
-            CounterKind::Module(counter) => match counter {
-                ModuleCounter::Tsc => CounterId::ModuleTsc,
-                ModuleCounter::Hpet => CounterId::ModuleHpet,
-                ModuleCounter::AcpiPm => CounterId::ModuleAcpiPm,
-                ModuleCounter::AcpiPmSafe => CounterId::ModuleAcpiPmSafe,
-                ModuleCounter::KvmClock => CounterId::ModuleKvmClock,
-                ModuleCounter::Active => CounterId::ModuleActive,
-            },
-        }
     }
 
     /// Reads it.
@@ -200,7 +182,7 @@ impl Timepiece {
 
     /// Whether something else may be under the same choice now: the kernel's active counter is whichever it keeps time with.
     fn is_open(&self) -> bool {
-        matches!(self.choice, Choice::Auto | Choice::Fixed(CounterKind::Module(ModuleCounter::Active)))
+        matches!(self.choice, Choice::Auto | Choice::Fixed(CounterId::Module(ModuleCounter::Active)))
     }
 
     /// A counter that cannot be measured is no better than the one in use.

@@ -8,7 +8,7 @@
 mod passages;
 mod traced;
 
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, PacketStamp, layout};
 use ffclock_units::{Counter, Stamp, Ticks};
 use passages::{Passage, Passages};
@@ -61,7 +61,7 @@ impl DriverStamps {
     ///
     /// # Errors
     /// The kernel has no trace clock that is the counter in use, or does not trace for us; the message names the remedy.
-    pub fn trace(kind: CounterKind, period_hertz: f64) -> io::Result<Self> {
+    pub fn trace(kind: CounterId, period_hertz: f64) -> io::Result<Self> {
         let traced = Traced::start(kind).map_err(io::Error::other)?;
         Ok(Self::of(Origin::Trace(Box::new(traced)), period_hertz))
     }
@@ -70,14 +70,13 @@ impl DriverStamps {
     ///
     /// # Errors
     /// The counter in use is not one of the module's, or the module does not stamp; the message names the remedy.
-    pub fn module(kind: CounterKind, ports: &[u16], period_hertz: f64) -> io::Result<Self> {
+    pub fn module(kind: CounterId, ports: &[u16], period_hertz: f64) -> io::Result<Self> {
         let counter = match kind {
-            CounterKind::Tsc => ModuleCounter::Tsc,
-            CounterKind::Module(counter) => counter,
-            CounterKind::MonotonicRaw => {
-                return Err(io::Error::other(
-                    "the module does not count by monotonic-raw: set counter = \"module:tsc\"",
-                ));
+            CounterId::Tsc => ModuleCounter::Tsc,
+            CounterId::Module(counter) => counter,
+            other @ (CounterId::MonotonicRaw | CounterId::ArmVirtual) => {
+                let text = format!("the module does not count by {other}: set counter = \"module:tsc\"");
+                return Err(io::Error::other(text));
             }
         };
         let device = Ffcounter::open().map_err(io::Error::other)?;
@@ -107,12 +106,12 @@ impl DriverStamps {
             Side::Received => (self.part(1_000_000), self.part(5000)),
         };
         let half = stamp.width.halved();
-        let range = (stamp.counter - half - before, stamp.counter + half + after);
+        let (from, to) = (stamp.counter - half - before, stamp.counter + half + after);
         let is_like = |passage: &&Passage| ip_length.is_none_or(|length| length == passage.ip_length);
         let found = match side {
-            Side::Sent => self.sent.between(range).rfind(is_like),
+            Side::Sent => self.sent.between(from, to).rfind(is_like),
             Side::Received => {
-                let mut near = self.received.between(range).filter(is_like);
+                let mut near = self.received.between(from, to).filter(is_like);
                 near.next().filter(|_| near.next().is_none())
             }
         };

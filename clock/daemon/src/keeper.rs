@@ -11,17 +11,17 @@ mod tests;
 
 use crate::calibrator::Calibrator;
 use crate::config::{Config, DaemonConfig, ServerConfig, StampChoice};
+use crate::host_counter::{Host, HostCounter, ThisHost};
 use crate::journal::{Journal, Weight};
 use crate::kernel_clock::KernelClockDriver;
 use crate::leaps::{self, Vote};
 use crate::memory::{Circumstances, RateStore};
-use crate::peer::{Beginning, Context, Ground, Pace, Peer};
+use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
-use crate::timepiece::{Host, ThisHost, Timepiece};
 use electing::{Election, Published};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
-use ffclock_sys::{Mapper, PageFileError, SharedPage};
+use ffclock_sys::{PageFileError, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{Counter, CounterEpoch, Estimate, LeapTable, Moment, Mono, Span, Status, Tai, Utc};
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(crate) type ReadConfig<'a> = &'a dyn Fn() -> Result<Config, String>;
 pub(crate) struct Keeper<'a> {
     config: DaemonConfig,
     read_config: ReadConfig<'a>,
-    timepiece: Timepiece,
+    host_counter: HostCounter,
     boot: String,
     pub(crate) peers: Vec<Peer>,
     pub(crate) resolver: Resolver,
@@ -96,11 +96,11 @@ impl<'a> Keeper<'a> {
 
     fn start_on(host: Box<dyn Host>, config: Config, read_config: ReadConfig<'a>) -> Result<Self, StartError> {
         let now = ffclock_sys::mono_now();
-        let boot = crate::memory::boot_id();
+        let boot = ffclock_counter::boot_id();
         let page = SharedPage::create(config.daemon.page.as_path())?;
         let kernel_clock = driving::driver(host.as_ref(), &config.daemon, now)?;
-        let timepiece = Timepiece::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
-        let mapper = Mapper::system(timepiece.kind(), timepiece.nominal.period);
+        let host_counter = HostCounter::start(host, driving::choice(&config.daemon), epoch_after(&page))?;
+        let stamper = Stamper::new(host_counter.kind(), host_counter.nominal.period);
         let mut keeper = Keeper {
             read_config,
             peers: Vec::new(),
@@ -115,22 +115,22 @@ impl<'a> Keeper<'a> {
             next_saving: now + FIRST_SAVING,
             next_cpus: now + CPUS_APART,
             context: Context {
-                mapper,
-                calibrator: Calibrator::new(&config.daemon, timepiece.nominal.period),
+                stamper,
+                calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
                 journal: Journal::new(now),
                 now,
             },
             config: config.daemon,
-            timepiece,
+            host_counter,
             boot,
         };
-        let chosen = &keeper.timepiece.chosen;
+        let chosen = &keeper.host_counter.chosen;
         tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
         keeper.check_store();
         for server in config.servers {
             keeper.add_server(server);
         }
-        keeper.renew_mapper();
+        keeper.renew_stamper();
         Ok(keeper)
     }
 
@@ -215,13 +215,13 @@ impl<'a> Keeper<'a> {
     }
 
     fn watch_counter(&mut self) {
-        if let Err(broken) = self.timepiece.observe() {
+        if let Err(broken) = self.host_counter.observe() {
             self.begin_epoch(&broken);
         }
     }
 
     fn watch_cpus(&mut self) {
-        if let Err(broken) = self.timepiece.compare_cpus() {
+        if let Err(broken) = self.host_counter.compare_cpus() {
             self.begin_epoch(&broken);
         }
     }
@@ -230,20 +230,20 @@ impl<'a> Keeper<'a> {
         // Before anything else: from here on the page must not give a time.
         self.writer.retire(Status::Unsynchronised);
         self.let_kernel_go();
-        let kind = self.timepiece.kind();
-        let past = self.timepiece.begin_epoch(broken);
+        let kind = self.host_counter.kind();
+        let past = self.host_counter.begin_epoch(broken);
         self.published = None;
         self.election = Election::new(self.context.now);
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
-        self.renew_mapper();
-        self.context.calibrator = Calibrator::new(&self.config, self.timepiece.nominal.period);
-        let beginning = Beginning { ground: self.ground(), past, pace: self.pace() };
+        self.renew_stamper();
+        self.context.calibrator = Calibrator::new(&self.config, self.host_counter.nominal.period);
+        let beginning = Beginning { environment: self.environment(), past, pace: self.pace() };
         for peer in &mut self.peers {
             peer.begin_epoch(&beginning, &mut self.context);
         }
-        if self.timepiece.kind() != kind {
-            self.context.journal.warn("time is kept with another counter from now on", self.timepiece.kind().name());
+        if self.host_counter.kind() != kind {
+            self.context.journal.warn("time is kept with another counter from now on", self.host_counter.kind().name());
             self.record_anew();
         }
     }
@@ -254,10 +254,10 @@ impl<'a> Keeper<'a> {
         if before.is_some_and(|before| self.context.now - before < BREAKS_APART) { Pace::Poll } else { Pace::AtOnce }
     }
 
-    fn ground(&self) -> Ground {
-        Ground {
-            nominal: self.timepiece.nominal.period,
-            epoch: self.timepiece.epoch,
+    fn environment(&self) -> Environment {
+        Environment {
+            nominal: self.host_counter.nominal.period,
+            epoch: self.host_counter.epoch,
             stamps: self.config.stamps,
             leaps: self.leaps,
         }
@@ -266,7 +266,7 @@ impl<'a> Keeper<'a> {
     fn add_server(&mut self, server: ServerConfig) {
         let recorder = self.recorder(&server);
         let remembered = self.remembered();
-        let mut peer = Peer::new(server, self.ground(), remembered, self.context.now);
+        let mut peer = Peer::new(server, self.environment(), remembered, self.context.now);
         peer.record_into(recorder);
         peer.look_up(&mut self.resolver, &mut self.context);
         self.peers.push(peer);
@@ -275,9 +275,9 @@ impl<'a> Keeper<'a> {
     fn store(&mut self) -> Option<RateStore> {
         let directory = self.config.state.value()?;
         let circumstances = Circumstances {
-            counter: self.timepiece.kind(),
+            counter: self.host_counter.kind(),
             boot: self.boot.clone(),
-            clocksource: self.timepiece.clocksource(),
+            clocksource: self.host_counter.clocksource(),
         };
         Some(RateStore::new(directory.as_path(), circumstances))
     }
@@ -291,7 +291,7 @@ impl<'a> Keeper<'a> {
 
     fn remembered(&mut self) -> Option<ffclock_estimator::RateMemory> {
         let store = self.store()?;
-        store.load(self.timepiece.nominal.period).unwrap_or_else(|error| {
+        store.load(self.host_counter.nominal.period).unwrap_or_else(|error| {
             self.context.journal.warn("the remembered rate cannot be read", &error.to_string());
             None
         })
@@ -299,7 +299,7 @@ impl<'a> Keeper<'a> {
 
     fn recorder(&mut self, server: &ServerConfig) -> Option<Recorder> {
         let directory = self.config.record.value()?;
-        match start_recording(directory.as_path(), (server, &self.config), &self.timepiece) {
+        match start_recording(directory.as_path(), (server, &self.config), &self.host_counter) {
             Ok(recorder) => Some(recorder),
             Err(error) => {
                 self.context.journal.warn("cannot record", &format!("{directory}: {error}"));
@@ -369,15 +369,15 @@ impl<'a> Keeper<'a> {
     fn publish(&mut self) {
         let valid_for = self.config.valid_for;
         self.next_heartbeat = self.context.now + HEARTBEAT.min(Span::from_units(valid_for.units() / 3));
-        let counter = self.timepiece.read();
+        let counter = self.host_counter.read();
         // A reading of an epoch that nobody has noticed yet must not say until when the estimates of this one hold.
         self.watch_counter();
         let Some(Published { server, estimate }) = self.elect(counter) else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(tai_at(&estimate, counter)));
         let publication = Publication {
-            counter_id: self.timepiece.id(),
-            epoch: self.timepiece.epoch,
-            epoch_begin: self.timepiece.begin,
+            counter_id: self.host_counter.kind(),
+            epoch: self.host_counter.epoch,
+            epoch_begin: self.host_counter.begin,
             leap: self.leaps.step_around(estimate.time),
             valid_until: counter + estimate.period.ticks_in(valid_for),
             server,
@@ -425,7 +425,7 @@ impl<'a> Keeper<'a> {
         self.election.follow(self.peers.iter().position(|peer| Some(peer.name()) == followed.as_deref()));
         if self.config.stamps == StampChoice::Module {
             // It stamps the packets of the servers' ports.
-            self.renew_mapper();
+            self.renew_stamper();
         }
         self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
         self.publish();
@@ -446,7 +446,7 @@ fn epoch_after(page: &SharedPage) -> CounterEpoch {
 fn start_recording(
     directory: &Path,
     (server, config): (&ServerConfig, &DaemonConfig),
-    timepiece: &Timepiece,
+    host_counter: &HostCounter,
 ) -> std::io::Result<Recorder> {
     std::fs::create_dir_all(directory)?;
     let created = ffclock_sys::system_utc_now();
@@ -460,8 +460,8 @@ fn start_recording(
         ("stamps".to_owned(), config.stamps.to_string()),
     ];
     let header = TraceHeader {
-        counter: Some(timepiece.kind().name().to_owned()),
-        nominal: Some(timepiece.nominal.period),
+        counter: Some(host_counter.kind().name().to_owned()),
+        nominal: Some(host_counter.nominal.period),
         created: Some(created),
         truth: false,
         metadata,

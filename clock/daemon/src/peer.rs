@@ -8,27 +8,26 @@ mod report;
 
 use crate::calibrator::Calibrator;
 use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
+use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
-use crate::timepiece::Past;
 use crate::wording;
 use ffclock_estimator::{Chosen, Estimator, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
-use ffclock_sys::{Mapper, SocketEvent, StampMode};
+use ffclock_sys::{SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
     CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server, ServerIdentity,
-    ServerQuality, Span, Stamp, StampLocation, Status,
+    ServerQuality, Span, Stamp, Status,
 };
 use link::{BUFFER_BYTES, Link};
-pub(crate) use report::Stamping;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// What all servers share while something happens.
 pub(crate) struct Context {
-    /// Turns the kernel's stamps into counter readings.
-    pub(crate) mapper: Mapper,
+    /// Stamps the packets of all of them.
+    pub(crate) stamper: Stamper,
     /// Knows the host's own delays, where they were measured.
     pub(crate) calibrator: Calibrator,
     /// Where to tell what happened.
@@ -39,7 +38,7 @@ pub(crate) struct Context {
 
 /// What every server's clock rests on.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Environment {
     pub(crate) nominal: Period,
     pub(crate) epoch: CounterEpoch,
     pub(crate) stamps: StampChoice,
@@ -48,7 +47,7 @@ pub(crate) struct Ground {
 
 /// How an epoch of the counter begins.
 pub(crate) struct Beginning {
-    pub(crate) ground: Ground,
+    pub(crate) environment: Environment,
     pub(crate) past: Past,
     pub(crate) pace: Pace,
 }
@@ -67,8 +66,6 @@ pub(crate) enum Pace {
 struct LastExchange {
     server: Option<ServerQuality>,
     round_trip: Option<Span>,
-    /// So many exchanges in a row had a stamp of user space where one of the kernel was wanted.
-    without_kernel_stamps: u32,
 }
 
 /// What the present estimate was made with and from.
@@ -90,7 +87,7 @@ struct Tally {
 pub(crate) struct Peer {
     name: String,
     config: ServerConfig,
-    ground: Ground,
+    environment: Environment,
     source: Source,
     estimator: Chosen,
     basis: Basis,
@@ -114,23 +111,26 @@ const LOOK_UP_AGAIN: Span = Span::from_secs(30);
 const CONNECT_AGAIN: Span = Span::from_secs(4);
 /// So much is taken from a socket in one go: whoever floods it must not keep the daemon from everything else.
 const MOST_EVENTS: usize = 64;
-/// One stamp is missing now and then, when somebody sets the system clock for instance; so many in a row are worth a word.
-const STAMPS_MISSED: u32 = 8;
 /// A system clock that shows an earlier time was never set: this program is not older. (2026-01-01)
 const EARLIEST_PRESENT: Moment<Server> = Moment::from_origin(Span::from_secs(1_767_225_600));
 
 impl Peer {
     /// A server that has no address yet.
-    pub(crate) fn new(config: ServerConfig, ground: Ground, remembered: Option<RateMemory>, now: Moment<Mono>) -> Self {
+    pub(crate) fn new(
+        config: ServerConfig,
+        environment: Environment,
+        remembered: Option<RateMemory>,
+        now: Moment<Mono>,
+    ) -> Self {
         let present: Moment<Server> = Moment::from_origin(ffclock_sys::system_utc_now().since_origin());
-        let source = Source::new(config.source.clone(), ground.leaps, present.max(EARLIEST_PRESENT), now);
+        let source = Source::new(config.source.clone(), environment.leaps, present.max(EARLIEST_PRESENT), now);
         Peer {
             name: config.address.to_string(),
             source,
-            estimator: config.estimator.build(ground.nominal, remembered),
+            estimator: config.estimator.build(environment.nominal, remembered),
             basis: Basis { options: config.estimator.clone(), address: None },
             config,
-            ground,
+            environment,
             tally: Tally::default(),
             link: None,
             addresses: Vec::new(),
@@ -178,23 +178,22 @@ impl Peer {
         let mut has_come = false;
         for _ in 0..MOST_EVENTS {
             let Some(link) = &mut self.link else { return };
-            match link.next_event(&mut buffer, &mut context.mapper) {
+            match link.next_event(&mut buffer, &mut context.stamper) {
                 Ok(Some(SocketEvent::Transmitted(sent))) => {
                     let redeemed = link.redeem(&sent);
                     self.tell_source(redeemed);
                 }
                 Ok(Some(SocketEvent::Received(received))) => {
                     has_come = true;
-                    let stamp = link.stamp_of(&received);
                     let bytes = buffer.get(..received.length).unwrap_or(&buffer);
-                    self.source.handle_packet(bytes, stamp, context.now);
+                    self.source.handle_packet(bytes, received.best.stamp, context.now);
                 }
                 Ok(Some(SocketEvent::Unreachable(error))) => {
                     self.tell(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
                 }
                 Ok(None) => {
                     // A stamp comes before the reply. Only when the queue of stamps is empty is it certain that there is none.
-                    let redeemed = has_come.then(|| link.redeem_with_user_stamp()).flatten();
+                    let redeemed = has_come.then(|| link.redeem_without_the_kernel()).flatten();
                     self.tell_source(redeemed);
                     return;
                 }
@@ -295,7 +294,7 @@ impl Peer {
 
     /// The leap seconds to go by from now on.
     pub(crate) fn set_leaps(&mut self, leaps: LeapTable) {
-        self.ground.leaps = leaps;
+        self.environment.leaps = leaps;
         self.source.set_leaps(leaps);
     }
 
@@ -307,7 +306,7 @@ impl Peer {
     /// The counter began a new epoch: everything that rests on its earlier readings is void, but for what `past` leaves. Requests on
     /// their way are forgotten, and so is whatever has come and was not yet digested.
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
-        self.ground = beginning.ground.clone();
+        self.environment = beginning.environment.clone();
         let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
         self.replace_estimator(memory);
         self.last = LastExchange::default();
@@ -318,7 +317,7 @@ impl Peer {
         self.source.retarget(context.now + pause);
         while self.source.poll_event().is_some() {}
         // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket serves on.
-        if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.ground.stamps)) {
+        if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.environment.stamps)) {
             self.link = Some(link);
             self.calibrate(context);
         }
@@ -356,7 +355,7 @@ impl Peer {
         let mut in_turn = self.addresses.clone();
         in_turn.rotate_left(position.map_or(0, |position| position + 1));
         for address in in_turn {
-            match Link::open(address, self.ground.stamps) {
+            match Link::open(address, self.environment.stamps) {
                 Ok(link) => return self.use_link(link, context),
                 Err(error) => {
                     self.tell(context, Weight::Warning, "cannot use the address", &format!("{address}: {error}"))
@@ -368,7 +367,7 @@ impl Peer {
 
     fn use_link(&mut self, link: Link, context: &mut Context) {
         let address = link.address();
-        if self.ground.stamps.is_in_kernel() && link.mode() == StampMode::User {
+        if link.quality() == StampQuality::Refused {
             self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
@@ -391,7 +390,7 @@ impl Peer {
     fn transmit(&mut self, context: &mut Context) {
         while let Some(transmit) = self.source.poll_transmit() {
             let Some(link) = &mut self.link else { return };
-            match link.send(transmit, &mut context.mapper) {
+            match link.send(transmit, &mut context.stamper) {
                 Ok(redeemed) => self.tell_source(redeemed),
                 Err(error) => self.tell(context, Weight::Warning, "cannot send", &error.to_string()),
             }
@@ -427,7 +426,7 @@ impl Peer {
     /// Every request has its row, the answered ones with their exchange; [`Peer::write_record`] writes it.
     fn record(&mut self, exchange: Option<Exchange>) {
         if self.recorder.is_some() {
-            let (sequence, epoch) = (self.request, self.ground.epoch);
+            let (sequence, epoch) = (self.request, self.environment.epoch);
             self.unwritten.push(TraceRow { sequence, epoch, exchange, truth: None, server: ServerIndex(0) });
         }
     }
@@ -466,16 +465,13 @@ impl Peer {
         self.tally.used += summary.used;
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
-        self.estimator = self.config.estimator.build(self.ground.nominal, memory);
+        self.estimator = self.config.estimator.build(self.environment.nominal, memory);
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
-        let wanted = self.ground.stamps.is_in_kernel();
-        let is_missed = [exchange.sent, exchange.received].iter().any(|stamp| stamp.location != StampLocation::Kernel);
-        let missed = &mut self.last.without_kernel_stamps;
-        *missed = if wanted && is_missed { missed.saturating_add(1) } else { 0 };
-        if *missed == STAMPS_MISSED {
-            self.tell(context, Weight::Notice, "no usable stamps come from the kernel: those of user space serve", "");
+        if let Some(reason) = self.link.as_mut().and_then(|link| link.note(exchange)) {
+            let kind = "no usable stamps come from the kernel: those of user space serve";
+            self.tell(context, Weight::Notice, kind, &reason.to_string());
         }
     }
 

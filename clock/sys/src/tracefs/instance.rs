@@ -3,7 +3,7 @@
 use super::buffer::{BufferPage, Lost};
 use super::format::{EventFormat, FormatError};
 use crate::ffi;
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_units::Counter;
 use std::fs::{self, File, OpenOptions};
@@ -35,7 +35,7 @@ pub enum TraceUnavailable {
     NoInstance(io::Error),
     /// The kernel has no trace clock that is the counter in use.
     #[error("the kernel cannot stamp events with the counter {0}")]
-    NoClock(CounterKind),
+    NoClock(CounterId),
     /// The kernel has no such event.
     #[error("the kernel has no event {event}: {error}")]
     NoEvent {
@@ -107,7 +107,7 @@ impl TraceInstance {
     ///
     /// # Errors
     /// The kernel or its rights do not allow it; each error says what would help.
-    pub fn create(counter: CounterKind, kilobytes: u32) -> Result<Self, TraceUnavailable> {
+    pub fn create(counter: CounterId, kilobytes: u32) -> Result<Self, TraceUnavailable> {
         let (tracefs, mount) = find_tracefs().map_err(TraceUnavailable::NoTracefs)?;
         let instances = tracefs.join("instances");
         remove_orphans(&instances);
@@ -232,18 +232,18 @@ impl Lost {
 }
 
 /// The trace clock that is this counter, raw.
-fn clock_name(counter: CounterKind) -> Option<&'static str> {
+fn clock_name(counter: CounterId) -> Option<&'static str> {
     match counter {
-        CounterKind::Tsc | CounterKind::Module(ModuleCounter::Tsc) => cfg!(target_arch = "x86_64").then_some("x86-tsc"),
-        CounterKind::MonotonicRaw => Some("mono_raw"),
-        CounterKind::Module(_) => None,
+        CounterId::Tsc | CounterId::Module(ModuleCounter::Tsc) => Some("x86-tsc"),
+        CounterId::MonotonicRaw => Some("mono_raw"),
+        CounterId::ArmVirtual | CounterId::Module(_) => None,
     }
 }
 
 /// The number by which tracing events know the calling thread, as [`TraceInstance::own_thread`] finds it; where the kernel does not trace for us, the
 /// thread's own, which is the same outside process namespaces.
 pub fn thread_in_events() -> u64 {
-    let instance = TraceInstance::create(CounterKind::MonotonicRaw, SMALL_KILOBYTES).ok();
+    let instance = TraceInstance::create(CounterId::MonotonicRaw, SMALL_KILOBYTES).ok();
     let told = instance.and_then(|mut instance| instance.own_thread());
     told.unwrap_or_else(|| u64::from(ffi::own_thread().unsigned_abs()))
 }

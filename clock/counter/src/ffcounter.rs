@@ -13,14 +13,13 @@ pub mod layout;
 #[cfg(target_os = "linux")]
 pub(crate) mod shared;
 
+pub use ffclock_units::ModuleCounter;
 #[cfg(target_os = "freebsd")]
 pub(crate) use freebsd as shared;
 pub use layout::{KernelLatency, PacketStamp, PairedSample, Sample};
 
 use crate::cpu;
-use core::fmt;
-use core::str::FromStr;
-use ffclock_units::Counter;
+use ffclock_units::{Counter, CounterId};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -29,74 +28,7 @@ use std::path::{Path, PathBuf};
 /// Where the module's device is.
 pub const DEVICE: &str = "/dev/ffcounter";
 
-/// A counter of the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ModuleCounter {
-    /// Whichever the kernel keeps time with; a change of that begins a new epoch.
-    Active,
-    /// The TSC.
-    Tsc,
-    /// The HPET, its lower 32 bits.
-    Hpet,
-    /// The ACPI power management timer, read once.
-    AcpiPm,
-    /// The same, read until three reads are in order.
-    AcpiPmSafe,
-    /// The clock that KVM offers its guests.
-    KvmClock,
-}
-
-impl ModuleCounter {
-    /// All of them, whether the machine has them or not.
-    pub const ALL: [ModuleCounter; layout::COUNT as usize] = [
-        ModuleCounter::Active,
-        ModuleCounter::Tsc,
-        ModuleCounter::Hpet,
-        ModuleCounter::AcpiPm,
-        ModuleCounter::AcpiPmSafe,
-        ModuleCounter::KvmClock,
-    ];
-
-    /// The number that the module knows it by.
-    pub const fn code(self) -> u16 {
-        self as u16
-    }
-
-    /// The counter of a number.
-    pub fn from_code(code: u32) -> Option<Self> {
-        Self::ALL.get(usize::try_from(code).ok()?).copied()
-    }
-
-    /// The name after `module:` in configurations and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ModuleCounter::Active => "active",
-            ModuleCounter::Tsc => "tsc",
-            ModuleCounter::Hpet => "hpet",
-            ModuleCounter::AcpiPm => "acpi_pm",
-            ModuleCounter::AcpiPmSafe => "acpi_pm_safe",
-            ModuleCounter::KvmClock => "kvm-clock",
-        }
-    }
-}
-
-impl fmt::Display for ModuleCounter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A text names no counter of the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the module has no counter of this name")]
-pub struct UnknownModuleCounter;
-
-impl FromStr for ModuleCounter {
-    type Err = UnknownModuleCounter;
-    fn from_str(text: &str) -> Result<Self, UnknownModuleCounter> {
-        Self::ALL.into_iter().find(|counter| counter.name() == text).ok_or(UnknownModuleCounter)
-    }
-}
+const _: () = assert!(ModuleCounter::ALL.len() == layout::COUNT as usize);
 
 /// Why the module cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -121,6 +53,9 @@ pub enum FfcounterError {
     /// The machine has no such counter, or the module cannot tell which one it is.
     #[error("this machine has no counter {0} that the module can read (`ffclock counters` lists those that it has)")]
     NoCounter(ModuleCounter),
+    /// The counter is that of another kind of machine.
+    #[error("machines of this kind have no counter {0}")]
+    Foreign(CounterId),
     /// The machine is being put to sleep or woken up.
     #[error("the counter {0} is asleep: a suspend is under way, and a new epoch follows it")]
     Asleep(ModuleCounter),
@@ -146,6 +81,7 @@ impl FfcounterError {
             FfcounterError::Permission(path) => FfcounterError::Permission(path.clone()),
             FfcounterError::Version { path, found } => FfcounterError::Version { path: path.clone(), found: *found },
             FfcounterError::NoCounter(counter) => FfcounterError::NoCounter(*counter),
+            FfcounterError::Foreign(counter) => FfcounterError::Foreign(*counter),
             FfcounterError::Asleep(counter) => FfcounterError::Asleep(*counter),
             FfcounterError::StampingDenied => FfcounterError::StampingDenied,
             FfcounterError::Io { path, error } => {
@@ -317,16 +253,6 @@ impl CounterPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_and_codes_parse_back() {
-        for counter in ModuleCounter::ALL {
-            assert_eq!(counter.name().parse(), Ok(counter));
-            assert_eq!(ModuleCounter::from_code(counter.code().into()), Some(counter));
-        }
-        assert!("pit".parse::<ModuleCounter>().is_err());
-        assert_eq!(ModuleCounter::from_code(99), None);
-    }
 
     #[test]
     fn without_the_module_the_remedy_is_named() {

@@ -1,10 +1,10 @@
-//! The daemon's doors: control socket, metrics, signals, records.
+//! The sockets that the daemon listens on, its signals and its records.
 
 mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Scratch, server_section};
-use ffclock_counter::CounterKind;
+use ffclock_counter::CounterId;
 use ffclock_daemon::control::report::Answer;
 use ffclock_trace::TraceReader;
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ fn free_port() -> u16 {
 #[test]
 fn metrics_are_served_and_complete() {
     let scratch = Scratch::new("metrics");
-    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
     let port = free_port();
     let top = scratch.daemon_section(&format!("metrics = \"127.0.0.1:{port}\""));
     let daemon = Daemon::start(&scratch, &(top + &server_section(server.address, "")));
@@ -37,7 +37,7 @@ fn metrics_are_served_and_complete() {
 #[test]
 fn nonsense_on_the_control_socket_gets_an_error() {
     let scratch = Scratch::new("control");
-    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("") + &server_section(server.address, "")));
     daemon.wait_for("an answer", |_| true);
     assert!(matches!(daemon.ask("sesame"), Some(Answer::Error { .. })));
@@ -48,7 +48,7 @@ fn nonsense_on_the_control_socket_gets_an_error() {
 #[test]
 fn a_second_daemon_is_refused() {
     let scratch = Scratch::new("second");
-    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
     let config = scratch.daemon_section("") + &server_section(server.address, "");
     let mut first = Daemon::start(&scratch, &config);
     first.wait_for("an answer", |_| true);
@@ -105,7 +105,7 @@ fn what_stands_in_the_way_is_named_and_left_alone() {
 #[test]
 fn without_descriptors_left_the_daemon_rests() {
     let scratch = Scratch::new("descriptors");
-    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
     let config = scratch.daemon_section("counter = \"tsc\"") + &server_section(server.address, "");
     let daemon = Daemon::start_after(&scratch, &config, "ulimit -n 16");
     daemon.wait_for("an estimate", |status| status.clock.is_some());
@@ -122,7 +122,7 @@ fn without_descriptors_left_the_daemon_rests() {
 #[test]
 fn the_daemon_sleeps_between_its_polls() {
     let scratch = Scratch::new("sleeps");
-    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
     let section = server_section(server.address, "burst_count = 0").replace("125 ms", "16 s");
     let daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"tsc\"") + &section));
     daemon.wait_for("an estimate", |status| status.clock.is_some());
@@ -136,7 +136,7 @@ fn the_daemon_sleeps_between_its_polls() {
 #[test]
 fn sixteen_servers_are_asked() {
     let scratch = Scratch::new("sixteen");
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let servers: Vec<_> = (0..16).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
     let sections: String =
         servers.iter().map(|server| server_section(server.address, "").replace("125 ms", "500 ms")).collect();
@@ -149,7 +149,7 @@ fn sixteen_servers_are_asked() {
 #[test]
 fn servers_come_and_go_with_the_configuration() {
     let scratch = Scratch::new("come-and-go");
-    let truth = Truth::beginning_now(CounterKind::Tsc);
+    let truth = Truth::beginning_now(CounterId::CPU);
     let servers = [(); 3].map(|()| TestServer::start("127.0.0.1:0", truth));
     let config = |which: &[usize]| {
         let sections: String = which.iter().map(|&server| server_section(servers[server].address, "")).collect();
@@ -174,7 +174,7 @@ fn servers_come_and_go_with_the_configuration() {
 #[test]
 fn records_replay_to_what_was_published() {
     let scratch = Scratch::new("record");
-    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterKind::Tsc));
+    let server = TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU));
     let record = scratch.path().join("record");
     let top = scratch.daemon_section(&format!("counter = \"tsc\"\nrecord = \"{}\"", record.display()));
     let mut daemon = Daemon::start(&scratch, &(top + &server_section(server.address, "")));

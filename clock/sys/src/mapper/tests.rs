@@ -1,10 +1,8 @@
 //! The mapping of kernel stamps against a simulated host, whose system clock somebody else steps and slews: whatever is
 //! accepted contains the truth within its width.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
-
-use ffclock_sys::{Mapper, Pair, PairReader, StampDiscarded, Watch};
-use ffclock_units::{Counter, Moment, Period, Span, Stamp, Ticks, Utc};
+use super::*;
+use crate::{Pair, PairReader, StampDiscarded, Watch};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -410,6 +408,23 @@ fn marks_are_remembered_as_long_as_somebody_waits() {
     let stamp = pass(500).unwrap();
     assert!(miss(stamp, truth) <= Ticks::ZERO && stamp.width < ticks(2 * 10_000), "{stamp:?}");
     assert_eq!(pass(1000), Err(StampDiscarded::TooOld));
+}
+
+/// Behind a simulator whose processors take no time, or by a counter that ticks more slowly than a call takes.
+#[test]
+fn a_counter_that_has_not_moved_costs_no_stamp() {
+    let host = Host { brackets: [0; 4], ..quiet_host(0.0, Word::AtOnce) };
+    let shared = Shared(Rc::new(RefCell::new(host)));
+    let mut mapper = Mapper::new(shared.clone(), Period::from_hertz(HERTZ).unwrap());
+    shared.0.borrow_mut().now += 10 * MS;
+    let since = mapper.mark();
+    let (stamped, truth) = (shared.0.borrow().system_at(SECOND + 10 * MS), since.pair.counter);
+    for stamp in [mapper.map_sent(stamped, since), mapper.map_received(stamped, Some(since))] {
+        let stamp = stamp.unwrap();
+        assert!(miss(stamp, truth) <= Ticks::ZERO && stamp.width < ticks(20), "{stamp:?}");
+    }
+    let future = shared.0.borrow().system_at(SECOND + 11 * MS);
+    assert_eq!(mapper.map_received(future, Some(since)), Err(StampDiscarded::AfterReading));
 }
 
 #[test]

@@ -1,0 +1,134 @@
+//! When packets passed: by the kernel, by user space, and at the driver.
+//!
+//! A packet has up to three stamps. User space reads the counter around the system call. The kernel stamps at the boundary to the driver
+//! by the system clock, which [`Mapper`] turns into a reading of the counter or discards. Where the host offers it, the counter itself
+//! was read at the driver ([`DriverStamps`]), which is found with the help of the kernel's stamp and takes its place.
+//!
+//! One stamper serves all sockets of a process: what one of them learns of the system clock serves the others. Which of a packet's stamps
+//! is the best, and why it is no better one, the socket says ([`BestStamp`](crate::BestStamp)): it knows what was sent to whom.
+
+use crate::mapper::{Mapper, Mark};
+use crate::{DriverStamps, DriverTally, PairReader, Side, StampDiscarded, SystemPairs};
+use ffclock_counter::CounterId;
+use ffclock_units::{Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
+
+/// Stamps packets by one counter.
+#[derive(Debug)]
+pub struct Stamper {
+    mapper: Mapper<SystemPairs>,
+    driver: Option<DriverStamps>,
+    /// The least that reading the counter takes.
+    read_cost: Ticks,
+}
+
+/// What was read right before a packet was handed over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Departure {
+    /// By user space.
+    pub(crate) user: Stamp,
+    /// The kernel's stamp lies after this; `None` where the kernel does not stamp.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// A packet that was taken over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The kernel's stamp by the system clock.
+    pub(crate) stamped: Option<Moment<Utc>>,
+    /// Its length with the IP header.
+    pub(crate) ip_length: usize,
+    /// What the packet is taken to answer.
+    pub(crate) answers: Option<Mark>,
+}
+
+impl Stamper {
+    /// Stamps by this counter of the host. `period` is its nominal period.
+    pub fn new(counter: CounterId, period: Period) -> Self {
+        let mut reader = SystemPairs::new(counter);
+        let read_cost = read_cost(&mut reader);
+        Stamper { mapper: Mapper::new(reader, period), driver: None, read_cost }
+    }
+
+    /// Remembers enough to stamp packets that have waited this long to be taken over; 80 ms without this call.
+    pub fn remember_for(&mut self, longest_wait: Span) {
+        self.mapper.remember_for(longest_wait);
+    }
+
+    /// Takes stamps of the driver's boundary where they are found, from now on.
+    pub fn refine_with(&mut self, driver: DriverStamps) {
+        self.driver = Some(driver);
+    }
+
+    /// How often such a stamp was found; `None` where none are taken.
+    pub fn driver_tally(&self) -> Option<DriverTally> {
+        self.driver.as_ref().map(DriverStamps::tally)
+    }
+
+    /// A packet is handed over right after this. Its own stamp of user space is the last thing that is read: the packet leaves later, and
+    /// what passes until then counts as part of its way.
+    pub(crate) fn depart_for_kernel(&mut self) -> Departure {
+        if let Some(driver) = &mut self.driver {
+            // Room for the passage of this packet.
+            driver.drain(self.mapper.read_counter());
+        }
+        let mark = Some(self.mapper.mark());
+        Departure { user: self.now(), mark }
+    }
+
+    /// As [`depart_for_kernel`](Self::depart_for_kernel), where the kernel does not stamp.
+    pub(crate) fn depart(&mut self) -> Departure {
+        Departure { user: self.now(), mark: None }
+    }
+
+    /// The stamp of user space for a packet that was taken over right before this: it came earlier, and the rest counts as part of its
+    /// way. So the round trip of two stamps of user space contains the true one.
+    pub(crate) fn arrive(&mut self) -> Stamp {
+        self.now()
+    }
+
+    /// The kernel's stamp of a packet sent, or the better one of the driver. Called after the kernel's has come.
+    ///
+    /// # Errors
+    /// The stamp did not come, or cannot be trusted.
+    pub(crate) fn sent(
+        &mut self,
+        stamped: Option<Moment<Utc>>,
+        departure: &Departure,
+    ) -> Result<Stamp, StampDiscarded> {
+        let (stamped, mark) = stamped.zip(departure.mark).ok_or(StampDiscarded::Missing)?;
+        let stamp = self.mapper.map_sent(stamped, mark)?;
+        Ok(self.refine(Side::Sent, stamp, None))
+    }
+
+    /// The kernel's stamp of a packet received, or the better one of the driver. Called after the packet was taken over.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be trusted.
+    pub(crate) fn received(&mut self, arrival: &Arrival) -> Result<Stamp, StampDiscarded> {
+        let stamped = arrival.stamped.ok_or(StampDiscarded::Missing)?;
+        let stamp = self.mapper.map_received(stamped, arrival.answers)?;
+        Ok(self.refine(Side::Received, stamp, Some(arrival.ip_length)))
+    }
+
+    /// A reading in user space; its width is what reading takes at least.
+    fn now(&mut self) -> Stamp {
+        Stamp { counter: self.mapper.read_counter(), width: self.read_cost, location: StampLocation::User }
+    }
+
+    fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Stamp {
+        let found = self.driver.as_mut().and_then(|driver| driver.refine(side, stamp, ip_length));
+        found.map_or(stamp, |counter| Stamp { counter, width: self.read_cost, ..stamp })
+    }
+}
+
+/// The least that reading the counter takes.
+fn read_cost(reader: &mut impl PairReader) -> Ticks {
+    let mut last = reader.read_counter();
+    let mut least = Ticks::from_raw(i64::MAX);
+    for _ in 0..64 {
+        let next = reader.read_counter();
+        least = least.min(next - last);
+        last = next;
+    }
+    least.max(Ticks::from_raw(1))
+}
