@@ -76,7 +76,7 @@ impl KernelClockDriver {
         if self.latest.is_some_and(|latest| !counter.is_after(latest)) {
             return Err(io::Error::other("its counter has not run on since it was told last"));
         }
-        let tai = estimate.time + estimate.period * (counter - estimate.counter);
+        let tai = estimate.at(counter).time;
         let base = *self.base.get_or_insert_with(|| LeapBase::beginning_at(tai, leaps));
         let told = KernelEstimate::of(estimate, counter, leaps, base).map_err(io::Error::other)?;
         let is_first = self.followed.is_none();

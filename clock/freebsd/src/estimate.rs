@@ -117,12 +117,12 @@ impl KernelEstimate {
     /// The kernel cannot say the period.
     pub fn of(estimate: &Estimate, now: Counter, leaps: &LeapTable, base: LeapBase) -> Result<Self, UnspeakablePeriod> {
         let (period, rounding) = whole_units(estimate.period)?;
-        let age = estimate.period * (now - estimate.counter);
-        let tai = estimate.time + age;
+        let at = estimate.at(now);
+        let tai = at.time;
         let time = tai.since_origin() - Span::from_secs(base.offset.into());
         let units = time.units();
         let growth = estimate.bound_growth.units().saturating_add(rounding);
-        let bound = nanoseconds(estimate.bound.grown(age, estimate.bound_growth));
+        let bound = nanoseconds(at.bound);
         let is_known = bound < LARGEST_BOUND;
         let mut raw = RawEstimate {
             update_time_sec: (units >> 64) as i64,
@@ -243,12 +243,12 @@ mod tests {
         let base = LeapBase::beginning_at(ours.time, &leaps);
         let now = ours.counter + Ticks::from_raw(7_000_000_000);
         let told = KernelEstimate::of(&ours, now, &leaps, base).expect("a usual period");
-        let at_once = ours.time + ours.period * (now - ours.counter);
+        let at_once = ours.at(now).time;
         let (_, utc) = told.time_at(now);
         assert_eq!(utc, leaps.utc_from_tai(at_once).since_origin(), "to the last bit at the hand-over");
         let later = now + Ticks::from_raw(16 * 3_187_234_567);
         let (_, utc) = told.time_at(later);
-        let off = utc - leaps.utc_from_tai(ours.time + ours.period * (later - ours.counter)).since_origin();
+        let off = utc - leaps.utc_from_tai(ours.at(later).time).since_origin();
         assert!(off.abs() < Span::from_nanos(2), "16 s at 0.08 ppb: {off}");
         let rate = Span::from_nanos(i128::from(told.raw().errb_rate) * 16 / 1000 + 1);
         assert!(off.abs() < rate, "{off} within the bound of the rate");
@@ -278,7 +278,7 @@ mod tests {
             assert_eq!((before.raw().leapsec, before.raw().leapsec_total), (change, 0));
             for seconds in [-50_i64, 50] {
                 let at = Counter::from_raw(before.raw().leapsec_next) + Ticks::from_raw(seconds * 1_000_000_000);
-                let truth = leaps.utc_from_tai(ours.time + ours.period * (at - ours.counter)).since_origin();
+                let truth = leaps.utc_from_tai(ours.at(at).time).since_origin();
                 let (_, utc) = before.time_at(at);
                 assert!((utc - truth).abs() < Span::from_nanos(1_000), "{change} {seconds}: {}", utc - truth);
                 let again = KernelEstimate::of(&ours, at, &leaps, base).expect("a usual period");

@@ -1,4 +1,7 @@
-//! Ticks to time: the only place where a counter reading becomes a moment or an interval.
+//! Ticks to time: how a reader of the page turns a counter reading into a moment or an interval.
+//!
+//! The long way is [`Estimate::at`]'s. The short way ([`plain_reading`]) multiplies by the same function
+//! ([`Period::times`]), but adds UTC, which the page holds beside the estimate, and error figures in the page's own units.
 //!
 //! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the
 //! reference of the estimate is converted by it, and the error figures grow with the distance. Error figures are
@@ -98,14 +101,14 @@ pub(crate) fn plain_reading(words: &ReadingWords, counter: Counter) -> Option<Re
         return None;
     }
     let state = word!(words, STATE);
-    let shift = u32::from(field(state, state::PERIOD_SHIFT)) & 63;
-    let elapsed = (u128::from(ticks) * u128::from(word!(words, PERIOD))) >> shift;
+    let shift = field(state, state::PERIOD_SHIFT);
+    let elapsed = Period::from_kept_parts(word!(words, PERIOD), shift).times(i128::from(ticks));
     let utc = u128::from(word!(words, UTC_SECONDS)) << 64 | u128::from(word!(words, FRACTION));
     let grown = |error: u64, per_tick: u64| {
         Bound::of(Span::from_units((error.wrapping_add(high(ticks, per_tick)) as i128) << 32))
     };
     Some(Reading {
-        time: Moment::from_origin(Span::from_units(utc.wrapping_add(elapsed) as i128)),
+        time: Moment::from_origin(Span::from_units(utc.wrapping_add(elapsed.units() as u128) as i128)),
         uncertainty: grown(word!(words, UNCERTAINTY), word!(words, UNCERTAINTY_PER_TICK)),
         bound: grown(word!(words, BOUND), word!(words, BOUND_PER_TICK)),
         status: checked_status(field(state, state::STATUS)),
@@ -266,7 +269,7 @@ impl Snapshot {
     pub fn tai_at(&self, counter: Counter) -> Result<Moment<Tai>, ReadError> {
         let estimate = self.estimate().ok_or(ReadError::NoEstimate)?;
         self.refuse_before_epoch(counter)?;
-        Ok(estimate.time + estimate.period * (counter - estimate.counter))
+        Ok(estimate.at(counter).time)
     }
 
     /// UTC at a counter reading, with error figures and status: `time + period * (counter - reference)`, leap second

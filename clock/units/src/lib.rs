@@ -31,6 +31,7 @@ pub use period::Period;
 pub use rate::Rate;
 pub use records::{
     Estimate, Exchange, GrowthRate, Leap, Reading, ServerIdentity, ServerQuality, Stamp, StampLocation, Status,
+    TaiReading,
 };
 pub use span::Span;
 pub use text::ParseError;

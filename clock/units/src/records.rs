@@ -1,6 +1,6 @@
 //! The records that one room hands to the next.
 
-use crate::{Bound, Counter, Moment, Period, Rate, Span, Tai, Ticks, Utc};
+use crate::{Bound, Counter, LeapTable, Moment, Period, Rate, Span, Tai, Ticks, Utc};
 
 /// Where in the host a packet was stamped; the closer to the wire, the less the host's own delays enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,8 +97,8 @@ impl Status {
     }
 }
 
-/// What the estimator knows after an exchange: everything needed to turn a counter reading N into a time,
-/// `time + period * (N - counter)`, and an interval into seconds.
+/// What the estimator knows after an exchange: everything needed to turn a counter reading into a time ([`Estimate::at`])
+/// and an interval into seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// The counter reading at which the rest holds.
@@ -121,6 +121,65 @@ pub struct Estimate {
     pub difference_bound: GrowthRate,
     /// How far this may be trusted.
     pub status: Status,
+}
+
+impl Estimate {
+    /// The clock at the reading `counter`, of the same epoch: `time + period * (counter - self.counter)`.
+    ///
+    /// This is the one place where an estimate becomes a time. The error figures grow with the distance, in both
+    /// directions.
+    /// ```
+    /// # use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Moment, Period, Rate, Span, Status};
+    /// # let period = Period::from_hertz(1e9).unwrap();
+    /// let estimate = Estimate {
+    ///     counter: Counter::from_raw(1_000_000_000),
+    ///     time: Moment::from_origin(Span::from_secs(100)),
+    ///     bound: Bound::of(Span::from_micros(50)),
+    ///     bound_growth: GrowthRate::of(Rate::from_ppm(0.5)),
+    /// #   period,
+    /// #   uncertainty: Bound::ZERO,
+    /// #   uncertainty_growth: GrowthRate::default(),
+    /// #   difference_period: period,
+    /// #   difference_bound: GrowthRate::default(),
+    ///     status: Status::Synchronised,
+    ///     // ...
+    /// };
+    /// // Two seconds later, at 1 GHz.
+    /// let later = estimate.at(Counter::from_raw(3_000_000_000));
+    /// assert!((later.time - estimate.time - Span::from_secs(2)).abs() < Span::from_nanos(1));
+    /// assert!(later.bound >= Bound::of(Span::from_micros(51)));
+    /// ```
+    #[inline]
+    pub fn at(&self, counter: Counter) -> TaiReading {
+        let age = self.period * (counter - self.counter);
+        TaiReading {
+            time: self.time + age,
+            uncertainty: self.uncertainty.grown(age, self.uncertainty_growth),
+            bound: self.bound.grown(age, self.bound_growth),
+            status: self.status,
+        }
+    }
+}
+
+/// An estimate at one counter reading, on the scale of the algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaiReading {
+    /// The time.
+    pub time: Moment<Tai>,
+    /// As [`Reading::uncertainty`].
+    pub uncertainty: Bound,
+    /// As [`Reading::bound`].
+    pub bound: Bound,
+    /// How far this may be trusted.
+    pub status: Status,
+}
+
+impl TaiReading {
+    /// The same reading in UTC.
+    pub fn to_utc(self, leaps: &LeapTable) -> Reading {
+        let TaiReading { time, uncertainty, bound, status } = self;
+        Reading { time: leaps.utc_from_tai(time), uncertainty, bound, status }
+    }
 }
 
 /// A non-negative rate in whole units of 2^-64 s per s, rounded up when made: exact in a page and comparable.

@@ -22,7 +22,7 @@ use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
 use ffclock_sys::{Mapper, PageFileError, SharedPage};
 use ffclock_trace::{Recorder, TraceHeader};
-use ffclock_units::{Counter, CounterEpoch, Estimate, LeapTable, Moment, Mono, Span, Status, Tai, Utc};
+use ffclock_units::{Counter, CounterEpoch, Estimate, LeapTable, Moment, Mono, Span, Status, Utc};
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of life as well.
@@ -376,7 +376,7 @@ impl<'a> Keeper<'a> {
             self.selected = selected;
         }
         let Some((server, estimate)) = self.selected_estimate() else { return };
-        self.adopt_leaps(self.leaps.utc_from_tai(tai_at(&estimate, counter)));
+        self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
         let publication = Publication {
             counter_id: self.timepiece.id(),
             epoch: self.timepiece.epoch,
@@ -398,9 +398,10 @@ impl<'a> Keeper<'a> {
     fn candidates(&self, counter: Counter) -> Vec<Candidate> {
         let clocks = self.peers.iter().enumerate();
         let estimates = clocks.filter_map(|(server, peer)| Some((server, peer.estimate()?)));
-        let candidate = |(server, estimate): (usize, Estimate)| {
-            let age = estimate.period * (counter - estimate.counter);
-            Candidate { server, bound: estimate.bound.grown(age, estimate.bound_growth), status: estimate.status }
+        let candidate = |(server, estimate): (usize, Estimate)| Candidate {
+            server,
+            bound: estimate.at(counter).bound,
+            status: estimate.status,
         };
         estimates.map(candidate).collect()
     }
@@ -454,11 +455,6 @@ impl<'a> Keeper<'a> {
         self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
         self.publish();
     }
-}
-
-/// The time of an estimate at a reading.
-fn tai_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
 }
 
 /// The epoch after the one in which the page was last written. Nobody watched the counter in between.

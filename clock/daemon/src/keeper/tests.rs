@@ -736,7 +736,7 @@ fn the_system_clock_is_compared_at_one_moment() {
         .map(|_| {
             let told = case.keeper.status().clock.unwrap().system_clock_behind_s;
             let pair = ffclock_counter::read_narrowest(CounterKind::Tsc, 20, ffclock_sys::system_utc_now);
-            let tai = tai_at(&publication.estimate, pair.middle());
+            let tai = publication.estimate.at(pair.middle()).time;
             let ours = LeapTable::built_in().utc_from_tai(tai) - pair.value;
             (told - ours.as_seconds()).abs()
         })

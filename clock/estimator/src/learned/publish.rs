@@ -2,9 +2,7 @@
 
 use super::{Learned, MICRO, Now, YOUNG};
 use crate::{Agreement, Estimator, Event, Events, Outcome, RateMemory, Summary};
-use ffclock_units::{
-    Bound, ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai,
-};
+use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai};
 
 /// What the arithmetic of the filter can lose, s.
 const LEAST_UNCERTAINTY: f64 = 1e-8;
@@ -67,7 +65,7 @@ impl Learned {
     /// Holds the learned time against the classic one, and tells when they begin to disagree.
     pub(super) fn compare(&self, now: &mut Now, events: &mut Events) {
         let Some(other) = self.classic.estimate() else { return };
-        let apart = (Self::time(now) - time_at(&other, now.counter)).as_seconds().abs();
+        let apart = (Self::time(now) - other.at(now.counter).time).as_seconds().abs();
         let joint = self.uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
         let disagrees = now.past >= YOUNG && apart > DISAGREEMENT * joint;
         if disagrees && !now.disagrees {
@@ -83,11 +81,6 @@ impl Learned {
             _ => Agreement::TooLittleData,
         }
     }
-}
-
-/// The time of an estimate at `counter`.
-fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
 }
 
 impl Estimator for Learned {
@@ -110,7 +103,7 @@ impl Estimator for Learned {
         let Some(now) = self.now else { return Summary { agreement: self.agreement(), ..classic } };
         let [forward, backward] = now.blend.floors;
         let before =
-            self.classic.estimate().map(|other| time_at(&other, now.counter) - Self::time(&now)).unwrap_or_default();
+            self.classic.estimate().map(|other| other.at(now.counter).time - Self::time(&now)).unwrap_or_default();
         let rate = (1.0 + now.blend.rate * MICRO) / (1.0 + classic.period.relative_to(self.nominal).as_fraction());
         Summary {
             floor: Span::from_seconds((forward + backward) * MICRO),

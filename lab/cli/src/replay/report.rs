@@ -5,7 +5,7 @@ use super::frequency::{Nominal, NominalSource};
 use super::retrospect;
 use super::rows::status_name;
 use super::selection::Selection;
-use super::track::{Track, bound_at, uncertainty_at};
+use super::track::Track;
 use ffclock_trace::TraceReader;
 use ffclock_units::{Bound, Span};
 use serde::Serialize;
@@ -106,8 +106,8 @@ pub(super) fn make(
         shifts_down: counts.shifts_down,
         status: last.map_or("unsynchronised", |(estimate, _)| status_name(estimate.status)),
         offset_s: track.offset().map(Span::as_seconds),
-        uncertainty_s: last.and_then(|(estimate, counter)| known(uncertainty_at(&estimate, counter))),
-        bound_s: last.and_then(|(estimate, counter)| known(bound_at(&estimate, counter))),
+        uncertainty_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).uncertainty)),
+        bound_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).bound)),
         error: track.after.errors.figures(),
         containment: track.after.containment(),
         outside: track.after.outside,

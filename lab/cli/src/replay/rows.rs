@@ -1,7 +1,7 @@
 //! The clock after each exchange, as CSV.
 
 use super::retrospect::Settled;
-use super::track::{Step, bound_at, time_at, uncertainty_at};
+use super::track::Step;
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
@@ -63,10 +63,11 @@ impl Rows {
 
 fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, Span)) -> io::Result<()> {
     let Step { estimate, counter, .. } = step;
-    let utc = leaps.utc_from_tai(time_at(estimate, *counter)).since_origin().as_nanos();
+    let at = estimate.at(*counter).to_utc(leaps);
+    let utc = at.time.since_origin().as_nanos();
     let period = estimate.period.as_seconds();
     write!(output, "{},{},{utc},{period:e},", step.sequence, counter.raw())?;
-    for bound in [uncertainty_at(estimate, *counter), bound_at(estimate, *counter)] {
+    for bound in [at.uncertainty, at.bound] {
         if bound != Bound::UNKNOWN {
             write_seconds(output, bound.as_span())?;
         }
