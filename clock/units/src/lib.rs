@@ -22,7 +22,7 @@ mod records;
 mod span;
 mod text;
 
-pub use bound::{Bound, ClockError, Correction};
+pub use bound::{Bound, ClockError};
 pub use counter::{Counter, CounterEpoch, Ticks};
 pub use leap::{LeapAnnouncement, LeapStep, LeapTable};
 pub use moment::{Moment, Mono, Server, Tai, Timescale, Utc};
