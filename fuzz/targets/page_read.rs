@@ -5,10 +5,7 @@
 use ffclock_page::layout::{self, PAGE_WORDS};
 use ffclock_page::words::{self, PageMemory};
 use ffclock_page::{CounterId, PageError, Publication, ReadError, Reader, Verified, Writer};
-use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, ServerIdentity, Span, Status, Tai,
-    Ticks,
-};
+use ffclock_units::{Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, ServerIdentity, Span, StandardUncertainty, Status, Tai, Ticks};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
@@ -53,7 +50,7 @@ fn publication(input: &mut Unstructured<'_>) -> Result<Publication> {
         counter: counter(input)?,
         time: moment(input)?,
         period: period(input)?,
-        uncertainty: bound(input)?,
+        uncertainty: StandardUncertainty::of(bound(input)?.as_span()),
         uncertainty_growth: growth(input)?,
         bound: bound(input)?,
         bound_growth: growth(input)?,

@@ -32,7 +32,7 @@ class Samples:
     bound_s: Floats | None = None
     """Largest possible error that the clock claimed [s]."""
     uncertainty_s: Floats | None = None
-    """Likely error that the clock claimed [s]."""
+    """Standard uncertainty (k = 1) that the clock claimed [s]."""
     status: Texts | None = None
     """Status in words, in lower case with hyphens."""
     period_s: Floats | None = None

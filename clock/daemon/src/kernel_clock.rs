@@ -103,7 +103,7 @@ impl KernelClockDriver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Bound, GrowthRate, Period, Status, Ticks};
+    use ffclock_units::{Bound, GrowthRate, Period, StandardUncertainty, Status, Ticks};
     use std::cell::RefCell;
     use std::rc::Rc;
 
@@ -156,7 +156,7 @@ mod tests {
             counter,
             time: Moment::from_origin(Span::from_nanos(counter.raw().into()) + Span::from_seconds(error)),
             period,
-            uncertainty: Bound::ZERO,
+            uncertainty: StandardUncertainty::ZERO,
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::default(),

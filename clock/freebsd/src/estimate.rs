@@ -196,7 +196,7 @@ impl KernelEstimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{GrowthRate, LeapAnnouncement, Rate, Ticks};
+    use ffclock_units::{GrowthRate, LeapAnnouncement, Rate, StandardUncertainty, Ticks};
 
     fn estimate(hertz: f64, tai: i64) -> Estimate {
         let period = Period::from_hertz(hertz).expect("a frequency of a counter");
@@ -204,7 +204,7 @@ mod tests {
             counter: Counter::from_raw(u64::MAX - 5_000),
             time: Moment::from_origin(Span::from_secs(tai) + Span::from_units(12_345_678_901_234_567)),
             period,
-            uncertainty: Bound::ZERO,
+            uncertainty: StandardUncertainty::ZERO,
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_nanos(1_500)),
             bound_growth: GrowthRate::of(Rate::from_ppm(0.05)),

@@ -21,6 +21,7 @@ mod rate;
 mod records;
 mod span;
 mod text;
+mod uncertainty;
 
 pub use bound::{Bound, ClockError};
 pub use counter::{Counter, CounterEpoch, Ticks};
@@ -35,3 +36,4 @@ pub use records::{
 };
 pub use span::Span;
 pub use text::ParseError;
+pub use uncertainty::StandardUncertainty;

@@ -1,6 +1,6 @@
 //! The records that one room hands to the next.
 
-use crate::{Bound, Counter, LeapTable, Moment, Period, Rate, Span, Tai, Ticks, Utc};
+use crate::{Bound, Counter, LeapTable, Moment, Period, Rate, Span, StandardUncertainty, Tai, Ticks, Utc};
 
 /// Where in the host a packet was stamped; the closer to the wire, the less the host's own delays enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,8 +107,8 @@ pub struct Estimate {
     pub time: Moment<Tai>,
     /// The rate of the absolute clock away from `counter`.
     pub period: Period,
-    /// The likely error at `counter`, leaving out the unknown constant asymmetry of the path.
-    pub uncertainty: Bound,
+    /// The standard uncertainty at `counter`.
+    pub uncertainty: StandardUncertainty,
     /// How fast `uncertainty` grows away from `counter`.
     pub uncertainty_growth: GrowthRate,
     /// The largest possible error at `counter`, as long as the server's own claim is true.
@@ -129,7 +129,7 @@ impl Estimate {
     /// This is the one place where an estimate becomes a time. The error figures grow with the distance, in both
     /// directions.
     /// ```
-    /// # use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Moment, Period, Rate, Span, Status};
+    /// # use ffclock_units::*;
     /// # let period = Period::from_hertz(1e9).unwrap();
     /// let estimate = Estimate {
     ///     counter: Counter::from_raw(1_000_000_000),
@@ -137,7 +137,7 @@ impl Estimate {
     ///     bound: Bound::of(Span::from_micros(50)),
     ///     bound_growth: GrowthRate::of(Rate::from_ppm(0.5)),
     /// #   period,
-    /// #   uncertainty: Bound::ZERO,
+    /// #   uncertainty: StandardUncertainty::ZERO,
     /// #   uncertainty_growth: GrowthRate::default(),
     /// #   difference_period: period,
     /// #   difference_bound: GrowthRate::default(),
@@ -166,9 +166,9 @@ impl Estimate {
 pub struct TaiReading {
     /// The time.
     pub time: Moment<Tai>,
-    /// As [`Reading::uncertainty`].
-    pub uncertainty: Bound,
-    /// As [`Reading::bound`].
+    /// The standard uncertainty of `time`.
+    pub uncertainty: StandardUncertainty,
+    /// The largest possible error of `time`, as long as the server's own claim is true.
     pub bound: Bound,
     /// How far this may be trusted.
     pub status: Status,
@@ -224,8 +224,8 @@ impl GrowthRate {
 pub struct Reading {
     /// The time.
     pub time: Moment<Utc>,
-    /// The likely error, leaving out the unknown constant asymmetry of the path.
-    pub uncertainty: Bound,
+    /// The standard uncertainty of `time`.
+    pub uncertainty: StandardUncertainty,
     /// The largest possible error, as long as the server's own claim is true.
     pub bound: Bound,
     /// How far this may be trusted.
@@ -262,7 +262,7 @@ mod tests {
     fn the_interval_of_a_reading_surrounds_it() {
         let time = Moment::from_origin(Span::from_secs(5));
         let bound = Bound::of(Span::from_millis(2));
-        let reading = Reading { time, uncertainty: Bound::ZERO, bound, status: Status::Synchronised };
+        let reading = Reading { time, uncertainty: StandardUncertainty::ZERO, bound, status: Status::Synchronised };
         assert_eq!(reading.latest() - reading.earliest(), Span::from_millis(4));
     }
 }

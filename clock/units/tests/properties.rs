@@ -1,7 +1,8 @@
 //! What must hold for any measure whatever.
 
 use ffclock_units::{
-    Bound, Counter, Estimate, GrowthRate, LeapAnnouncement, LeapTable, Moment, Period, Rate, Span, Status, Ticks, Utc,
+    Bound, Counter, Estimate, GrowthRate, LeapAnnouncement, LeapTable, Moment, Period, Rate, Span, StandardUncertainty,
+    Status, Ticks, Utc,
 };
 use proptest::prelude::*;
 
@@ -31,7 +32,7 @@ proptest! {
             counter,
             time: Moment::from_origin(Span::from_secs(1_800_000_000)),
             period,
-            uncertainty: Bound::of(Span::from_micros(3)),
+            uncertainty: StandardUncertainty::of(Span::from_micros(3)),
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: growth,
@@ -44,7 +45,7 @@ proptest! {
         prop_assert_eq!(at.time, estimate.time + age);
         prop_assert_eq!(at.bound, estimate.bound + growth.over(age));
         // The growth of nothing is rounded up to a unit.
-        prop_assert_eq!(at.uncertainty, estimate.uncertainty + Bound::of(Span::from_units(1)));
+        prop_assert_eq!(at.uncertainty.as_span(), Span::from_micros(3) + Span::from_units(1));
         prop_assert_eq!(at.status, Status::WarmingUp);
         let utc = at.to_utc(&LeapTable::built_in());
         prop_assert_eq!((utc.bound, utc.uncertainty, utc.status), (at.bound, at.uncertainty, at.status));

@@ -12,7 +12,7 @@ use ffclock_daemon::control::report::SourceReport;
   $ ffclock sources --json | jq '.[] | select(.selected) | .floor_s'
 
 The star marks the server whose clock is published. OFFSET is its clock minus the published one,
-BOUND the largest error that its clock can have and LIKELY the likely one; FLOOR is the smallest
+BOUND the largest error that its clock can have and UNCERTAINTY its standard uncertainty (k = 1); FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
 replies. ESTIMATOR is the algorithm, with a word where the learned one has too little data yet or
@@ -34,7 +34,7 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         ("STRATUM", Right),
         ("OFFSET", Right),
         ("BOUND", Right),
-        ("LIKELY", Right),
+        ("UNCERTAINTY", Right),
         ("FLOOR", Right),
         ("RTT", Right),
         ("USED/ALL", Right),

@@ -83,7 +83,7 @@ fn render(report: &StatusReport) -> String {
 fn render_clock(clock: &ClockReport, selected: Option<&str>) -> String {
     let server = selected.map_or_else(String::new, |server| format!(", follows {server}"));
     let time = Moment::from_origin(Span::from_nanos(clock.utc_ns.into()));
-    let bound = format!("{}, likely error {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
+    let bound = format!("{}, standard uncertainty {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
     field("Clock", &format!("{}{server}", clock.status))
         + &field("Time", &text::utc(time))
         + &field("Bound", &bound)
@@ -178,7 +178,7 @@ mod tests {
             render_clock(&clock(), Some("192.0.2.1:123")),
             "Clock    synchronised, follows 192.0.2.1:123\n\
              Time     2025-11-21T01:53:20.123456789Z\n\
-             Bound    812 us, likely error 14 us\n\
+             Bound    812 us, standard uncertainty 14 us\n\
              System   the system clock is 3.25 us ahead\n\
              Rate     the counter runs 12.5 ppm fast, +- 0.02 ppm\n\
              Leap     TAI - UTC = 37 s, no leap second announced\n"

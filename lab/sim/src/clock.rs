@@ -5,7 +5,7 @@
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
-use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, Tai, TaiReading};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
 
 /// The names of the clocks.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
@@ -24,8 +24,8 @@ pub struct Read {
 pub struct Claims {
     /// The largest error.
     pub bound: Bound,
-    /// The likely error.
-    pub uncertainty: Bound,
+    /// The standard uncertainty.
+    pub uncertainty: StandardUncertainty,
     /// The period of the difference clock.
     pub difference_period: Period,
 }

@@ -83,7 +83,7 @@ fn exposition(status: &StatusReport) -> String {
     text.gauge("bound_seconds", "Largest possible error of the published clock.", clock.map(|clock| clock.bound_s));
     text.gauge(
         "uncertainty_seconds",
-        "Likely error, without the unknown asymmetry.",
+        "Standard uncertainty (k = 1) of the published clock, without the unknown asymmetry.",
         clock.map(|clock| clock.uncertainty_s),
     );
     text.gauge(

@@ -76,7 +76,7 @@ pub struct ClockReport {
     pub system_clock_behind_s: f64,
     /// The largest possible error [s].
     pub bound_s: f64,
-    /// The likely error, leaving out the unknown constant asymmetry [s].
+    /// Its standard uncertainty (k = 1), without the unknown constant asymmetry [s].
     pub uncertainty_s: f64,
     /// Long-term period of the counter [s].
     pub period_s: f64,
@@ -130,7 +130,7 @@ pub struct SourceReport {
     pub shifts: (u64, u64),
     /// The largest possible error of this server's clock now [s].
     pub bound_s: Option<f64>,
-    /// Its likely error now [s].
+    /// Its standard uncertainty (k = 1) now [s].
     pub uncertainty_s: Option<f64>,
     /// Its estimate - the published clock, now [s].
     pub offset_s: Option<f64>,

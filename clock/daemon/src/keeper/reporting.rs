@@ -7,7 +7,7 @@ use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusRep
 use crate::journal::Weight;
 use crate::peer::{Peer, Stamping};
 use ffclock_counter::read_narrowest;
-use ffclock_units::Bound;
+use ffclock_units::Span;
 
 /// Brackets tried when the system clock is compared.
 const TRIES: usize = 8;
@@ -42,8 +42,8 @@ impl Keeper<'_> {
             let mut report = peer.report();
             report.selected = self.selected == Some(server);
             if let Some(own) = peer.estimate().map(|estimate| estimate.at(counter).to_utc(&self.leaps)) {
-                report.bound_s = known(own.bound);
-                report.uncertainty_s = known(own.uncertainty);
+                report.bound_s = known(own.bound.as_span());
+                report.uncertainty_s = known(own.uncertainty.as_span());
                 report.offset_s = published.map(|published| (own.time - published.time).as_seconds());
             }
             report
@@ -113,6 +113,6 @@ impl Reporter for Keeper<'_> {
 }
 
 /// An error figure in seconds; `None` where it is too large to be one.
-fn known(error: Bound) -> Option<f64> {
-    (error < Bound::UNKNOWN).then(|| error.as_seconds())
+fn known(error: Span) -> Option<f64> {
+    (error < Span::MAX).then(|| error.as_seconds())
 }

@@ -2,7 +2,9 @@
 
 use super::{Learned, MICRO, Now, YOUNG};
 use crate::{Agreement, Estimator, Event, Events, Outcome, RateMemory, Summary};
-use ffclock_units::{Bound, ClockError, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai};
+use ffclock_units::{
+    ClockError, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, StandardUncertainty, Status, Tai,
+};
 
 /// What the arithmetic of the filter can lose, s.
 const LEAST_UNCERTAINTY: f64 = 1e-8;
@@ -23,9 +25,9 @@ impl Learned {
         Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate * MICRO)).unwrap_or(self.nominal)
     }
 
-    pub(super) fn uncertainty(&self, now: &Now) -> Bound {
+    pub(super) fn uncertainty(&self, now: &Now) -> StandardUncertainty {
         let deviation = libm::hypot(self.edges.deviation(), libm::sqrt(now.blend.variance.max(0.0)));
-        Bound::from_seconds(deviation * MICRO + LEAST_UNCERTAINTY)
+        StandardUncertainty::from_seconds(deviation * MICRO + LEAST_UNCERTAINTY)
     }
 
     fn uncertainty_growth(now: &Now) -> Rate {
@@ -52,7 +54,7 @@ impl Learned {
             counter: now.counter,
             time,
             period: self.period_at(now.blend.rate),
-            uncertainty: self.uncertainty(now).min(bound),
+            uncertainty: self.uncertainty(now).at_most(bound),
             uncertainty_growth: GrowthRate::of(Self::uncertainty_growth(now)).min(bound_growth),
             bound,
             bound_growth,

@@ -7,7 +7,7 @@ use super::rows::status_name;
 use super::selection::Selection;
 use super::track::Track;
 use ffclock_trace::TraceReader;
-use ffclock_units::{Bound, Span};
+use ffclock_units::Span;
 use serde::Serialize;
 
 /// The report.
@@ -106,8 +106,8 @@ pub(super) fn make(
         shifts_down: counts.shifts_down,
         status: last.map_or("unsynchronised", |(estimate, _)| status_name(estimate.status)),
         offset_s: track.offset().map(Span::as_seconds),
-        uncertainty_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).uncertainty)),
-        bound_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).bound)),
+        uncertainty_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).uncertainty.as_span())),
+        bound_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).bound.as_span())),
         error: track.after.errors.figures(),
         containment: track.after.containment(),
         outside: track.after.outside,
@@ -120,6 +120,6 @@ pub(super) fn make(
     }
 }
 
-fn known(bound: Bound) -> Option<f64> {
-    (bound != Bound::UNKNOWN).then(|| bound.as_seconds())
+fn known(figure: Span) -> Option<f64> {
+    (figure != Span::MAX).then(|| figure.as_seconds())
 }

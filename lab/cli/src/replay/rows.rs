@@ -6,7 +6,7 @@ use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
 use ffclock_trace::decimal::write_seconds;
-use ffclock_units::{Bound, LeapTable, Span, Status};
+use ffclock_units::{LeapTable, Span, Status};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -67,9 +67,9 @@ fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, 
     let utc = at.time.since_origin().as_nanos();
     let period = estimate.period.as_seconds();
     write!(output, "{},{},{utc},{period:e},", step.sequence, counter.raw())?;
-    for bound in [at.uncertainty, at.bound] {
-        if bound != Bound::UNKNOWN {
-            write_seconds(output, bound.as_span())?;
+    for figure in [at.uncertainty.as_span(), at.bound.as_span()] {
+        if figure != Span::MAX {
+            write_seconds(output, figure)?;
         }
         output.write_all(b",")?;
     }

@@ -24,7 +24,7 @@ fn now_tells_time_bound_and_status() {
     let out = published(Status::Synchronised).run(&["now"]).well();
     assert!(out.starts_with("2026-11-21T09:30:"), "{out}");
     assert!(out.contains("Z  +- 812."), "{out}");
-    assert!(out.contains("us  synchronised (likely error 14"), "{out}");
+    assert!(out.contains("us  synchronised (standard uncertainty 14"), "{out}");
     let out = published(Status::WarmingUp).run(&["now", "--tai"]).well();
     assert!(out.starts_with("2026-11-21T09:30:3") && out.contains(" TAI  +- ") && out.contains("warming-up"), "{out}");
 }
