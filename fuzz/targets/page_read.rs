@@ -9,7 +9,7 @@ use ffclock_units::{Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-const STATUSES: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::FreeRunning, Status::Synchronised];
+const STATUSES: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::Holdover, Status::Synchronised];
 /// An epoch has 56 bits in a page.
 const EPOCH_MAX: u64 = (1 << 56) - 1;
 /// Half a turn of the counter is where before and after become the same; 48 years at 3 GHz are far enough.
@@ -123,7 +123,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
         words::store(writer.memory().as_ref(), place, input.arbitrary()?);
     }
     endure(Reader::new(writer.memory().as_ref()), counters);
-    writer.retire(Status::FreeRunning);
+    writer.retire(Status::Holdover);
     endure(Reader::new(writer.memory().as_ref()), counters);
     Ok(())
 }

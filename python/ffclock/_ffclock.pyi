@@ -81,7 +81,7 @@ class Reading:
 
     @property
     def status(self) -> str:
-        """``"synchronised"``, ``"warming-up"``, ``"free-running"`` or ``"unsynchronised"``."""
+        """``"synchronised"``, ``"warming-up"``, ``"holdover"`` or ``"unsynchronised"``."""
 
 @final
 class Stamp:

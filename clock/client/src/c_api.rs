@@ -60,8 +60,8 @@ pub enum StatusCode {
     Unsynchronised = 1,
     /// Right within its bound, but the rate rests on little data.
     WarmingUp = 2,
-    /// The server is lost; the bound grows on the counter alone.
-    FreeRunning = 3,
+    /// The server is lost or not believed; the clock runs on at its last rate and the bound grows.
+    Holdover = 3,
     /// In regular work.
     Synchronised = 4,
 }
@@ -350,7 +350,7 @@ impl From<Status> for StatusCode {
         match status {
             Status::Unsynchronised => StatusCode::Unsynchronised,
             Status::WarmingUp => StatusCode::WarmingUp,
-            Status::FreeRunning => StatusCode::FreeRunning,
+            Status::Holdover => StatusCode::Holdover,
             Status::Synchronised => StatusCode::Synchronised,
         }
     }

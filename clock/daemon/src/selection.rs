@@ -35,7 +35,7 @@ pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<
 fn class(status: Status) -> u8 {
     match status {
         Status::Unsynchronised => 0,
-        Status::FreeRunning => 1,
+        Status::Holdover => 1,
         Status::WarmingUp | Status::Synchronised => 2,
     }
 }
@@ -78,7 +78,7 @@ mod tests {
         // Lesson of the original: a preferred server stuck at one that never answers.
         let two = [candidate(0, 10, Status::Unsynchronised), candidate(1, 900, Status::Synchronised)];
         assert_eq!(select(&two, Some(0)), Some(1));
-        let lost = [candidate(0, 10, Status::FreeRunning), candidate(1, 900, Status::Synchronised)];
+        let lost = [candidate(0, 10, Status::Holdover), candidate(1, 900, Status::Synchronised)];
         assert_eq!(select(&lost, Some(0)), Some(1));
         assert_eq!(select(&[candidate(0, 10, Status::Unsynchronised)], Some(0)), None);
         assert_eq!(select(&[], Some(3)), None);

@@ -44,7 +44,7 @@ impl KernelStatus {
 
     fn of(status: Status) -> Self {
         match status {
-            Status::Unsynchronised | Status::FreeRunning => KernelStatus::UNSYNCHRONISED,
+            Status::Unsynchronised | Status::Holdover => KernelStatus::UNSYNCHRONISED,
             Status::WarmingUp => KernelStatus::WARMING_UP,
             Status::Synchronised => KernelStatus::SYNCHRONISED,
         }
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn only_regular_work_is_synchronised() {
-        assert_eq!(KernelStatus::of(Status::FreeRunning), KernelStatus::UNSYNCHRONISED);
+        assert_eq!(KernelStatus::of(Status::Holdover), KernelStatus::UNSYNCHRONISED);
         assert_eq!(KernelStatus::of(Status::WarmingUp), KernelStatus::WARMING_UP);
         assert_eq!(KernelStatus::of(Status::Synchronised).0, 0);
     }

@@ -63,7 +63,7 @@ const fn status_of(code: u8) -> Option<Status> {
     match code {
         1 => Some(Status::Unsynchronised),
         2 => Some(Status::WarmingUp),
-        3 => Some(Status::FreeRunning),
+        3 => Some(Status::Holdover),
         4 => Some(Status::Synchronised),
         _ => None,
     }
@@ -119,7 +119,7 @@ const fn checked_status(code: u8) -> Status {
     match code & 3 {
         1 => Status::Unsynchronised,
         2 => Status::WarmingUp,
-        3 => Status::FreeRunning,
+        3 => Status::Holdover,
         _ => Status::Synchronised,
     }
 }

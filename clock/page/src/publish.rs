@@ -195,7 +195,7 @@ pub(crate) const fn status_code(status: Status) -> u8 {
     match status {
         Status::Unsynchronised => 1,
         Status::WarmingUp => 2,
-        Status::FreeRunning => 3,
+        Status::Holdover => 3,
         Status::Synchronised => 4,
     }
 }

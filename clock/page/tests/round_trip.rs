@@ -156,13 +156,13 @@ fn a_retired_page_says_so() {
     let page = PageMemory::new();
     let mut writer = Writer::open(&page, None);
     let reader = Reader::new(page.as_ref());
-    writer.retire(Status::FreeRunning);
+    writer.retire(Status::Holdover);
     assert_eq!(reader.snapshot(), Err(PageError::Empty));
     writer.publish(&publication());
-    writer.retire(Status::FreeRunning);
-    assert_eq!(reader.reading_at(REFERENCE, CounterId::Tsc).map(|reading| reading.status), Ok(Status::FreeRunning));
+    writer.retire(Status::Holdover);
+    assert_eq!(reader.reading_at(REFERENCE, CounterId::Tsc).map(|reading| reading.status), Ok(Status::Holdover));
     writer.retire(Status::Synchronised);
-    assert_eq!(reader.snapshot().map(|snapshot| snapshot.published_status()), Ok(Status::FreeRunning));
+    assert_eq!(reader.snapshot().map(|snapshot| snapshot.published_status()), Ok(Status::Holdover));
     writer.retire(Status::Unsynchronised);
     assert_eq!(reader.reading_at(REFERENCE, CounterId::Tsc), Err(ReadError::NoEstimate));
     assert_eq!(reader.snapshot().unwrap().elapsed(REFERENCE, REFERENCE), Err(ReadError::NoEstimate));

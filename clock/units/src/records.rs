@@ -79,21 +79,30 @@ pub enum Status {
     Unsynchronised,
     /// Right within its bound, but the rate rests on little data.
     WarmingUp,
-    /// The server is lost or unusable; the bound grows on the counter alone.
-    FreeRunning,
+    /// The server is lost or not believed; the clock runs on at its last rate and the bound grows.
+    Holdover,
     /// In regular work.
     Synchronised,
 }
 
 impl Status {
-    /// The name in logs, metrics, the control protocol and the answers of commands.
+    /// Every status, the worst first.
+    pub const ALL: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::Holdover, Status::Synchronised];
+
+    /// The name in logs, the control protocol, files and the answers of commands. Programs compare the status, not this.
     pub const fn name(self) -> &'static str {
         match self {
             Status::Unsynchronised => "unsynchronised",
             Status::WarmingUp => "warming-up",
-            Status::FreeRunning => "free-running",
+            Status::Holdover => "holdover",
             Status::Synchronised => "synchronised",
         }
+    }
+
+    /// The status of a name. `free-running` is what holdover was called before.
+    pub fn from_name(name: &str) -> Option<Status> {
+        let name = if name == "free-running" { Status::Holdover.name() } else { name };
+        Status::ALL.into_iter().find(|status| status.name() == name)
     }
 }
 
@@ -256,6 +265,14 @@ mod tests {
         assert!(over >= Bound::of(Span::from_micros(500)));
         assert!(over < Bound::of(Span::from_micros(500) + Span::from_nanos(1)));
         assert_eq!(GrowthRate::of(Rate::from_fraction(f64::NAN)).units(), u64::MAX);
+    }
+
+    #[test]
+    fn a_status_comes_back_from_its_name_and_from_its_old_one() {
+        assert!(Status::ALL.into_iter().all(|status| Status::from_name(status.name()) == Some(status)));
+        assert!(Status::ALL.is_sorted());
+        assert_eq!(Status::from_name("free-running"), Some(Status::Holdover));
+        assert_eq!(Status::from_name("Holdover"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::text::Align::{Left, Right};
 use crate::{Global, control, output, text};
-use ffclock_daemon::control::report::SourceReport;
+use ffclock_daemon::control::report::{Agreement, SourceReport};
 
 /// Options of `ffclock sources`.
 #[derive(clap::Args)]
@@ -50,7 +50,7 @@ fn row(source: &SourceReport) -> Vec<String> {
     let mark = if source.selected { '*' } else { ' ' };
     vec![
         format!("{mark} {}", text::printable(&source.name)),
-        text::printable(&source.state),
+        source.state.name().to_owned(),
         text::span(source.poll_s),
         source.stratum.map_or_else(|| "-".to_owned(), |stratum| stratum.to_string()),
         text::span_or_dash(source.offset_s),
@@ -67,10 +67,10 @@ fn row(source: &SourceReport) -> Vec<String> {
 
 /// The algorithm, and what should be known about it.
 fn estimator(source: &SourceReport) -> String {
-    let doubt = match source.agreement.as_str() {
-        "too-little-data" => ", too little data",
-        "disagree" => ", contradicts classic",
-        _ => "",
+    let doubt = match source.agreement {
+        Agreement::TooLittleData => ", too little data",
+        Agreement::Disagree => ", contradicts classic",
+        Agreement::Alone | Agreement::Agree => "",
     };
-    format!("{}{doubt}", source.estimator)
+    format!("{}{doubt}", source.estimator.name())
 }

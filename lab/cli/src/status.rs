@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::{Global, control, output, page, sources, text};
-use ffclock_daemon::control::report::{ClockReport, EventReport, StatusReport};
+use ffclock_daemon::control::report::{ClockReport, EventReport, Status, StatusReport};
 use ffclock_units::{Moment, Rate, Span};
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ fn show(global: &Global, report: &StatusReport) -> Result<(), Failure> {
     } else {
         output::write(&render(report))?;
     }
-    let readable = report.clock.as_ref().is_some_and(|clock| clock.status != "unsynchronised");
+    let readable = report.clock.as_ref().is_some_and(|clock| clock.status != Status::Unsynchronised);
     if readable { Ok(()) } else { Err(Failure::silent(Failure::UNSYNCHRONISED)) }
 }
 
@@ -84,7 +84,7 @@ fn render_clock(clock: &ClockReport, selected: Option<&str>) -> String {
     let server = selected.map_or_else(String::new, |server| format!(", follows {server}"));
     let time = Moment::from_origin(Span::from_nanos(clock.utc_ns.into()));
     let bound = format!("{}, standard uncertainty {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
-    field("Clock", &format!("{}{server}", clock.status))
+    field("Clock", &format!("{}{server}", clock.status.name()))
         + &field("Time", &text::utc(time))
         + &field("Bound", &bound)
         + &field("System", &system_clock(clock.system_clock_behind_s))
@@ -140,7 +140,7 @@ mod tests {
 
     fn clock() -> ClockReport {
         ClockReport {
-            status: "synchronised".into(),
+            status: Status::Synchronised,
             utc_ns: 1_763_690_000_123_456_789,
             system_clock_behind_s: -3.25e-6,
             bound_s: 8.12e-4,

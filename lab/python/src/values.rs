@@ -68,7 +68,7 @@ impl Reading {
         self.utc_ns.saturating_add(self.bound_ns)
     }
 
-    /// "synchronised", "warming-up", "free-running" or "unsynchronised".
+    /// "synchronised", "warming-up", "holdover" or "unsynchronised".
     #[getter]
     fn status(&self) -> &'static str {
         self.status.name()

@@ -199,7 +199,7 @@ impl<'a> Keeper<'a> {
     /// Stops in good order: what is known of the rate and what was recorded reach the disk, readers see that nobody watches.
     pub(crate) fn stop(&mut self) {
         self.save();
-        self.writer.retire(Status::FreeRunning);
+        self.writer.retire(Status::Holdover);
         self.let_kernel_go();
         tracing::info!("stopped");
     }

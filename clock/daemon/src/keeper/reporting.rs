@@ -22,7 +22,7 @@ impl Keeper<'_> {
         let reading = at.to_utc(&self.leaps);
         let ahead = self.leaps.announced().filter(|leap| leap.utc_second > reading.time.whole_seconds());
         Some(ClockReport {
-            status: reading.status.name().to_owned(),
+            status: reading.status,
             utc_ns: reading.time.since_origin().as_nanos() as i64,
             system_clock_behind_s: (reading.time - pair.value).as_seconds(),
             bound_s: reading.bound.as_seconds(),

@@ -50,7 +50,7 @@ impl Classic {
     fn status(&self, now: &Now) -> Status {
         let held = now.offset.x - now.offset.genuine > self.thresholds.offset_window;
         if self.challenge.is_open() || held {
-            Status::FreeRunning
+            Status::Holdover
         } else if self.long.present().error > self.thresholds.local_quality || now.past < YOUNG {
             Status::WarmingUp
         } else {

@@ -37,7 +37,7 @@ impl Learned {
 
     pub(super) fn status(&self, now: &Now) -> Status {
         if self.is_contradicted || self.displacement.step(self.floors()).is_some() {
-            Status::FreeRunning
+            Status::Holdover
         } else if now.past < YOUNG || Self::uncertainty_growth(now) > Rate::from_fraction(WARM_RATE) {
             Status::WarmingUp
         } else {

@@ -6,7 +6,7 @@ use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
 use ffclock_trace::decimal::write_seconds;
-use ffclock_units::{LeapTable, Span, Status};
+use ffclock_units::{LeapTable, Span};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -74,7 +74,7 @@ fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, 
         output.write_all(b",")?;
     }
     write_seconds(output, floor)?;
-    write!(output, ",{},{}", status_name(estimate.status), verdict_name(step.verdict))?;
+    write!(output, ",{},{}", estimate.status.name(), verdict_name(step.verdict))?;
     for error in [step.error, step.error_before] {
         output.write_all(b",")?;
         error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
@@ -89,16 +89,6 @@ fn write_smoothed(output: &mut dyn Write, leaps: &LeapTable, settled: &Settled) 
     output.write_all(b",")?;
     settled.error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
     output.write_all(b"\n")
-}
-
-/// The status as a word.
-pub(super) const fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Unsynchronised => "unsynchronised",
-        Status::WarmingUp => "warming-up",
-        Status::FreeRunning => "free-running",
-        Status::Synchronised => "synchronised",
-    }
 }
 
 const fn verdict_name(verdict: Verdict) -> &'static str {

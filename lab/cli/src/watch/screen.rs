@@ -83,7 +83,7 @@ impl Line {
 fn published(lines: &mut Vec<Line>, reading: &Reading) {
     let colour = match reading.status {
         Status::Synchronised => GREEN,
-        Status::WarmingUp | Status::FreeRunning => YELLOW,
+        Status::WarmingUp | Status::Holdover => YELLOW,
         Status::Unsynchronised => RED,
     };
     lines.push(Line::coloured(BOLD, &format!("{}  +- {}", text::utc(reading.time), reading.bound)));

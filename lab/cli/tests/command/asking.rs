@@ -93,9 +93,9 @@ fn watch_in_json_is_a_line_for_each_look() {
 #[test]
 fn watch_goes_on_without_a_daemon() {
     let place = Place::new();
-    place.publish(Status::FreeRunning);
+    place.publish(Status::Holdover);
     let out = place.run(&["watch", "--count", "1"]).well();
-    assert!(out.contains("free-running"), "{out}");
+    assert!(out.contains("holdover"), "{out}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub fn missing<'a>(shown: &[&'a str], printed: &str) -> Option<&'a str> {
 /// The line with one word for every number with its unit, and one for every state of the clock: these differ from run to run.
 fn pattern(line: &str) -> String {
     const UNITS: [&str; 9] = ["ns", "us", "ms", "s", "min", "h", "d", "ppm", "ppb"];
-    const STATES: [&str; 4] = ["synchronised", "warming-up", "free-running", "unsynchronised"];
+    const STATES: [&str; 4] = ["synchronised", "warming-up", "holdover", "unsynchronised"];
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         let bare = word.trim_end_matches([',', ')', ';']);
