@@ -37,7 +37,7 @@ mod tracing;
 
 pub use credentials::is_own_or_root;
 pub use devices::device_with;
-pub use driver::{DriverStamps, DriverTally, Side};
+pub use driver::{DriverStamps, DriverTally};
 pub use ledger::SendId;
 pub use mapper::{Mapper, Mark, StampDiscarded};
 pub use notify::{Notice, notify, watchdog_interval};

@@ -16,9 +16,9 @@
 //! Without word from the kernel ([`Watch::Blind`]) a step could hide behind slewing in the other direction, so the full
 //! 600 ppm of the distance between the two pairs enter the width.
 
-use crate::{DriverStamps, DriverTally, Pair, PairReader, Side, SystemPairs, Watch};
+use crate::{DriverStamps, DriverTally, Pair, PairReader, SystemPairs, Watch};
 use ffclock_counter::CounterKind;
-use ffclock_units::{Counter, Moment, Period, Rate, Span, Stamp, StampLocation, Ticks, Utc};
+use ffclock_units::{Counter, Direction, Moment, Period, Rate, Span, Stamp, StampLocation, Ticks, Utc};
 use std::collections::VecDeque;
 
 /// Why the kernel's stamp of a packet is of no use.
@@ -162,8 +162,8 @@ impl<R: PairReader> Mapper<R> {
     }
 
     /// The stamp of the same packet by the raw counter itself, where there is one.
-    pub(crate) fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Stamp {
-        let found = self.driver.as_mut().and_then(|driver| driver.refine(side, stamp, ip_length));
+    pub(crate) fn refine(&mut self, direction: Direction, stamp: Stamp, ip_length: Option<usize>) -> Stamp {
+        let found = self.driver.as_mut().and_then(|driver| driver.refine(direction, stamp, ip_length));
         found.map_or(stamp, |counter| Stamp { counter, width: self.read_cost, ..stamp })
     }
 

@@ -10,8 +10,8 @@ use crate::address::RawAddress;
 use crate::ffi::{self, Message};
 use crate::kernel_stamps::{self, Entry};
 use crate::ledger::{Ledger, SendId};
-use crate::{Mapper, Mark, PairReader, Side, StampDiscarded};
-use ffclock_units::{Moment, Stamp, Utc};
+use crate::{Mapper, Mark, PairReader, StampDiscarded};
+use ffclock_units::{Direction, Moment, Stamp, Utc};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -290,7 +290,7 @@ impl StampedSocket {
             StampMode::User => Err(StampDiscarded::Missing),
             StampMode::Kernel => self.map_received(kernel_stamps::of_received(message), mapper).map(|stamp| {
                 let headers = if from.is_ipv4() { 28 } else { 48 };
-                mapper.refine(Side::Received, stamp, Some(message.length + headers))
+                mapper.refine(Direction::Incoming, stamp, Some(message.length + headers))
             }),
         };
         let is_truncated = message.flags & libc::MSG_TRUNC != 0;
@@ -336,7 +336,7 @@ impl StampedSocket {
             // Of a packet that had this number before the count began anew: the right one is still to come.
             return None;
         }
-        let stamp = stamp.map(|stamp| mapper.refine(Side::Sent, stamp, None));
+        let stamp = stamp.map(|stamp| mapper.refine(Direction::Outgoing, stamp, None));
         self.ledger.settle(packet.id);
         Some(Transmitted { id: packet.id, stamp })
     }

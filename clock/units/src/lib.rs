@@ -13,6 +13,7 @@
 
 mod bound;
 mod counter;
+mod direction;
 mod leap;
 mod moment;
 mod options;
@@ -25,6 +26,7 @@ mod uncertainty;
 
 pub use bound::{Bound, ClockError};
 pub use counter::{Counter, CounterEpoch, Ticks};
+pub use direction::Direction;
 pub use leap::{LeapAnnouncement, LeapStep, LeapTable};
 pub use moment::{Moment, Mono, Server, Tai, Timescale, Utc};
 pub use options::{OptionDoc, OptionError, OptionValue};
