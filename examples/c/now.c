@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-static const char *const status_names[] = {"?", "unsynchronised", "warming up", "free running", "synchronised"};
+static const char *const status_names[] = {"?", "unsynchronised", "warming up", "holdover", "synchronised"};
 
 static int fail(enum ffclock_error error)
 {

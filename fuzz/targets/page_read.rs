@@ -5,14 +5,11 @@
 use ffclock_page::layout::{self, PAGE_WORDS};
 use ffclock_page::words::{self, PageMemory};
 use ffclock_page::{CounterId, PageError, Publication, ReadError, Reader, Verified, Writer};
-use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, ServerIdentity, Span, Status, Tai,
-    Ticks,
-};
+use ffclock_units::{Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, ServerIdentity, Span, StandardUncertainty, Status, Tai, Ticks};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-const STATUSES: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::FreeRunning, Status::Synchronised];
+const STATUSES: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::Holdover, Status::Synchronised];
 /// An epoch has 56 bits in a page.
 const EPOCH_MAX: u64 = (1 << 56) - 1;
 /// Half a turn of the counter is where before and after become the same; 48 years at 3 GHz are far enough.
@@ -53,7 +50,7 @@ fn publication(input: &mut Unstructured<'_>) -> Result<Publication> {
         counter: counter(input)?,
         time: moment(input)?,
         period: period(input)?,
-        uncertainty: bound(input)?,
+        uncertainty: StandardUncertainty::of(bound(input)?.as_span()),
         uncertainty_growth: growth(input)?,
         bound: bound(input)?,
         bound_growth: growth(input)?,
@@ -126,7 +123,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
         words::store(writer.memory().as_ref(), place, input.arbitrary()?);
     }
     endure(Reader::new(writer.memory().as_ref()), counters);
-    writer.retire(Status::FreeRunning);
+    writer.retire(Status::Holdover);
     endure(Reader::new(writer.memory().as_ref()), counters);
     Ok(())
 }

@@ -69,7 +69,7 @@ class Reading:
 
     @property
     def uncertainty_ns(self) -> int:
-        """Likely error without the constant asymmetry of the path [ns, rounded up]."""
+        """Standard uncertainty (k = 1), without the constant asymmetry of the path [ns, rounded up]."""
 
     @property
     def earliest_ns(self) -> int:
@@ -81,7 +81,7 @@ class Reading:
 
     @property
     def status(self) -> str:
-        """``"synchronised"``, ``"warming-up"``, ``"free-running"`` or ``"unsynchronised"``."""
+        """``"synchronised"``, ``"warming-up"``, ``"holdover"`` or ``"unsynchronised"``."""
 
 @final
 class Stamp:

@@ -30,7 +30,7 @@ GREY: Final = "#8A8A8A"
 STATUS_COLOURS: Final = {
     "synchronised": GREEN,
     "warming-up": YELLOW,
-    "free-running": ORANGE,
+    "holdover": ORANGE,
     "unsynchronised": VERMILLION,
 }
 

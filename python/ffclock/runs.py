@@ -32,7 +32,7 @@ class Samples:
     bound_s: Floats | None = None
     """Largest possible error that the clock claimed [s]."""
     uncertainty_s: Floats | None = None
-    """Likely error that the clock claimed [s]."""
+    """Standard uncertainty (k = 1) that the clock claimed [s]."""
     status: Texts | None = None
     """Status in words, in lower case with hyphens."""
     period_s: Floats | None = None
@@ -142,9 +142,10 @@ def _read_directory(directory: Path) -> Run:
 
 
 def status_word(text: str) -> str:
-    """One spelling for a status, whichever program wrote it: ``FreeRunning``, ``free running`` and ``free_running`` are one."""
+    """One spelling for a status: ``WarmingUp``, ``warming up`` and ``warming_up`` are one; ``free-running`` is the old word for holdover."""
     spaced = "".join(f"-{c}" if c.isupper() and i else c for i, c in enumerate(text))
-    return "-".join(spaced.lower().replace("_", " ").replace("-", " ").split())
+    word = "-".join(spaced.lower().replace("_", " ").replace("-", " ").split())
+    return "holdover" if word == "free-running" else word
 
 
 def _statuses(table: Table) -> Texts | None:

@@ -24,7 +24,7 @@ _STRIDE: Final = 32
 _TAG: Final = 6
 _LATEST: Final = 7
 
-UNSYNCHRONISED, WARMING_UP, FREE_RUNNING, SYNCHRONISED = 1, 2, 3, 4
+UNSYNCHRONISED, WARMING_UP, HOLDOVER, SYNCHRONISED = 1, 2, 3, 4
 MONOTONIC_RAW: Final = 2
 
 # The last leap second: TAI - UTC became 37 s at the end of 2016.

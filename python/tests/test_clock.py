@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from pagefile import (
-    FREE_RUNNING,
+    HOLDOVER,
     SECOND,
     UNSYNCHRONISED,
     WARMING_UP,
@@ -128,7 +128,7 @@ def test_a_bound_covers_the_rounding_to_nanoseconds(page: Path) -> None:
     assert abs(reading.tai_ns - truth) <= reading.bound_ns <= 2
 
 
-@pytest.mark.parametrize(("code", "word"), [(WARMING_UP, "warming-up"), (FREE_RUNNING, "free-running")])
+@pytest.mark.parametrize(("code", "word"), [(WARMING_UP, "warming-up"), (HOLDOVER, "holdover")])
 def test_status_is_told_in_words(tmp_path: Path, code: int, word: str) -> None:
     clock = ffclock.Clock.open(write_page(tmp_path / "page", Estimate.present(status=code)))
     assert clock.status == word

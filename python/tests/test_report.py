@@ -137,7 +137,7 @@ def test_picture_shows_panels_events_and_fitting_units(demo: Path) -> None:
         assert expected in texts
     for expected in ("error [µs]", "delay [µs]", "rate error [ppb]", "time since the start [s]"):
         assert expected in texts
-    for expected in ("± bound", "± uncertainty", "round trip, not used", "floor", "free-running"):
+    for expected in ("± bound", "± uncertainty", "round trip, not used", "floor", "holdover"):
         assert expected in texts
 
 
@@ -278,8 +278,10 @@ def test_missing_input_is_named(tmp_path: Path) -> None:
 
 
 def test_statuses_of_all_programs_are_one() -> None:
-    for text in ("FreeRunning", "free running", "free_running", " free-running "):
-        assert status_word(text.strip()) == "free-running"
+    for text in ("WarmingUp", "warming up", "warming_up", " warming-up "):
+        assert status_word(text.strip()) == "warming-up"
+    for text in ("Holdover", "holdover", "FreeRunning", "free running", "free_running", "free-running"):
+        assert status_word(text) == "holdover"
 
 
 def test_thinning_keeps_every_extreme_and_every_gap() -> None:

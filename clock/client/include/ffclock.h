@@ -10,6 +10,9 @@
 
 #include <stdint.h>
 
+/* The old name of FFCLOCK_STATUS_HOLDOVER; do not use it in new programs. */
+#define FFCLOCK_STATUS_FREE_RUNNING FFCLOCK_STATUS_HOLDOVER
+
 /**
  * What went wrong; 0 is success. ffclock_strerror() puts it into words.
  */
@@ -93,9 +96,9 @@ enum ffclock_status {
    */
   FFCLOCK_STATUS_WARMING_UP = 2,
   /**
-   * The server is lost; the bound grows on the counter alone.
+   * The server is lost or not believed; the clock runs on at its last rate and the bound grows.
    */
-  FFCLOCK_STATUS_FREE_RUNNING = 3,
+  FFCLOCK_STATUS_HOLDOVER = 3,
   /**
    * In regular work.
    */
@@ -129,7 +132,8 @@ struct ffclock_reading {
    */
   uint64_t bound_ns;
   /**
-   * The likely error in ns, leaving out the unknown constant asymmetry of the path; UINT64_MAX if unknown.
+   * The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of the
+   * server's own clock; UINT64_MAX if unknown.
    */
   uint64_t uncertainty_ns;
 };

@@ -60,8 +60,8 @@ pub enum StatusCode {
     Unsynchronised = 1,
     /// Right within its bound, but the rate rests on little data.
     WarmingUp = 2,
-    /// The server is lost; the bound grows on the counter alone.
-    FreeRunning = 3,
+    /// The server is lost or not believed; the clock runs on at its last rate and the bound grows.
+    Holdover = 3,
     /// In regular work.
     Synchronised = 4,
 }
@@ -81,7 +81,8 @@ pub struct CReading {
     /// The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
     /// rounding of this reading to ns.
     bound_ns: u64,
-    /// The likely error in ns, leaving out the unknown constant asymmetry of the path; UINT64_MAX if unknown.
+    /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of the
+    /// server's own clock; UINT64_MAX if unknown.
     uncertainty_ns: u64,
 }
 
@@ -301,9 +302,9 @@ unsafe fn deliver<T>(result: Result<T, ErrorCode>, place: *mut T) -> ErrorCode {
     }
 }
 
-/// A bound in ns with the rounding of the time that it belongs to; unknown and too large are the same.
-fn nanos_with_rounding(bound: Bound) -> u64 {
-    u64::try_from(bound.as_nanos_up()).map_or(u64::MAX, |nanos| nanos.saturating_add(1))
+/// An error figure in ns, rounded up, with the rounding of the time that it belongs to; unknown and too large are the same.
+fn nanos_with_rounding(nanos_up: u128) -> u64 {
+    u64::try_from(nanos_up).map_or(u64::MAX, |nanos| nanos.saturating_add(1))
 }
 
 impl From<Reading> for CReading {
@@ -313,8 +314,8 @@ impl From<Reading> for CReading {
             seconds: (units >> 64) as i64,
             nanoseconds: ((u128::from(units as u64) * 1_000_000_000) >> 64) as u32,
             status: reading.status.into(),
-            bound_ns: nanos_with_rounding(reading.bound),
-            uncertainty_ns: nanos_with_rounding(reading.uncertainty),
+            bound_ns: nanos_with_rounding(reading.bound.as_nanos_up()),
+            uncertainty_ns: nanos_with_rounding(reading.uncertainty.as_nanos_up()),
         }
     }
 }
@@ -324,7 +325,7 @@ impl From<Interval> for CInterval {
         let nanos = interval.span.as_nanos();
         CInterval {
             span_ns: nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
-            bound_ns: nanos_with_rounding(interval.bound),
+            bound_ns: nanos_with_rounding(interval.bound.as_nanos_up()),
             status: interval.status.into(),
         }
     }
@@ -349,7 +350,7 @@ impl From<Status> for StatusCode {
         match status {
             Status::Unsynchronised => StatusCode::Unsynchronised,
             Status::WarmingUp => StatusCode::WarmingUp,
-            Status::FreeRunning => StatusCode::FreeRunning,
+            Status::Holdover => StatusCode::Holdover,
             Status::Synchronised => StatusCode::Synchronised,
         }
     }

@@ -23,7 +23,7 @@ use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
-use ffclock_units::{Counter, CounterEpoch, Estimate, LeapTable, Moment, Mono, Span, Status, Tai, Utc};
+use ffclock_units::{CounterEpoch, LeapTable, Moment, Mono, Span, Status, Utc};
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of life as well.
@@ -200,7 +200,7 @@ impl<'a> Keeper<'a> {
     /// Stops in good order: what is known of the rate and what was recorded reach the disk, readers see that nobody watches.
     pub(crate) fn stop(&mut self) {
         self.save();
-        self.writer.retire(Status::FreeRunning);
+        self.writer.retire(Status::Holdover);
         self.let_kernel_go();
         tracing::info!("stopped");
     }
@@ -373,7 +373,7 @@ impl<'a> Keeper<'a> {
         // A reading of an epoch that nobody has noticed yet must not say until when the estimates of this one hold.
         self.watch_counter();
         let Some(Published { server, estimate }) = self.elect(counter) else { return };
-        self.adopt_leaps(self.leaps.utc_from_tai(tai_at(&estimate, counter)));
+        self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
         let publication = Publication {
             counter_id: self.host_counter.kind(),
             epoch: self.host_counter.epoch,
@@ -430,11 +430,6 @@ impl<'a> Keeper<'a> {
         self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
         self.publish();
     }
-}
-
-/// The time of an estimate at a reading.
-fn tai_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
 }
 
 /// The epoch after the one in which the page was last written. Nobody watched the counter in between.

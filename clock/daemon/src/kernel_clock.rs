@@ -76,7 +76,7 @@ impl KernelClockDriver {
         if self.latest.is_some_and(|latest| !counter.is_after(latest)) {
             return Err(io::Error::other("its counter has not run on since it was told last"));
         }
-        let tai = estimate.time + estimate.period * (counter - estimate.counter);
+        let tai = estimate.at(counter).time;
         let base = *self.base.get_or_insert_with(|| LeapBase::beginning_at(tai, leaps));
         let told = KernelEstimate::of(estimate, counter, leaps, base).map_err(io::Error::other)?;
         let is_first = self.followed.is_none();
@@ -103,7 +103,7 @@ impl KernelClockDriver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Bound, GrowthRate, Period, Status, Ticks};
+    use ffclock_units::{Bound, GrowthRate, Period, StandardUncertainty, Status, Ticks};
     use std::cell::RefCell;
     use std::rc::Rc;
 
@@ -156,7 +156,7 @@ mod tests {
             counter,
             time: Moment::from_origin(Span::from_nanos(counter.raw().into()) + Span::from_seconds(error)),
             period,
-            uncertainty: Bound::ZERO,
+            uncertainty: StandardUncertainty::ZERO,
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::default(),

@@ -267,7 +267,7 @@ impl Peer {
     pub(crate) fn estimate(&self) -> Option<Estimate> {
         let mut estimate = self.estimator.estimate()?;
         if self.source.reachability() != Reachability::Reachable && estimate.status != Status::Unsynchronised {
-            estimate.status = Status::FreeRunning;
+            estimate.status = Status::Holdover;
         }
         Some(estimate)
     }

@@ -2,7 +2,7 @@
 //! that two equals do not alternate; and the last such clock, carried on, while no majority agrees.
 
 use ffclock_estimator::ProvenInterval;
-use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Status};
+use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Status, TaiReading};
 
 /// One server's clock at the present moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,20 +28,14 @@ impl Candidate {
 
 /// The estimate with its errors as they have grown until `counter`, where it holds from now on.
 pub(crate) fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
-    let age = estimate.period * (counter - estimate.counter);
-    Estimate {
-        counter,
-        time: estimate.time + age,
-        uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
-        bound: estimate.bound.grown(age, estimate.bound_growth),
-        ..*estimate
-    }
+    let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
+    Estimate { counter, time, uncertainty, bound, ..*estimate }
 }
 
 /// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its bound covers
 /// every server's interval, now and as these move away. One server that is right is enough for the bound to hold.
 pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> Estimate {
-    let mut held = Estimate { status: Status::FreeRunning, ..*agreed };
+    let mut held = Estimate { status: Status::Holdover, ..*agreed };
     for Candidate { now, .. } in candidates {
         let apart = Bound::of(now.time - agreed.time);
         held.bound = held.bound.max(apart + now.bound);
@@ -89,7 +83,7 @@ pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<
 fn class(status: Status) -> u8 {
     match status {
         Status::Unsynchronised => 0,
-        Status::FreeRunning => 1,
+        Status::Holdover => 1,
         Status::WarmingUp | Status::Synchronised => 2,
     }
 }
@@ -150,7 +144,7 @@ mod tests {
         // Lesson of the original: a preferred server stuck at one that never answers.
         let two = [candidate(0, 10, Status::Unsynchronised), candidate(1, 900, Status::Synchronised)];
         assert_eq!(select(&two, Some(0)), Some(1));
-        let lost = [candidate(0, 10, Status::FreeRunning), candidate(1, 900, Status::Synchronised)];
+        let lost = [candidate(0, 10, Status::Holdover), candidate(1, 900, Status::Synchronised)];
         assert_eq!(select(&lost, Some(0)), Some(1));
         assert_eq!(select(&[candidate(0, 10, Status::Unsynchronised)], Some(0)), None);
         assert_eq!(select(&[], Some(3)), None);
@@ -163,7 +157,7 @@ mod tests {
         fast.period = fast.period.stretched(Rate::from_ppm(20.0));
         let servers = [candidate(0, 30, Status::Synchronised), Candidate { server: 1, now: fast }];
         let held = without_majority(&agreed, &servers);
-        assert_eq!((held.status, held.time), (Status::FreeRunning, agreed.time));
+        assert_eq!((held.status, held.time), (Status::Holdover, agreed.time));
         for ticks in [0, 20_000_000_000_i64] {
             let later = Counter::from_raw(0) + ffclock_units::Ticks::from_raw(ticks);
             let held = Candidate { server: 9, now: carried(&held, later) }.interval();

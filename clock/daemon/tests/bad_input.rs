@@ -6,7 +6,7 @@ mod common;
 use common::server::{Behaviour, TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_counter::CounterId;
-use ffclock_daemon::control::report::Answer;
+use ffclock_daemon::control::report::{Answer, SourceState};
 use ffclock_units::{Bound, Span, Status};
 use ffclock_wire::{LeapIndicator, NtpTimestamp, Packet};
 use std::time::Duration;
@@ -97,12 +97,11 @@ fn a_server_out_of_order_is_lost_not_believed() {
         assert_eq!(case.rejected(reason), 0);
         case.server.behave(spoil);
         case.wait_rejected(reason);
-        case.daemon.wait_for("free running", |status| {
-            status.clock.as_ref().is_some_and(|clock| clock.status == "free-running")
-        });
+        case.daemon
+            .wait_for("holdover", |status| status.clock.as_ref().is_some_and(|clock| clock.status == Status::Holdover));
         case.judge.watch(Duration::from_millis(100)).unwrap();
         case.server.behave(|behaviour| *behaviour = Behaviour::default());
-        case.daemon.wait_for("the server again", |status| status.sources[0].state == "reachable");
+        case.daemon.wait_for("the server again", |status| status.sources[0].state == SourceState::Reachable);
     }
 }
 
@@ -113,7 +112,7 @@ fn a_refusal_is_obeyed() {
         behaviour.stratum = 0;
         behaviour.reference_id = u32::from_be_bytes(*b"DENY");
     });
-    case.daemon.wait_for("refused", |status| status.sources[0].state == "refused");
+    case.daemon.wait_for("refused", |status| status.sources[0].state == SourceState::Refused);
     let sent = case.daemon.status().unwrap().sources[0].sent;
     std::thread::sleep(Duration::from_millis(800));
     assert_eq!(case.daemon.status().unwrap().sources[0].sent, sent, "nothing more is sent");

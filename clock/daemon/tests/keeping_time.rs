@@ -5,7 +5,7 @@ mod common;
 use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_counter::CounterId;
-use ffclock_daemon::control::report::StatusReport;
+use ffclock_daemon::control::report::{SourceState, StatusReport};
 use ffclock_sys::DriverStamps;
 use ffclock_units::{Span, Status};
 use std::time::Duration;
@@ -102,14 +102,14 @@ fn a_server_that_stops_leaves_the_clock_running_free() {
     daemon.wait_for("some exchanges", |status| status.sources[0].used >= 8);
     let (before, _) = judge.read().expect("there is an estimate");
     server.behave(|behaviour| behaviour.silent = true);
-    daemon.wait_for("free running", |status| status.clock.as_ref().is_some_and(|clock| clock.status == "free-running"));
+    daemon.wait_for("holdover", |status| status.clock.as_ref().is_some_and(|clock| clock.status == Status::Holdover));
     let (lost, _) = judge.watch(Duration::from_millis(300)).expect("the clock goes on");
-    assert_eq!(lost.status, Status::FreeRunning);
+    assert_eq!(lost.status, Status::Holdover);
     assert!(lost.bound > before.bound, "the bound grows: {} -> {}", before.bound, lost.bound);
     server.behave(|behaviour| behaviour.silent = false);
     daemon.wait_for("the server again", |status| {
-        status.sources[0].state == "reachable"
-            && status.clock.as_ref().is_some_and(|clock| clock.status != "free-running")
+        status.sources[0].state == SourceState::Reachable
+            && status.clock.as_ref().is_some_and(|clock| clock.status != Status::Holdover)
     });
     judge.watch(Duration::from_millis(300));
 }
@@ -144,7 +144,7 @@ fn the_rate_is_remembered_across_a_restart() {
     let config = scratch.daemon_section("counter = \"tsc\"") + &section;
     let mut first = Daemon::start(&scratch, &config);
     let measured = |status: &StatusReport| {
-        status.clock.as_ref().is_some_and(|clock| clock.status == "synchronised" && clock.rate_bound_ppm < 40.0)
+        status.clock.as_ref().is_some_and(|clock| clock.status == Status::Synchronised && clock.rate_bound_ppm < 40.0)
     };
     let before = first.wait_for("a measured rate", measured);
     let epoch = before.counter.epoch;

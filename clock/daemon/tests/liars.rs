@@ -6,7 +6,7 @@ use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_counter::CounterKind;
 use ffclock_daemon::control::report::{BeliefReport, QuorumReport, StatusReport};
-use ffclock_units::{Bound, Span};
+use ffclock_units::{Bound, Span, Status};
 use std::time::Duration;
 
 /// Polls come every 250 ms, a silent server is given up after 4 of them, and one that insists on another time is heard after 2 s.
@@ -123,7 +123,7 @@ fn without_a_majority_the_clock_runs_free_and_its_bound_covers_every_server() {
     let status = daemon.wait_for("a dispute", |status| status.quorum == Some(QuorumReport::Disagreement));
     assert_eq!((status.selected.as_deref(), beliefs(&status)), (None, vec![BeliefReport::Undecided; 2]));
     let clock = status.clock.expect("the clock goes on");
-    assert_eq!(clock.status, "free-running");
+    assert_eq!(clock.status, Status::Holdover);
     assert!(clock.bound_s > 0.05, "either server may be right: {}", clock.bound_s);
     assert!(status.events.iter().any(|event| event.text.starts_with("the servers disagree")), "{:?}", status.events);
     judge.watch(Duration::from_millis(500));

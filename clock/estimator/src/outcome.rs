@@ -236,6 +236,9 @@ pub enum Agreement {
 }
 
 impl Agreement {
+    /// Every one of them.
+    pub const ALL: [Agreement; 4] = [Agreement::Alone, Agreement::TooLittleData, Agreement::Agree, Agreement::Disagree];
+
     /// The name in logs, metrics, the control protocol and the answers of commands.
     pub const fn name(self) -> &'static str {
         match self {

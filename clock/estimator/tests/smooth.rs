@@ -6,7 +6,7 @@ mod garbage;
 
 use common::World;
 use ffclock_estimator::{ClassicConfig, Estimator, Learned, LearnedConfig, Smoothed, Smoother};
-use ffclock_units::{Bound, Counter, Exchange, Moment, Period, Span, Tai, Ticks};
+use ffclock_units::{Counter, Exchange, Moment, Period, Span, StandardUncertainty, Tai, Ticks};
 use garbage::{any_exchange, any_step, plausible_exchange, sequence};
 use proptest::prelude::*;
 
@@ -137,13 +137,13 @@ fn an_epoch_is_a_clock_of_its_own() {
 
 fn sound(smoothed: &Smoothed) -> Result<(), TestCaseError> {
     for time in smoothed.times() {
-        prop_assert!(time.uncertainty != Bound::UNKNOWN && !time.uncertainty.as_span().is_negative());
+        prop_assert!(time.uncertainty != StandardUncertainty::UNKNOWN && !time.uncertainty.as_span().is_negative());
         prop_assert!(time.period.as_seconds() > 0.0 && time.period.as_seconds().is_finite());
     }
     for pair in smoothed.times().windows(2) {
         let middle = pair[0].counter + Ticks::from_raw((pair[1].counter - pair[0].counter).raw() / 2);
         if let Some(time) = smoothed.at(0, middle) {
-            prop_assert!(time.uncertainty != Bound::UNKNOWN);
+            prop_assert!(time.uncertainty != StandardUncertainty::UNKNOWN);
         }
     }
     Ok(())

@@ -44,7 +44,7 @@ impl KernelStatus {
 
     fn of(status: Status) -> Self {
         match status {
-            Status::Unsynchronised | Status::FreeRunning => KernelStatus::UNSYNCHRONISED,
+            Status::Unsynchronised | Status::Holdover => KernelStatus::UNSYNCHRONISED,
             Status::WarmingUp => KernelStatus::WARMING_UP,
             Status::Synchronised => KernelStatus::SYNCHRONISED,
         }
@@ -117,12 +117,12 @@ impl KernelEstimate {
     /// The kernel cannot say the period.
     pub fn of(estimate: &Estimate, now: Counter, leaps: &LeapTable, base: LeapBase) -> Result<Self, UnspeakablePeriod> {
         let (period, rounding) = whole_units(estimate.period)?;
-        let age = estimate.period * (now - estimate.counter);
-        let tai = estimate.time + age;
+        let at = estimate.at(now);
+        let tai = at.time;
         let time = tai.since_origin() - Span::from_secs(base.offset.into());
         let units = time.units();
         let growth = estimate.bound_growth.units().saturating_add(rounding);
-        let bound = nanoseconds(estimate.bound.grown(age, estimate.bound_growth));
+        let bound = nanoseconds(at.bound);
         let is_known = bound < LARGEST_BOUND;
         let mut raw = RawEstimate {
             update_time_sec: (units >> 64) as i64,
@@ -196,7 +196,7 @@ impl KernelEstimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{GrowthRate, LeapAnnouncement, Rate, Ticks};
+    use ffclock_units::{GrowthRate, LeapAnnouncement, Rate, StandardUncertainty, Ticks};
 
     fn estimate(hertz: f64, tai: i64) -> Estimate {
         let period = Period::from_hertz(hertz).expect("a frequency of a counter");
@@ -204,7 +204,7 @@ mod tests {
             counter: Counter::from_raw(u64::MAX - 5_000),
             time: Moment::from_origin(Span::from_secs(tai) + Span::from_units(12_345_678_901_234_567)),
             period,
-            uncertainty: Bound::ZERO,
+            uncertainty: StandardUncertainty::ZERO,
             uncertainty_growth: GrowthRate::default(),
             bound: Bound::of(Span::from_nanos(1_500)),
             bound_growth: GrowthRate::of(Rate::from_ppm(0.05)),
@@ -243,12 +243,12 @@ mod tests {
         let base = LeapBase::beginning_at(ours.time, &leaps);
         let now = ours.counter + Ticks::from_raw(7_000_000_000);
         let told = KernelEstimate::of(&ours, now, &leaps, base).expect("a usual period");
-        let at_once = ours.time + ours.period * (now - ours.counter);
+        let at_once = ours.at(now).time;
         let (_, utc) = told.time_at(now);
         assert_eq!(utc, leaps.utc_from_tai(at_once).since_origin(), "to the last bit at the hand-over");
         let later = now + Ticks::from_raw(16 * 3_187_234_567);
         let (_, utc) = told.time_at(later);
-        let off = utc - leaps.utc_from_tai(ours.time + ours.period * (later - ours.counter)).since_origin();
+        let off = utc - leaps.utc_from_tai(ours.at(later).time).since_origin();
         assert!(off.abs() < Span::from_nanos(2), "16 s at 0.08 ppb: {off}");
         let rate = Span::from_nanos(i128::from(told.raw().errb_rate) * 16 / 1000 + 1);
         assert!(off.abs() < rate, "{off} within the bound of the rate");
@@ -278,7 +278,7 @@ mod tests {
             assert_eq!((before.raw().leapsec, before.raw().leapsec_total), (change, 0));
             for seconds in [-50_i64, 50] {
                 let at = Counter::from_raw(before.raw().leapsec_next) + Ticks::from_raw(seconds * 1_000_000_000);
-                let truth = leaps.utc_from_tai(ours.time + ours.period * (at - ours.counter)).since_origin();
+                let truth = leaps.utc_from_tai(ours.at(at).time).since_origin();
                 let (_, utc) = before.time_at(at);
                 assert!((utc - truth).abs() < Span::from_nanos(1_000), "{change} {seconds}: {}", utc - truth);
                 let again = KernelEstimate::of(&ours, at, &leaps, base).expect("a usual period");
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn only_regular_work_is_synchronised() {
-        assert_eq!(KernelStatus::of(Status::FreeRunning), KernelStatus::UNSYNCHRONISED);
+        assert_eq!(KernelStatus::of(Status::Holdover), KernelStatus::UNSYNCHRONISED);
         assert_eq!(KernelStatus::of(Status::WarmingUp), KernelStatus::WARMING_UP);
         assert_eq!(KernelStatus::of(Status::Synchronised).0, 0);
     }

@@ -1,4 +1,7 @@
-//! Ticks to time: the only place where a counter reading becomes a moment or an interval.
+//! Ticks to time: how a reader of the page turns a counter reading into a moment or an interval.
+//!
+//! The long way is [`Estimate::at`]'s. The short way ([`plain_reading`]) multiplies by the same function
+//! ([`Period::times`]), but adds UTC, which the page holds beside the estimate, and error figures in the page's own units.
 //!
 //! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the
 //! reference of the estimate is converted by it, and the error figures grow with the distance. Error figures are
@@ -8,7 +11,7 @@ use crate::layout::{ABSOLUTE, DIFFERENCE, MISSING, READING, SLOT_WORDS, UNKNOWN,
 use crate::{CounterId, PageError, ReadError, layout};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
-    Status, Tai, Ticks,
+    StandardUncertainty, Status, Tai, Ticks,
 };
 
 /// How long something lasted, by the difference clock.
@@ -60,15 +63,15 @@ const fn status_of(code: u8) -> Option<Status> {
     match code {
         1 => Some(Status::Unsynchronised),
         2 => Some(Status::WarmingUp),
-        3 => Some(Status::FreeRunning),
+        3 => Some(Status::Holdover),
         4 => Some(Status::Synchronised),
         _ => None,
     }
 }
 
 /// An error figure of a page; the word of an unknown one is never mistaken for a number.
-const fn error_of(word: u64) -> Bound {
-    if word == UNKNOWN { Bound::UNKNOWN } else { Bound::of(Span::from_units((word as i128) << 32)) }
+const fn error_of(word: u64) -> Span {
+    if word == UNKNOWN { Span::MAX } else { Span::from_units((word as i128) << 32) }
 }
 
 /// The upper half of a product.
@@ -98,16 +101,14 @@ pub(crate) fn plain_reading(words: &ReadingWords, counter: Counter) -> Option<Re
         return None;
     }
     let state = word!(words, STATE);
-    let shift = u32::from(field(state, state::PERIOD_SHIFT)) & 63;
-    let elapsed = (u128::from(ticks) * u128::from(word!(words, PERIOD))) >> shift;
+    let shift = field(state, state::PERIOD_SHIFT);
+    let elapsed = Period::from_kept_parts(word!(words, PERIOD), shift).times(i128::from(ticks));
     let utc = u128::from(word!(words, UTC_SECONDS)) << 64 | u128::from(word!(words, FRACTION));
-    let grown = |error: u64, per_tick: u64| {
-        Bound::of(Span::from_units((error.wrapping_add(high(ticks, per_tick)) as i128) << 32))
-    };
+    let grown = |error: u64, per_tick: u64| Span::from_units((error.wrapping_add(high(ticks, per_tick)) as i128) << 32);
     Some(Reading {
-        time: Moment::from_origin(Span::from_units(utc.wrapping_add(elapsed) as i128)),
-        uncertainty: grown(word!(words, UNCERTAINTY), word!(words, UNCERTAINTY_PER_TICK)),
-        bound: grown(word!(words, BOUND), word!(words, BOUND_PER_TICK)),
+        time: Moment::from_origin(Span::from_units(utc.wrapping_add(elapsed.units() as u128) as i128)),
+        uncertainty: StandardUncertainty::of(grown(word!(words, UNCERTAINTY), word!(words, UNCERTAINTY_PER_TICK))),
+        bound: Bound::of(grown(word!(words, BOUND), word!(words, BOUND_PER_TICK))),
         status: checked_status(field(state, state::STATUS)),
     })
 }
@@ -118,7 +119,7 @@ const fn checked_status(code: u8) -> Status {
     match code & 3 {
         1 => Status::Unsynchronised,
         2 => Status::WarmingUp,
-        3 => Status::FreeRunning,
+        3 => Status::Holdover,
         _ => Status::Synchronised,
     }
 }
@@ -239,9 +240,9 @@ impl Snapshot {
                 ((self.tai_seconds() as i128) << 64) | word!(self.words, FRACTION) as i128,
             )),
             period: self.period,
-            uncertainty: error_of(word!(self.words, UNCERTAINTY)),
+            uncertainty: StandardUncertainty::of(error_of(word!(self.words, UNCERTAINTY))),
             uncertainty_growth: GrowthRate::from_units(word!(self.words, UNCERTAINTY_GROWTH)),
-            bound: error_of(word!(self.words, BOUND)),
+            bound: Bound::of(error_of(word!(self.words, BOUND))),
             bound_growth: GrowthRate::from_units(word!(self.words, BOUND_GROWTH)),
             difference_period: self.difference_period,
             difference_bound: GrowthRate::from_units(word!(self.words, DIFFERENCE_BOUND)),
@@ -266,7 +267,7 @@ impl Snapshot {
     pub fn tai_at(&self, counter: Counter) -> Result<Moment<Tai>, ReadError> {
         let estimate = self.estimate().ok_or(ReadError::NoEstimate)?;
         self.refuse_before_epoch(counter)?;
-        Ok(estimate.time + estimate.period * (counter - estimate.counter))
+        Ok(estimate.at(counter).time)
     }
 
     /// UTC at a counter reading, with error figures and status: `time + period * (counter - reference)`, leap second
@@ -285,8 +286,12 @@ impl Snapshot {
         let age = counter - Counter::from_raw(word!(self.words, COUNTER));
         Ok(Reading {
             time: Moment::from_origin(tai.since_origin() - Span::from_secs(i64::from(offset))),
-            uncertainty: grown(word!(self.words, UNCERTAINTY), word!(self.words, UNCERTAINTY_PER_TICK), age),
-            bound: grown(word!(self.words, BOUND), word!(self.words, BOUND_PER_TICK), age),
+            uncertainty: StandardUncertainty::of(grown(
+                word!(self.words, UNCERTAINTY),
+                word!(self.words, UNCERTAINTY_PER_TICK),
+                age,
+            )),
+            bound: Bound::of(grown(word!(self.words, BOUND), word!(self.words, BOUND_PER_TICK), age)),
             status: self.status_at(counter),
         })
     }
@@ -312,7 +317,7 @@ impl Snapshot {
 
 /// An error figure after `age`, in either direction; what is too large is unknown. The unit that the growth may lack is
 /// in the figure.
-fn grown(error: u64, per_tick: u64, age: Ticks) -> Bound {
+fn grown(error: u64, per_tick: u64, age: Ticks) -> Span {
     let growth = high(age.raw().unsigned_abs(), per_tick);
     let unknown = error == UNKNOWN || per_tick == UNKNOWN;
     error_of(if unknown { UNKNOWN } else { error.saturating_add(growth) })

@@ -67,7 +67,7 @@ pub mod slot {
     pub const BOUND: usize = 7;
     /// Its growth, 2^-96 s per tick.
     pub const BOUND_PER_TICK: usize = 8;
-    /// The likely error at `COUNTER`, 2^-32 s, and one unit for the rounding of the growth.
+    /// The standard uncertainty (k = 1) at `COUNTER`, 2^-32 s, and one unit for the rounding of the growth.
     pub const UNCERTAINTY: usize = 9;
     /// Its growth, 2^-96 s per tick.
     pub const UNCERTAINTY_PER_TICK: usize = 10;

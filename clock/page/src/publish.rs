@@ -8,7 +8,7 @@ use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state};
 use crate::words::{self, PAGE, PageWords};
 use crate::{BootId, CounterId};
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
+    Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
 };
 
 /// Everything that a page says at a time.
@@ -159,9 +159,9 @@ impl Slot {
         self.0[slot::BOUND_GROWTH] = estimate.bound_growth.units();
         self.0[slot::UNCERTAINTY_GROWTH] = estimate.uncertainty_growth.units();
         (self.0[slot::BOUND], self.0[slot::BOUND_PER_TICK]) =
-            error_words(estimate.bound, estimate.bound_growth, estimate.period);
+            error_words(estimate.bound.as_span(), estimate.bound_growth, estimate.period);
         (self.0[slot::UNCERTAINTY], self.0[slot::UNCERTAINTY_PER_TICK]) =
-            error_words(estimate.uncertainty, estimate.uncertainty_growth, estimate.period);
+            error_words(estimate.uncertainty.as_span(), estimate.uncertainty_growth, estimate.period);
     }
 
     fn lowered(mut self, status: Status) -> Self {
@@ -196,17 +196,17 @@ pub(crate) const fn status_code(status: Status) -> u8 {
     match status {
         Status::Unsynchronised => 1,
         Status::WarmingUp => 2,
-        Status::FreeRunning => 3,
+        Status::Holdover => 3,
         Status::Synchronised => 4,
     }
 }
 
 /// An error figure and its growth per tick as words, both rounded up, and the figure by one unit more, because readers
 /// round the growth down. What does not fit is not known.
-fn error_words(error: Bound, growth: GrowthRate, period: Period) -> (u64, u64) {
-    debug_assert!(!error.as_span().is_negative(), "a bound has no sign");
+fn error_words(error: Span, growth: GrowthRate, period: Period) -> (u64, u64) {
+    debug_assert!(!error.is_negative(), "neither a bound nor an uncertainty has a sign");
     let per_tick = (u128::from(growth.units()) * u128::from(period.mantissa())) >> (32 + u32::from(period.shift()));
-    let error = (error.as_span().units() as u128).div_ceil(1 << 32) + 1;
+    let error = (error.units() as u128).div_ceil(1 << 32) + 1;
     match (u64::try_from(error), u64::try_from(per_tick + 1)) {
         (Ok(error), Ok(per_tick)) if growth.units() != u64::MAX => (error, per_tick),
         _ => (UNKNOWN, UNKNOWN),

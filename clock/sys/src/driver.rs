@@ -2,7 +2,7 @@
 //!
 //! Two sources give them: the tracepoints of a stock kernel with a trace clock that is the raw counter ([`DriverStamps::trace`]), and the kernel module
 //! `ffcounter` ([`DriverStamps::module`]). Neither says which packet of a socket it was, so the stamp that the socket itself gave, which is
-//! by the system clock and some hundred ns wide, serves to find the passage: the only one of its side and length near it. Where there is
+//! by the system clock and some hundred ns wide, serves to find the passage: the only one of its direction and length near it. Where there is
 //! none or more than one, the stamp of the socket is kept.
 
 mod passages;
@@ -10,19 +10,10 @@ mod traced;
 
 use ffclock_counter::CounterId;
 use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, PacketStamp, layout};
-use ffclock_units::{Counter, Stamp, Ticks};
+use ffclock_units::{Counter, Direction, Stamp, Ticks};
 use passages::{Passage, Passages};
 use std::io;
 use traced::Traced;
-
-/// Which way a packet went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// To the driver.
-    Sent,
-    /// From the driver.
-    Received,
-}
 
 #[derive(Debug)]
 enum Origin {
@@ -99,18 +90,18 @@ impl DriverStamps {
     ///
     /// The driver stamps a packet sent while the kernel hands it over, so the passage is the last one before the stamp. A packet received is
     /// stamped before its passage, and may have waited in a queue with others in between, so there must be one alone.
-    pub fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Option<Counter> {
+    pub fn refine(&mut self, direction: Direction, stamp: Stamp, ip_length: Option<usize>) -> Option<Counter> {
         self.drain(stamp.counter);
-        let (before, after) = match side {
-            Side::Sent => (self.part(2000), self.part(1_000_000)),
-            Side::Received => (self.part(1_000_000), self.part(5000)),
+        let (before, after) = match direction {
+            Direction::Outgoing => (self.part(2000), self.part(1_000_000)),
+            Direction::Incoming => (self.part(1_000_000), self.part(5000)),
         };
         let half = stamp.width.halved();
         let (from, to) = (stamp.counter - half - before, stamp.counter + half + after);
         let is_like = |passage: &&Passage| ip_length.is_none_or(|length| length == passage.ip_length);
-        let found = match side {
-            Side::Sent => self.sent.between(from, to).rfind(is_like),
-            Side::Received => {
+        let found = match direction {
+            Direction::Outgoing => self.sent.between(from, to).rfind(is_like),
+            Direction::Incoming => {
                 let mut near = self.received.between(from, to).filter(is_like);
                 near.next().filter(|_| near.next().is_none())
             }
@@ -131,9 +122,9 @@ impl DriverStamps {
     /// Takes over what has passed. Done before a packet is sent, too, so that little is left to look at when its answer has come.
     pub(crate) fn drain(&mut self, now: Counter) {
         let (sent, received) = (&mut self.sent, &mut self.received);
-        let mut keep = |passage: Passage| match passage.side {
-            Side::Sent => sent.add(passage),
-            Side::Received => received.add(passage),
+        let mut keep = |passage: Passage| match passage.direction {
+            Direction::Outgoing => sent.add(passage),
+            Direction::Incoming => received.add(passage),
         };
         match &mut self.origin {
             // Without events the stamps of the socket serve, and the tally says so.
@@ -154,8 +145,8 @@ impl DriverStamps {
 
 fn passage_of(stamp: &PacketStamp) -> Passage {
     let headers = if stamp.family == 4 { 28 } else { 48 };
-    let side = if stamp.direction == layout::SENT { Side::Sent } else { Side::Received };
-    Passage { counter: Counter::from_raw(stamp.value), side, ip_length: usize::from(stamp.length) + headers }
+    let direction = if stamp.direction == layout::SENT { Direction::Outgoing } else { Direction::Incoming };
+    Passage { counter: Counter::from_raw(stamp.value), direction, ip_length: usize::from(stamp.length) + headers }
 }
 
 #[cfg(test)]

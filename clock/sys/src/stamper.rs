@@ -8,9 +8,9 @@
 //! is the best, and why it is no better one, the socket says ([`BestStamp`](crate::BestStamp)): it knows what was sent to whom.
 
 use crate::mapper::{Mapper, Mark};
-use crate::{DriverStamps, DriverTally, PairReader, Side, StampDiscarded, SystemPairs};
+use crate::{DriverStamps, DriverTally, PairReader, StampDiscarded, SystemPairs};
 use ffclock_counter::CounterId;
-use ffclock_units::{Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
+use ffclock_units::{Direction, Moment, Period, Span, Stamp, StampLocation, Ticks, Utc};
 
 /// Stamps packets by one counter.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Stamper {
     ) -> Result<Stamp, StampDiscarded> {
         let (stamped, mark) = stamped.zip(departure.mark).ok_or(StampDiscarded::Missing)?;
         let stamp = self.mapper.map_sent(stamped, mark)?;
-        Ok(self.refine(Side::Sent, stamp, None))
+        Ok(self.refine(Direction::Outgoing, stamp, None))
     }
 
     /// The kernel's stamp of a packet received, or the better one of the driver. Called after the packet was taken over.
@@ -107,7 +107,7 @@ impl Stamper {
     pub(crate) fn received(&mut self, arrival: &Arrival) -> Result<Stamp, StampDiscarded> {
         let stamped = arrival.stamped.ok_or(StampDiscarded::Missing)?;
         let stamp = self.mapper.map_received(stamped, arrival.answers)?;
-        Ok(self.refine(Side::Received, stamp, Some(arrival.ip_length)))
+        Ok(self.refine(Direction::Incoming, stamp, Some(arrival.ip_length)))
     }
 
     /// A reading in user space; its width is what reading takes at least.
@@ -115,8 +115,8 @@ impl Stamper {
         Stamp { counter: self.mapper.read_counter(), width: self.read_cost, location: StampLocation::User }
     }
 
-    fn refine(&mut self, side: Side, stamp: Stamp, ip_length: Option<usize>) -> Stamp {
-        let found = self.driver.as_mut().and_then(|driver| driver.refine(side, stamp, ip_length));
+    fn refine(&mut self, direction: Direction, stamp: Stamp, ip_length: Option<usize>) -> Stamp {
+        let found = self.driver.as_mut().and_then(|driver| driver.refine(direction, stamp, ip_length));
         found.map_or(stamp, |counter| Stamp { counter, width: self.read_cost, ..stamp })
     }
 }

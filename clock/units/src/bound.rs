@@ -1,4 +1,4 @@
-//! How far a clock may be off: errors, corrections and the bounds on them.
+//! How far a clock may be off: errors, and the bounds on them.
 
 use crate::{GrowthRate, Span};
 use core::ops::{Add, AddAssign};
@@ -11,19 +11,14 @@ use core::ops::{Add, AddAssign};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bound(Span);
 
-/// Ours minus the reference: positive when our clock is ahead.
-///
-/// It becomes a [`Correction`] by name only:
+/// Ours minus the reference: positive when our clock is ahead. What must be added to our clock is the opposite, and is
+/// never held as an error:
 /// ```compile_fail
-/// use ffclock_units::{ClockError, Correction, Span};
-/// let _: Correction = -ClockError::new(Span::ZERO);
+/// use ffclock_units::{ClockError, Span};
+/// let _ = -ClockError::new(Span::ZERO);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ClockError(Span);
-
-/// What must be added to our clock to agree with the reference: the opposite of a [`ClockError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Correction(Span);
 
 impl Bound {
     /// No error is possible.
@@ -104,28 +99,6 @@ impl ClockError {
     pub const fn as_span(self) -> Span {
         self.0
     }
-
-    /// What removes this error when added.
-    pub fn to_correction(self) -> Correction {
-        Correction(-self.0)
-    }
-}
-
-impl Correction {
-    /// `to_add` is positive when our clock is behind.
-    pub const fn new(to_add: Span) -> Self {
-        Correction(to_add)
-    }
-
-    /// What must be added to our clock.
-    pub const fn as_span(self) -> Span {
-        self.0
-    }
-
-    /// The error that this correction removes.
-    pub fn to_error(self) -> ClockError {
-        ClockError(-self.0)
-    }
 }
 
 #[cfg(test)]
@@ -156,10 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn a_correction_undoes_its_error() {
+    fn an_error_lies_within_its_bound_or_outside() {
         let ahead = ClockError::new(Span::from_micros(3));
-        assert_eq!(ahead.to_correction().as_span(), -Span::from_micros(3));
-        assert_eq!(ahead.to_correction().to_error(), ahead);
         assert!(Bound::of(Span::from_micros(3)).contains(ahead));
         assert!(!Bound::of(Span::from_micros(2)).contains(ahead));
     }

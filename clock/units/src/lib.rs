@@ -14,6 +14,7 @@
 mod bound;
 mod counter;
 mod counter_id;
+mod direction;
 mod leap;
 mod moment;
 mod options;
@@ -23,10 +24,12 @@ mod records;
 mod span;
 mod stamp_shift;
 mod text;
+mod uncertainty;
 
-pub use bound::{Bound, ClockError, Correction};
+pub use bound::{Bound, ClockError};
 pub use counter::{Counter, CounterEpoch, Ticks};
 pub use counter_id::{CounterId, ModuleCounter};
+pub use direction::Direction;
 pub use leap::{LeapAnnouncement, LeapStep, LeapTable};
 pub use moment::{Moment, Mono, Server, Tai, Timescale, Utc};
 pub use options::{OptionDoc, OptionError, OptionValue};
@@ -34,7 +37,9 @@ pub use period::Period;
 pub use rate::Rate;
 pub use records::{
     Estimate, Exchange, GrowthRate, Leap, Reading, ServerIdentity, ServerQuality, Stamp, StampLocation, Status,
+    TaiReading,
 };
 pub use span::Span;
 pub use stamp_shift::{StampMove, StampShift};
 pub use text::ParseError;
+pub use uncertainty::StandardUncertainty;

@@ -45,6 +45,19 @@ impl Period {
         if mantissa >> 63 == 1 && shift < 60 { Some(Period { mantissa, shift }) } else { None }
     }
 
+    /// From the two parts of a period that was made by this type and kept whole since: nothing is checked, and a product
+    /// with other parts means nothing.
+    #[inline(always)]
+    pub const fn from_kept_parts(mantissa: u64, shift: u8) -> Self {
+        Period { mantissa, shift: shift & 63 }
+    }
+
+    /// How long `ticks` last, below 2^63 of either sign: the exact product rounded down to 2^-64 s.
+    #[inline(always)]
+    pub const fn times(self, ticks: i128) -> Span {
+        Span::from_units(ticks.wrapping_mul(self.mantissa as i128) >> self.shift)
+    }
+
     /// The 64-bit fraction; its top bit is set.
     pub const fn mantissa(self) -> u64 {
         self.mantissa
@@ -88,9 +101,9 @@ impl Period {
 impl Mul<Ticks> for Period {
     type Output = Span;
     /// Exact product rounded down to 2^-64 s.
+    #[inline]
     fn mul(self, ticks: Ticks) -> Span {
-        debug_assert!(Self::from_parts(self.mantissa, self.shift) == Some(self), "a period is made by its checks only");
-        Span::from_units((ticks.raw() as i128 * self.mantissa as i128) >> self.shift)
+        self.times(ticks.raw() as i128)
     }
 }
 

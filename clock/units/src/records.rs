@@ -1,6 +1,6 @@
 //! The records that one room hands to the next.
 
-use crate::{Bound, Counter, Moment, Period, Rate, Span, Tai, Ticks, Utc};
+use crate::{Bound, Counter, LeapTable, Moment, Period, Rate, Span, StandardUncertainty, Tai, Ticks, Utc};
 
 /// Where in the host a packet was stamped; the closer to the wire, the less the host's own delays enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,26 +79,35 @@ pub enum Status {
     Unsynchronised,
     /// Right within its bound, but the rate rests on little data.
     WarmingUp,
-    /// The server is lost or unusable; the bound grows on the counter alone.
-    FreeRunning,
+    /// The server is lost or not believed; the clock runs on at its last rate and the bound grows.
+    Holdover,
     /// In regular work.
     Synchronised,
 }
 
 impl Status {
-    /// The name in logs, metrics, the control protocol and the answers of commands.
+    /// Every status, the worst first.
+    pub const ALL: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::Holdover, Status::Synchronised];
+
+    /// The name in logs, the control protocol, files and the answers of commands. Programs compare the status, not this.
     pub const fn name(self) -> &'static str {
         match self {
             Status::Unsynchronised => "unsynchronised",
             Status::WarmingUp => "warming-up",
-            Status::FreeRunning => "free-running",
+            Status::Holdover => "holdover",
             Status::Synchronised => "synchronised",
         }
     }
+
+    /// The status of a name. `free-running` is what holdover was called before.
+    pub fn from_name(name: &str) -> Option<Status> {
+        let name = if name == "free-running" { Status::Holdover.name() } else { name };
+        Status::ALL.into_iter().find(|status| status.name() == name)
+    }
 }
 
-/// What the estimator knows after an exchange: everything needed to turn a counter reading N into a time,
-/// `time + period * (N - counter)`, and an interval into seconds.
+/// What the estimator knows after an exchange: everything needed to turn a counter reading into a time ([`Estimate::at`])
+/// and an interval into seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// The counter reading at which the rest holds.
@@ -107,8 +116,8 @@ pub struct Estimate {
     pub time: Moment<Tai>,
     /// The rate of the absolute clock away from `counter`.
     pub period: Period,
-    /// The likely error at `counter`, leaving out the unknown constant asymmetry of the path.
-    pub uncertainty: Bound,
+    /// The standard uncertainty at `counter`.
+    pub uncertainty: StandardUncertainty,
     /// How fast `uncertainty` grows away from `counter`.
     pub uncertainty_growth: GrowthRate,
     /// The largest possible error at `counter`, as long as the server's own claim is true.
@@ -121,6 +130,65 @@ pub struct Estimate {
     pub difference_bound: GrowthRate,
     /// How far this may be trusted.
     pub status: Status,
+}
+
+impl Estimate {
+    /// The clock at the reading `counter`, of the same epoch: `time + period * (counter - self.counter)`.
+    ///
+    /// This is the one place where an estimate becomes a time. The error figures grow with the distance, in both
+    /// directions.
+    /// ```
+    /// # use ffclock_units::*;
+    /// # let period = Period::from_hertz(1e9).unwrap();
+    /// let estimate = Estimate {
+    ///     counter: Counter::from_raw(1_000_000_000),
+    ///     time: Moment::from_origin(Span::from_secs(100)),
+    ///     bound: Bound::of(Span::from_micros(50)),
+    ///     bound_growth: GrowthRate::of(Rate::from_ppm(0.5)),
+    /// #   period,
+    /// #   uncertainty: StandardUncertainty::ZERO,
+    /// #   uncertainty_growth: GrowthRate::default(),
+    /// #   difference_period: period,
+    /// #   difference_bound: GrowthRate::default(),
+    ///     status: Status::Synchronised,
+    ///     // ...
+    /// };
+    /// // Two seconds later, at 1 GHz.
+    /// let later = estimate.at(Counter::from_raw(3_000_000_000));
+    /// assert!((later.time - estimate.time - Span::from_secs(2)).abs() < Span::from_nanos(1));
+    /// assert!(later.bound >= Bound::of(Span::from_micros(51)));
+    /// ```
+    #[inline]
+    pub fn at(&self, counter: Counter) -> TaiReading {
+        let age = self.period * (counter - self.counter);
+        TaiReading {
+            time: self.time + age,
+            uncertainty: self.uncertainty.grown(age, self.uncertainty_growth),
+            bound: self.bound.grown(age, self.bound_growth),
+            status: self.status,
+        }
+    }
+}
+
+/// An estimate at one counter reading, on the scale of the algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaiReading {
+    /// The time.
+    pub time: Moment<Tai>,
+    /// The standard uncertainty of `time`.
+    pub uncertainty: StandardUncertainty,
+    /// The largest possible error of `time`, as long as the server's own claim is true.
+    pub bound: Bound,
+    /// How far this may be trusted.
+    pub status: Status,
+}
+
+impl TaiReading {
+    /// The same reading in UTC.
+    pub fn to_utc(self, leaps: &LeapTable) -> Reading {
+        let TaiReading { time, uncertainty, bound, status } = self;
+        Reading { time: leaps.utc_from_tai(time), uncertainty, bound, status }
+    }
 }
 
 /// A non-negative rate in whole units of 2^-64 s per s, rounded up when made: exact in a page and comparable.
@@ -165,8 +233,8 @@ impl GrowthRate {
 pub struct Reading {
     /// The time.
     pub time: Moment<Utc>,
-    /// The likely error, leaving out the unknown constant asymmetry of the path.
-    pub uncertainty: Bound,
+    /// The standard uncertainty of `time`.
+    pub uncertainty: StandardUncertainty,
     /// The largest possible error, as long as the server's own claim is true.
     pub bound: Bound,
     /// How far this may be trusted.
@@ -200,10 +268,18 @@ mod tests {
     }
 
     #[test]
+    fn a_status_comes_back_from_its_name_and_from_its_old_one() {
+        assert!(Status::ALL.into_iter().all(|status| Status::from_name(status.name()) == Some(status)));
+        assert!(Status::ALL.is_sorted());
+        assert_eq!(Status::from_name("free-running"), Some(Status::Holdover));
+        assert_eq!(Status::from_name("Holdover"), None);
+    }
+
+    #[test]
     fn the_interval_of_a_reading_surrounds_it() {
         let time = Moment::from_origin(Span::from_secs(5));
         let bound = Bound::of(Span::from_millis(2));
-        let reading = Reading { time, uncertainty: Bound::ZERO, bound, status: Status::Synchronised };
+        let reading = Reading { time, uncertainty: StandardUncertainty::ZERO, bound, status: Status::Synchronised };
         assert_eq!(reading.latest() - reading.earliest(), Span::from_millis(4));
     }
 }

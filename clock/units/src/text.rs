@@ -1,6 +1,6 @@
 //! The text forms of measures: "250 us", "0.1 ppm". Parsed and printed here only.
 
-use crate::{Bound, Rate, Span, Ticks};
+use crate::{Bound, Rate, Span, StandardUncertainty, Ticks};
 use core::fmt;
 use core::str::FromStr;
 
@@ -122,6 +122,12 @@ impl FromStr for Bound {
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Bound::UNKNOWN { f.write_str(UNKNOWN_BOUND) } else { self.as_span().fmt(f) }
+    }
+}
+
+impl fmt::Display for StandardUncertainty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bound::of(self.as_span()).fmt(f)
     }
 }
 

@@ -1,6 +1,9 @@
 //! What must hold for any measure whatever.
 
-use ffclock_units::{Bound, Counter, GrowthRate, LeapAnnouncement, LeapTable, Moment, Period, Rate, Span, Ticks, Utc};
+use ffclock_units::{
+    Bound, Counter, Estimate, GrowthRate, LeapAnnouncement, LeapTable, Moment, Period, Rate, Span, StandardUncertainty,
+    Status, Ticks, Utc,
+};
 use proptest::prelude::*;
 
 fn any_span() -> impl Strategy<Value = Span> {
@@ -17,6 +20,35 @@ proptest! {
     fn ticks_become_time_exactly(period in any_period(), ticks in any::<i64>()) {
         let exact = (i128::from(ticks) * i128::from(period.mantissa())) >> period.shift();
         prop_assert_eq!(period * Ticks::from_raw(ticks), Span::from_units(exact));
+    }
+
+    /// In both directions from its reference, and across a turn of the counter: the time on the line to the last bit,
+    /// the error figures as far from the reference as the line says.
+    #[test]
+    fn an_estimate_becomes_a_time_on_its_line(period in any_period(), counter in any::<u64>(), ticks in any::<i64>(), units in any::<u32>()) {
+        let counter = Counter::from_raw(counter);
+        let growth = GrowthRate::from_units(units.into());
+        let estimate = Estimate {
+            counter,
+            time: Moment::from_origin(Span::from_secs(1_800_000_000)),
+            period,
+            uncertainty: StandardUncertainty::of(Span::from_micros(3)),
+            uncertainty_growth: GrowthRate::default(),
+            bound: Bound::of(Span::from_micros(50)),
+            bound_growth: growth,
+            difference_period: period,
+            difference_bound: GrowthRate::default(),
+            status: Status::WarmingUp,
+        };
+        let at = estimate.at(counter + Ticks::from_raw(ticks));
+        let age = Span::from_units((i128::from(ticks) * i128::from(period.mantissa())) >> period.shift());
+        prop_assert_eq!(at.time, estimate.time + age);
+        prop_assert_eq!(at.bound, estimate.bound + growth.over(age));
+        // The growth of nothing is rounded up to a unit.
+        prop_assert_eq!(at.uncertainty.as_span(), Span::from_micros(3) + Span::from_units(1));
+        prop_assert_eq!(at.status, Status::WarmingUp);
+        let utc = at.to_utc(&LeapTable::built_in());
+        prop_assert_eq!((utc.bound, utc.uncertainty, utc.status), (at.bound, at.uncertainty, at.status));
     }
 
     /// No time is lost or made when an interval is divided.

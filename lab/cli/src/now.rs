@@ -10,13 +10,13 @@ use ffclock_units::{Span, Status};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock now
-  2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (likely error 14.2 us)
+  2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (standard uncertainty 14.2 us)
   $ ffclock now --format unix --count 3 --interval '100 ms'
   $ ffclock now --at $(ffclock stamp)
   $ ffclock now --json | jq .bound_s
 
 The true time lies within the bound (after +-) as long as the server's own claim is true. The
-likely error leaves out the unknown constant asymmetry of the path to the server.")]
+standard uncertainty (k = 1) leaves out the unknown constant asymmetry of the path to the server.")]
 pub(crate) struct Args {
     /// Tell International Atomic Time instead of UTC
     #[arg(long)]

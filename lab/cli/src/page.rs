@@ -76,7 +76,7 @@ fn unreadable(error: ReadError) -> Failure {
 
 /// A time, already written, with what is known about its error.
 pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
-    format!("{time}  +- {}  {} (likely error {})", reading.bound, reading.status.name(), reading.uncertainty)
+    format!("{time}  +- {}  {} (standard uncertainty {})", reading.bound, reading.status.name(), reading.uncertainty)
 }
 
 impl Report {

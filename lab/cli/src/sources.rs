@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::text::Align::{Left, Right};
 use crate::{Global, control, output, text};
-use ffclock_daemon::control::report::{BeliefReport, SourceReport};
+use ffclock_daemon::control::report::{Agreement, BeliefReport, SourceReport};
 
 /// Options of `ffclock sources`.
 #[derive(clap::Args)]
@@ -11,9 +11,10 @@ use ffclock_daemon::control::report::{BeliefReport, SourceReport};
   $ ffclock sources
   $ ffclock sources --json | jq '.[] | select(.selected) | .floor_s'
 
-The first column marks the server whose clock is published (*), others that agree with the majority (+),
-falsetickers, which the majority contradicts (x), and servers about which no vote can decide (?). OFFSET is its clock minus the published one,
-BOUND the largest error that its clock can have and LIKELY the likely one; FLOOR is the smallest
+The first column marks the server whose clock is published (*), others that agree with the majority
+(+), falsetickers, which the majority contradicts (x), and servers on which no vote can decide (?).
+OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
+UNCERTAINTY its standard uncertainty (k = 1); FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
 replies. ESTIMATOR is the algorithm, with a word where the learned one has too little data yet or
@@ -35,7 +36,7 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
         ("STRATUM", Right),
         ("OFFSET", Right),
         ("BOUND", Right),
-        ("LIKELY", Right),
+        ("UNCERTAINTY", Right),
         ("FLOOR", Right),
         ("RTT", Right),
         ("USED/ALL", Right),
@@ -50,7 +51,7 @@ pub(crate) fn table(sources: &[SourceReport]) -> String {
 fn row(source: &SourceReport) -> Vec<String> {
     vec![
         format!("{} {}", mark(source), text::printable(&source.name)),
-        text::printable(&source.state),
+        source.state.name().to_owned(),
         text::span(source.poll_s),
         source.stratum.map_or_else(|| "-".to_owned(), |stratum| stratum.to_string()),
         text::span_or_dash(source.offset_s),
@@ -78,10 +79,10 @@ fn mark(source: &SourceReport) -> char {
 
 /// The algorithm, and what should be known about it.
 fn estimator(source: &SourceReport) -> String {
-    let doubt = match source.agreement.as_str() {
-        "too-little-data" => ", too little data",
-        "disagree" => ", contradicts classic",
-        _ => "",
+    let doubt = match source.agreement {
+        Agreement::TooLittleData => ", too little data",
+        Agreement::Disagree => ", contradicts classic",
+        Agreement::Alone | Agreement::Agree => "",
     };
-    format!("{}{doubt}", source.estimator)
+    format!("{}{doubt}", source.estimator.name())
 }

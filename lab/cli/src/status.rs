@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::{Global, control, output, page, sources, text};
-use ffclock_daemon::control::report::{ClockReport, EventReport, QuorumReport, StatusReport};
+use ffclock_daemon::control::report::{ClockReport, EventReport, QuorumReport, Status, StatusReport};
 use ffclock_units::{Moment, Rate, Span};
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ fn show(global: &Global, report: &StatusReport) -> Result<(), Failure> {
     } else {
         output::write(&render(report))?;
     }
-    let readable = report.clock.as_ref().is_some_and(|clock| clock.status != "unsynchronised");
+    let readable = report.clock.as_ref().is_some_and(|clock| clock.status != Status::Unsynchronised);
     if readable { Ok(()) } else { Err(Failure::silent(Failure::UNSYNCHRONISED)) }
 }
 
@@ -92,8 +92,8 @@ fn followed(report: &StatusReport) -> String {
 
 fn render_clock(clock: &ClockReport, followed: &str) -> String {
     let time = Moment::from_origin(Span::from_nanos(clock.utc_ns.into()));
-    let bound = format!("{}, likely error {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
-    field("Clock", &format!("{}{followed}", clock.status))
+    let bound = format!("{}, standard uncertainty {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
+    field("Clock", &format!("{}{followed}", clock.status.name()))
         + &field("Time", &text::utc(time))
         + &field("Bound", &bound)
         + &field("System", &system_clock(clock.system_clock_behind_s))
@@ -149,7 +149,7 @@ mod tests {
 
     fn clock() -> ClockReport {
         ClockReport {
-            status: "synchronised".into(),
+            status: Status::Synchronised,
             utc_ns: 1_763_690_000_123_456_789,
             system_clock_behind_s: -3.25e-6,
             bound_s: 8.12e-4,
@@ -187,7 +187,7 @@ mod tests {
             render_clock(&clock(), ", follows 192.0.2.1:123"),
             "Clock    synchronised, follows 192.0.2.1:123\n\
              Time     2025-11-21T01:53:20.123456789Z\n\
-             Bound    812 us, likely error 14 us\n\
+             Bound    812 us, standard uncertainty 14 us\n\
              System   the system clock is 3.25 us ahead\n\
              Rate     the counter runs 12.5 ppm fast, +- 0.02 ppm\n\
              Leap     TAI - UTC = 37 s, no leap second announced\n"

@@ -20,7 +20,7 @@ use terminal::{Key, Terminal};
   $ ffclock watch
   $ ffclock watch --interval '200 ms'
   $ ffclock watch --count 3 | cat
-  2026-11-21T09:30:00.123456789Z  offset 3.1 us  bound 812.4 us  likely 14.2 us  synchronised
+  2026-11-21T09:30:00.123456789Z  offset 3.1 us  bound 812.4 us  uncertainty 14.2 us  synchronised
   $ ffclock watch --json --count 1 | jq .offset_s
 
 On a terminal, q or Ctrl-C ends it. The offset is the published clock minus the system clock. Where
@@ -106,8 +106,8 @@ fn line(look: &Look) -> String {
     };
     let offset = look.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
     let (time, status) = (text::utc(reading.time), reading.status.name());
-    let (bound, likely) = (reading.bound, reading.uncertainty);
-    format!("{time}  offset {offset}  bound {bound}  likely {likely}{}  {status}", rate_and_floor(look))
+    let (bound, uncertainty) = (reading.bound, reading.uncertainty);
+    format!("{time}  offset {offset}  bound {bound}  uncertainty {uncertainty}{}  {status}", rate_and_floor(look))
 }
 
 /// What only the daemon can tell, where it does.

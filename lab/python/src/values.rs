@@ -18,7 +18,7 @@ pub(crate) struct Reading {
     /// Largest possible error [ns, rounded up].
     #[pyo3(get)]
     bound_ns: i64,
-    /// Likely error without the constant asymmetry of the path [ns, rounded up].
+    /// Standard uncertainty (k = 1), without the constant asymmetry of the path [ns, rounded up].
     #[pyo3(get)]
     uncertainty_ns: i64,
     status: Status,
@@ -34,7 +34,7 @@ impl Reading {
             utc_ns,
             tai_ns: nanos(tai.since_origin()),
             bound_ns,
-            uncertainty_ns: bound_nanos(reading.uncertainty),
+            uncertainty_ns: nanos_up(reading.uncertainty.as_nanos_up()),
             status: reading.status,
             bound: reading.bound,
         }
@@ -68,7 +68,7 @@ impl Reading {
         self.utc_ns.saturating_add(self.bound_ns)
     }
 
-    /// "synchronised", "warming-up", "free-running" or "unsynchronised".
+    /// "synchronised", "warming-up", "holdover" or "unsynchronised".
     #[getter]
     fn status(&self) -> &'static str {
         self.status.name()
@@ -157,13 +157,13 @@ impl Interval {
 fn rounded(span: Span, bound: Bound) -> (i64, i64) {
     let ns = nanos(span);
     let rounding = Bound::of(span - Span::from_nanos(i128::from(ns)));
-    (ns, bound_nanos(bound + rounding))
+    (ns, nanos_up((bound + rounding).as_nanos_up()))
 }
 
 fn nanos(span: Span) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(if span.is_negative() { i64::MIN } else { i64::MAX })
 }
 
-fn bound_nanos(bound: Bound) -> i64 {
-    i64::try_from(bound.as_nanos_up()).unwrap_or(i64::MAX)
+fn nanos_up(nanos: u128) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
 }

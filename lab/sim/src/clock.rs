@@ -5,7 +5,7 @@
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
-use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, Tai};
+use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
 
 /// The names of the clocks.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
@@ -24,8 +24,8 @@ pub struct Read {
 pub struct Claims {
     /// The largest error.
     pub bound: Bound,
-    /// The likely error.
-    pub uncertainty: Bound,
+    /// The standard uncertainty.
+    pub uncertainty: StandardUncertainty,
     /// The period of the difference clock.
     pub difference_period: Period,
 }
@@ -97,12 +97,8 @@ impl Clock for FeedForward {
 
     fn read(&mut self, counter: Counter) -> Option<Read> {
         let estimate = self.published?;
-        let age = estimate.period * (counter - estimate.counter);
-        let claims = Claims {
-            bound: estimate.bound.grown(age, estimate.bound_growth),
-            uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
-            difference_period: estimate.difference_period,
-        };
-        Some(Read { time: estimate.time + age, claims: Some(claims) })
+        let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
+        let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
+        Some(Read { time, claims: Some(claims) })
     }
 }

@@ -6,8 +6,8 @@
 
 use crate::queue::Queues;
 use crate::random::Random;
-use crate::scenario::{Direction, HostSpec, Location};
-use ffclock_units::{Span, StampLocation};
+use crate::scenario::{HostSpec, Location};
+use ffclock_units::{Direction, Span, StampLocation};
 
 /// The smallest delay and the mean of what adds to it [s].
 #[derive(Clone, Copy)]
@@ -45,8 +45,8 @@ impl Host {
     pub(crate) fn new(spec: &HostSpec, read_latency: f64, seed: u64) -> Self {
         Host {
             location: spec.stamps,
-            sending: Queues::new(&spec.noise, Direction::Forward),
-            receiving: Queues::new(&spec.noise, Direction::Backward),
+            sending: Queues::new(&spec.noise, Direction::Outgoing),
+            receiving: Queues::new(&spec.noise, Direction::Incoming),
             random: Random::named(seed, "host"),
             read_latency,
         }
@@ -56,8 +56,8 @@ impl Host {
     pub(crate) fn delay(&mut self, direction: Direction, at: Span) -> Span {
         let [sending, receiving] = latencies(self.location);
         let (latency, noise) = match direction {
-            Direction::Forward => (sending, &mut self.sending),
-            Direction::Backward => (receiving, &mut self.receiving),
+            Direction::Outgoing => (sending, &mut self.sending),
+            Direction::Incoming => (receiving, &mut self.receiving),
         };
         let varying = if latency.varying == 0.0 { 0.0 } else { latency.varying * self.random.exponential() };
         let noise = noise.delay(at.as_seconds(), &mut self.random);

@@ -26,7 +26,7 @@ struct Account {
     rates: Vec<f64>,
     differences: Vec<f64>,
     inside: u64,
-    likely: u64,
+    within_twice: u64,
     claimed: u64,
     uncertainties: Vec<f64>,
     unbiased: Vec<f64>,
@@ -145,7 +145,7 @@ impl Account {
         let uncertainty = claims.uncertainty.as_seconds();
         self.claimed += 1;
         self.inside += u64::from(claims.bound.contains(error));
-        self.likely += u64::from((error.as_span().as_seconds() - bias).abs() <= 2.0 * uncertainty);
+        self.within_twice += u64::from((error.as_span().as_seconds() - bias).abs() <= 2.0 * uncertainty);
         self.uncertainties.push(uncertainty);
     }
 
@@ -158,7 +158,7 @@ impl Account {
         self.errors.sort_by(f64::total_cmp);
         let mut sizes: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
         let quartiles = percentile(&mut self.errors, 0.25).zip(percentile(&mut self.errors, 0.75));
-        let likely = percentile(&mut self.uncertainties, 0.5);
+        let usual = percentile(&mut self.uncertainties, 0.5);
         let needed = percentile(&mut self.unbiased, 0.95).filter(|needed| *needed > 0.0);
         WindowResult {
             name,
@@ -176,8 +176,8 @@ impl Account {
             rate_p99: percentile(&mut self.rates, 0.99),
             difference_p99: percentile(&mut self.differences, 0.99),
             containment: share(self.inside, self.claimed),
-            calibration: share(self.likely, self.claimed),
-            width: likely.zip(needed).map(|(likely, needed)| 2.0 * likely / needed),
+            calibration: share(self.within_twice, self.claimed),
+            width: usual.zip(needed).map(|(usual, needed)| 2.0 * usual / needed),
         }
     }
 }

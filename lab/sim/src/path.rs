@@ -2,15 +2,15 @@
 
 use crate::queue::Queues;
 use crate::random::Random;
-use crate::scenario::{Direction, PathSpec};
-use ffclock_units::Span;
+use crate::scenario::PathSpec;
+use ffclock_units::{Direction, Span};
 
 /// A straggler is held back by at least so much [s].
 const STRAGGLE_S: f64 = 1.0;
 
 /// The smallest delay of a packet that leaves at `at`, on the route of that time.
 pub(crate) fn floor(spec: &PathSpec, direction: Direction, at: Span) -> Span {
-    let of = |forward: Span, backward: Span| if direction == Direction::Forward { forward } else { backward };
+    let of = |forward: Span, backward: Span| if direction == Direction::Outgoing { forward } else { backward };
     let changed = |at_least: Span, until: Option<Span>| at >= at_least && until.is_none_or(|until| at < until);
     let routes = spec.route.iter().filter(|route| changed(route.at.0, route.until.map(|until| until.0)));
     routes.fold(of(spec.forward.0, spec.backward.0), |floor, route| floor + of(route.forward.0, route.backward.0))
@@ -28,8 +28,8 @@ pub(crate) struct Path {
 impl Path {
     pub(crate) fn new(spec: &PathSpec, seed: u64) -> Self {
         Path {
-            forward: Queues::new(&spec.queue, Direction::Forward),
-            backward: Queues::new(&spec.queue, Direction::Backward),
+            forward: Queues::new(&spec.queue, Direction::Outgoing),
+            backward: Queues::new(&spec.queue, Direction::Incoming),
             random: Random::named(seed, "path"),
             spec: spec.clone(),
         }
@@ -62,8 +62,8 @@ impl Path {
     fn delay(&mut self, direction: Direction, at: Span) -> Span {
         let seconds = at.as_seconds();
         let queues = match direction {
-            Direction::Forward => &mut self.forward,
-            Direction::Backward => &mut self.backward,
+            Direction::Outgoing => &mut self.forward,
+            Direction::Incoming => &mut self.backward,
         };
         let mut queueing = queues.delay(seconds, &mut self.random);
         if self.random.chance(self.spec.straggle) {
@@ -76,8 +76,8 @@ impl Path {
     fn flap(&mut self, direction: Direction) -> Span {
         match self.spec.flap {
             Some(flap) if self.random.chance(flap.share) => match direction {
-                Direction::Forward => flap.forward.0,
-                Direction::Backward => flap.backward.0,
+                Direction::Outgoing => flap.forward.0,
+                Direction::Incoming => flap.backward.0,
             },
             _ => Span::ZERO,
         }
@@ -101,9 +101,9 @@ mod tests {
     #[test]
     fn a_route_changes_and_comes_back() {
         let mut path = path("[[route]]\nat = \"10 s\"\nuntil = \"20 s\"\nforward = \"900 us\"");
-        let delays = [5, 15, 25].map(|second| delay(&mut path, Direction::Forward, second));
+        let delays = [5, 15, 25].map(|second| delay(&mut path, Direction::Outgoing, second));
         assert_eq!(delays, [Some(100_000), Some(1_000_000), Some(100_000)]);
-        assert_eq!(delay(&mut path, Direction::Backward, 15), Some(40_000));
+        assert_eq!(delay(&mut path, Direction::Incoming, 15), Some(40_000));
         assert_eq!(path.asymmetry(), Span::from_micros(60));
     }
 
@@ -113,7 +113,7 @@ mod tests {
             "outage = [{ at = \"10 s\", until = \"20 s\" }]\nintermittent = { every = \"1 h\", up = \"10 min\" }";
         let mut path = path(text);
         let passes =
-            [5, 15, 25, 599, 600, 3599, 3600].map(|second| delay(&mut path, Direction::Forward, second).is_some());
+            [5, 15, 25, 599, 600, 3599, 3600].map(|second| delay(&mut path, Direction::Outgoing, second).is_some());
         assert_eq!(passes, [true, false, true, true, false, false, true]);
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let mut path = path("loss = 0.4\nduplicate = 0.1");
         let (mut lost, mut twice) = (0, 0);
         for second in 0..10_000 {
-            match path.travel(Direction::Forward, Span::from_secs(second)) {
+            match path.travel(Direction::Outgoing, Span::from_secs(second)) {
                 [None, _] => lost += 1,
                 [_, Some(_)] => twice += 1,
                 _ => {}

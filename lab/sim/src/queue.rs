@@ -1,7 +1,8 @@
 //! Delays of chance.
 
 use crate::random::Random;
-use crate::scenario::{Between, Direction, LONGEST_S, Law, Periodic, QueueSpec, Spells, When};
+use crate::scenario::{Between, LONGEST_S, Law, Periodic, QueueSpec, Spells, When};
+use ffclock_units::Direction;
 
 /// The exponent of the lengths of self-similar spells: on-off sources with such spells add up to traffic with a Hurst parameter of 0.75
 /// (W. Willinger et al., "Self-similarity through high-variability", 1997).
@@ -108,7 +109,7 @@ mod tests {
     }
 
     fn mean(spec: QueueSpec) -> f64 {
-        let (mut queues, mut random) = (Queues::new(&[spec], Direction::Forward), Random::new(5));
+        let (mut queues, mut random) = (Queues::new(&[spec], Direction::Outgoing), Random::new(5));
         let count = 200_000;
         (0..count).map(|second| queues.delay(f64::from(second), &mut random)).sum::<f64>() / f64::from(count)
     }
@@ -139,7 +140,7 @@ mod tests {
         let (sources, seconds) = (30, 1 << 16);
         let mut random = Random::new(seed);
         let each = spec(Law::Constant, 1.0, when);
-        let mut all: Vec<Queues> = (0..sources).map(|_| Queues::new(&[each], Direction::Forward)).collect();
+        let mut all: Vec<Queues> = (0..sources).map(|_| Queues::new(&[each], Direction::Outgoing)).collect();
         let mut load = |second: u32| -> f64 {
             all.iter_mut().map(|queues| 1e3 * queues.delay(f64::from(second), &mut random)).sum()
         };
@@ -173,7 +174,7 @@ mod tests {
     fn a_direction_that_is_not_meant_is_free() {
         let one_sided = QueueSpec { direction: Directions::Forward, ..spec(Law::Constant, 1.0, When::Always) };
         let mut random = Random::new(1);
-        assert_eq!(Queues::new(&[one_sided], Direction::Backward).delay(0.0, &mut random), 0.0);
-        assert_eq!(Queues::new(&[one_sided], Direction::Forward).delay(0.0, &mut random), 1e-3);
+        assert_eq!(Queues::new(&[one_sided], Direction::Incoming).delay(0.0, &mut random), 0.0);
+        assert_eq!(Queues::new(&[one_sided], Direction::Outgoing).delay(0.0, &mut random), 1e-3);
     }
 }

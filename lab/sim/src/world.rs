@@ -13,12 +13,12 @@ use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
 use crate::result::RunResult;
-use crate::scenario::{Asleep, Direction, Scenario, SuspendSpec};
+use crate::scenario::{Asleep, Scenario, SuspendSpec};
 use crate::server::{Server, label};
 use ffclock_estimator::LearnedConfig;
 use ffclock_source::{Event as SourceEvent, Nonce, Source, SourceConfig, Ticket};
 use ffclock_trace::{ServerIndex, TraceHeader, TraceRow, Truth};
-use ffclock_units::{ClockError, Counter, CounterEpoch, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
+use ffclock_units::{ClockError, Counter, CounterEpoch, Direction, LeapTable, Moment, Mono, Span, Stamp, Tai, Ticks};
 
 /// Every world begins at 2026-12-31 00:00:00 UTC: a leap second may come after a day.
 const BEGIN_TAI_S: i64 = 1_798_675_200 + 37;
@@ -281,12 +281,12 @@ impl<'a> World<'a> {
             Happening::Depart(bytes, ticket) => self.depart(now, bytes, ticket),
             Happening::AtServer(bytes) => {
                 if let Some(reply) = self.server.answer(&bytes, now) {
-                    let arrivals = self.path.travel(Direction::Backward, reply.leaves);
+                    let arrivals = self.path.travel(Direction::Incoming, reply.leaves);
                     arrivals.into_iter().flatten().for_each(|at| self.agenda.enter(at, Happening::AtHost(reply.bytes)));
                 }
             }
             Happening::AtHost(bytes) => {
-                let stamped = now + self.host.delay(Direction::Backward, now);
+                let stamped = now + self.host.delay(Direction::Incoming, now);
                 self.agenda.enter(stamped, Happening::Stamped(bytes, now));
             }
             Happening::Stamped(bytes, arrived) => {
@@ -314,12 +314,12 @@ impl<'a> World<'a> {
 
     fn depart(&mut self, now: Span, bytes: Bytes, ticket: Ticket) {
         let stamp = self.stamp(now);
-        let leaves = now + self.host.delay(Direction::Forward, now);
+        let leaves = now + self.host.delay(Direction::Outgoing, now);
         self.sent = Some((stamp.counter, leaves));
         for judged in &mut self.clocks {
             judged.clock.sent(stamp.counter);
         }
-        let arrivals = self.path.travel(Direction::Forward, leaves);
+        let arrivals = self.path.travel(Direction::Outgoing, leaves);
         arrivals.into_iter().flatten().for_each(|at| self.agenda.enter(at, Happening::AtServer(bytes)));
         self.source.handle_sent(ticket, stamp);
         self.drain(now, None);

@@ -4,7 +4,8 @@ use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::{Publication, Writer};
 use ffclock_sys::SharedPage;
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, Status, Ticks,
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, StandardUncertainty,
+    Status, Ticks,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,7 +70,7 @@ pub fn about(counter: Counter) -> Publication {
             counter,
             time: Moment::from_origin(Span::from_secs(UTC_SECONDS + 37)),
             period: period(),
-            uncertainty: Bound::of(Span::from_micros(2)),
+            uncertainty: StandardUncertainty::of(Span::from_micros(2)),
             uncertainty_growth: GrowthRate::of(Rate::from_ppb(20.0)),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::of(Rate::from_ppb(100.0)),

@@ -1,8 +1,9 @@
 //! Metrics in OpenMetrics 1.0 text, over the smallest HTTP that scrapers accept.
 
 use super::Reporter;
-use super::report::{BeliefReport, QuorumReport, SourceReport, StatusReport};
-use ffclock_estimator::{Agreement, Algorithm};
+use super::report::{
+    Agreement, Algorithm, BeliefReport, QuorumReport, SourceReport, SourceState, Status, StatusReport,
+};
 use std::fmt::Write;
 
 /// The answer to an HTTP request head.
@@ -78,14 +79,14 @@ fn escaped(label: &str) -> String {
 fn exposition(status: &StatusReport) -> String {
     let mut text = Exposition(String::new());
     let clock = status.clock.as_ref();
-    let synchronised = clock.is_some_and(|clock| clock.status == "synchronised");
+    let synchronised = clock.is_some_and(|clock| clock.status == Status::Synchronised);
     text.gauge("synchronised", "Whether the published clock is synchronised.", Some(f64::from(synchronised)));
     let is_majority = status.quorum.map(|quorum| f64::from(quorum == QuorumReport::Majority));
     text.gauge("majority", "Whether more than half of the servers agree.", is_majority);
     text.gauge("bound_seconds", "Largest possible error of the published clock.", clock.map(|clock| clock.bound_s));
     text.gauge(
         "uncertainty_seconds",
-        "Likely error, without the unknown asymmetry.",
+        "Standard uncertainty (k = 1) of the published clock, without the unknown asymmetry.",
         clock.map(|clock| clock.uncertainty_s),
     );
     text.gauge(
@@ -110,7 +111,7 @@ fn exposition(status: &StatusReport) -> String {
         |s| Some(f64::from(s.belief == BeliefReport::Falseticker)),
     );
     text.per_source("source_reachable", "Whether this source answers.", sources, |s| {
-        Some(f64::from(s.state == "reachable"))
+        Some(f64::from(s.state == SourceState::Reachable))
     });
     text.per_source("source_stratum", "Distance from a primary source.", sources, |s| s.stratum.map(f64::from));
     text.per_source("source_root_distance_seconds", "The server's claim of its error.", sources, |s| s.root_distance_s);
@@ -122,13 +123,13 @@ fn exposition(status: &StatusReport) -> String {
         "source_learned_agrees",
         "Whether the learned estimator has enough data and agrees with the classic.",
         sources,
-        |s| (s.estimator == Algorithm::Learned.name()).then(|| f64::from(s.agreement == Agreement::Agree.name())),
+        |s| (s.estimator == Algorithm::Learned).then(|| f64::from(s.agreement == Agreement::Agree)),
     );
     text.per_source(
         "source_learned_contradicts",
         "Whether the learned and the classic time contradict each other.",
         sources,
-        |s| (s.estimator == Algorithm::Learned.name()).then(|| f64::from(s.agreement == Agreement::Disagree.name())),
+        |s| (s.estimator == Algorithm::Learned).then(|| f64::from(s.agreement == Agreement::Disagree)),
     );
     text.count_per_source("source_requests", "Requests sent.", sources, |s| s.sent);
     text.count_per_source("source_exchanges", "Replies accepted.", sources, |s| s.exchanges);
@@ -170,7 +171,7 @@ mod tests {
 
     fn full_report() -> StatusReport {
         let clock = ClockReport {
-            status: "synchronised".into(),
+            status: Status::Synchronised,
             utc_ns: 0,
             system_clock_behind_s: 0.0,
             bound_s: 0.0,

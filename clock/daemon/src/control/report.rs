@@ -2,6 +2,8 @@
 //!
 //! These structs are the protocol (docs/control.md); the daemon fills them and the `ffclock` command reads them.
 
+pub use ffclock_estimator::{Agreement, Algorithm};
+pub use ffclock_units::Status;
 use serde::{Deserialize, Serialize};
 
 /// A question to the daemon: `{"command": "status"}`.
@@ -98,15 +100,16 @@ pub struct CounterReport {
 /// The published clock, at the time of the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockReport {
-    /// "synchronised", "free-running", "warming-up" or "unsynchronised".
-    pub status: String,
+    /// "synchronised", "holdover", "warming-up" or "unsynchronised"; the word of holdover was "free-running".
+    #[serde(with = "word")]
+    pub status: Status,
     /// UTC [ns since 1970].
     pub utc_ns: i64,
     /// The published clock - the system clock [s].
     pub system_clock_behind_s: f64,
     /// The largest possible error [s].
     pub bound_s: f64,
-    /// The likely error, leaving out the unknown constant asymmetry [s].
+    /// Its standard uncertainty (k = 1), without the unknown constant asymmetry [s].
     pub uncertainty_s: f64,
     /// Long-term period of the counter [s].
     pub period_s: f64,
@@ -120,6 +123,34 @@ pub struct ClockReport {
     pub leap: Option<(i64, i8)>,
 }
 
+/// Whether a server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceState {
+    /// Its name has no address yet.
+    Resolving,
+    /// Asked for the first time at this address.
+    Waiting,
+    /// It answers.
+    Reachable,
+    /// It does not answer.
+    Unreachable,
+    /// It asked us to stay away.
+    Refused,
+}
+
+impl SourceState {
+    /// The name in the control protocol and the answers of commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SourceState::Resolving => "resolving",
+            SourceState::Waiting => "waiting",
+            SourceState::Reachable => "reachable",
+            SourceState::Unreachable => "unreachable",
+            SourceState::Refused => "refused",
+        }
+    }
+}
+
 /// One configured server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceReport {
@@ -127,18 +158,21 @@ pub struct SourceReport {
     pub name: String,
     /// The address in use; absent before the name is resolved.
     pub address: Option<String>,
-    /// "resolving", "unreachable", "refused", "waiting" or "reachable".
-    pub state: String,
+    /// Whether it answers.
+    #[serde(with = "word")]
+    pub state: SourceState,
     /// Whether its clock is the one that is published.
     pub selected: bool,
     /// Whether it agrees with the majority of the servers.
     #[serde(default)]
     pub belief: BeliefReport,
     /// The algorithm that judges it: "learned" or "classic".
-    pub estimator: String,
+    #[serde(with = "word")]
+    pub estimator: Algorithm,
     /// How the learned time stands to the classic one: "agree", "disagree", "too-little-data", or "alone" where the classic
     /// algorithm was chosen.
-    pub agreement: String,
+    #[serde(with = "word")]
+    pub agreement: Agreement,
     /// Time between requests [s].
     pub poll_s: f64,
     /// Distance from a primary source; absent before the first reply.
@@ -163,7 +197,7 @@ pub struct SourceReport {
     pub shifts: (u64, u64),
     /// The largest possible error of this server's clock now [s].
     pub bound_s: Option<f64>,
-    /// Its likely error now [s].
+    /// Its standard uncertainty (k = 1) now [s].
     pub uncertainty_s: Option<f64>,
     /// Its estimate - the published clock, now [s].
     pub offset_s: Option<f64>,
@@ -178,4 +212,113 @@ pub struct EventReport {
     pub source: Option<String>,
     /// What happened.
     pub text: String,
+}
+
+/// A state is compared as its type and travels as its one name.
+trait Word: Copy + 'static {
+    const ALL: &'static [Self];
+    fn name(self) -> &'static str;
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|word| word.name() == name)
+    }
+}
+
+impl Word for Status {
+    const ALL: &'static [Self] = &Status::ALL;
+    fn name(self) -> &'static str {
+        self.name()
+    }
+    fn from_name(name: &str) -> Option<Self> {
+        Status::from_name(name)
+    }
+}
+
+impl Word for SourceState {
+    const ALL: &'static [Self] = &[
+        SourceState::Resolving,
+        SourceState::Waiting,
+        SourceState::Reachable,
+        SourceState::Unreachable,
+        SourceState::Refused,
+    ];
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Word for Algorithm {
+    const ALL: &'static [Self] = &Algorithm::ALL;
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Word for Agreement {
+    const ALL: &'static [Self] = &Agreement::ALL;
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+/// How serde writes and reads a [`Word`].
+mod word {
+    use super::Word;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::borrow::Cow;
+
+    pub(super) fn serialize<W: Word, S: Serializer>(word: &W, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(word.name())
+    }
+
+    pub(super) fn deserialize<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        W::from_name(&name).ok_or_else(|| {
+            let known: Vec<&str> = W::ALL.iter().map(|word| word.name()).collect();
+            D::Error::custom(format_args!("{name:?} is none of {}", known.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Words {
+        #[serde(with = "word")]
+        status: Status,
+        #[serde(with = "word")]
+        state: SourceState,
+        #[serde(with = "word")]
+        estimator: Algorithm,
+        #[serde(with = "word")]
+        agreement: Agreement,
+    }
+
+    #[test]
+    fn states_travel_as_their_names_and_the_old_word_is_understood() {
+        let words = Words {
+            status: Status::Holdover,
+            state: SourceState::Refused,
+            estimator: Algorithm::Learned,
+            agreement: Agreement::TooLittleData,
+        };
+        let text = r#"{"status":"holdover","state":"refused","estimator":"learned","agreement":"too-little-data"}"#;
+        assert_eq!(serde_json::to_string(&words).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Words>(text).unwrap(), words);
+        let old = text.replace("holdover", "free-running");
+        assert_eq!(serde_json::from_str::<Words>(&old).unwrap(), words);
+        let unknown = serde_json::from_str::<Words>(&text.replace("refused", "asleep")).unwrap_err();
+        assert!(unknown.to_string().starts_with("\"asleep\" is none of resolving, waiting"), "{unknown}");
+    }
+
+    #[test]
+    fn every_name_stands_for_one_state() {
+        fn each_comes_back<W: Word + PartialEq>() -> bool {
+            W::ALL.iter().all(|word| W::from_name(word.name()) == Some(*word))
+        }
+        assert!(each_comes_back::<Status>() && each_comes_back::<SourceState>());
+        assert!(each_comes_back::<Algorithm>() && each_comes_back::<Agreement>());
+    }
 }

@@ -1,6 +1,6 @@
 //! The keeper as the control socket and the metrics show it.
 
-use super::{Keeper, tai_at};
+use super::Keeper;
 use crate::config::StampChoice;
 use crate::control::Reporter;
 use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusReport};
@@ -8,7 +8,7 @@ use crate::journal::Weight;
 use crate::peer::Peer;
 use ffclock_counter::read_narrowest;
 use ffclock_sys::StampQuality;
-use ffclock_units::{Bound, Counter, Estimate, LeapTable, Reading};
+use ffclock_units::Span;
 
 /// Brackets tried when the system clock is compared.
 const TRIES: usize = 8;
@@ -19,11 +19,11 @@ impl Keeper<'_> {
         let estimate = &publication.estimate;
         // One moment for both clocks: the middle of the narrowest bracket.
         let pair = read_narrowest(self.host_counter.kind(), TRIES, ffclock_sys::system_utc_now);
-        let reading = reading_of(estimate, &self.leaps, pair.middle());
-        let tai = tai_at(estimate, pair.middle());
+        let at = estimate.at(pair.middle());
+        let reading = at.to_utc(&self.leaps);
         let ahead = self.leaps.announced().filter(|leap| leap.utc_second > reading.time.whole_seconds());
         Some(ClockReport {
-            status: reading.status.name().to_owned(),
+            status: reading.status,
             utc_ns: reading.time.since_origin().as_nanos() as i64,
             system_clock_behind_s: (reading.time - pair.value).as_seconds(),
             bound_s: reading.bound.as_seconds(),
@@ -31,21 +31,21 @@ impl Keeper<'_> {
             period_s: estimate.difference_period.as_seconds(),
             rate_ppm: estimate.difference_period.relative_to(self.host_counter.nominal.period).as_ppm(),
             rate_bound_ppm: estimate.difference_bound.as_rate().as_ppm(),
-            tai_offset_s: (tai.whole_seconds() - reading.time.whole_seconds()) as i32,
+            tai_offset_s: (at.time.whole_seconds() - reading.time.whole_seconds()) as i32,
             leap: ahead.map(|leap| (leap.utc_second, leap.change)),
         })
     }
 
     fn source_reports(&self) -> Vec<SourceReport> {
         let counter = self.host_counter.read();
-        let published = self.published.map(|publication| reading_of(&publication.estimate, &self.leaps, counter));
+        let published = self.published.map(|publication| publication.estimate.at(counter).to_utc(&self.leaps));
         let report = |(server, peer): (usize, &Peer)| {
             let mut report = peer.report();
             report.selected = self.election.selected() == Some(server);
             report.belief = self.election.belief(server);
-            if let Some(own) = peer.estimate().map(|estimate| reading_of(&estimate, &self.leaps, counter)) {
-                report.bound_s = known(own.bound);
-                report.uncertainty_s = known(own.uncertainty);
+            if let Some(own) = peer.estimate().map(|estimate| estimate.at(counter).to_utc(&self.leaps)) {
+                report.bound_s = known(own.bound.as_span());
+                report.uncertainty_s = known(own.uncertainty.as_span());
                 report.offset_s = published.map(|published| (own.time - published.time).as_seconds());
             }
             report
@@ -118,17 +118,6 @@ impl Reporter for Keeper<'_> {
 }
 
 /// An error figure in seconds; `None` where it is too large to be one.
-fn known(error: Bound) -> Option<f64> {
-    (error < Bound::UNKNOWN).then(|| error.as_seconds())
-}
-
-/// The clock of an estimate at a reading.
-fn reading_of(estimate: &Estimate, leaps: &LeapTable, counter: Counter) -> Reading {
-    let age = estimate.period * (counter - estimate.counter);
-    Reading {
-        time: leaps.utc_from_tai(tai_at(estimate, counter)),
-        uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
-        bound: estimate.bound.grown(age, estimate.bound_growth),
-        status: estimate.status,
-    }
+fn known(error: Span) -> Option<f64> {
+    (error < Span::MAX).then(|| error.as_seconds())
 }

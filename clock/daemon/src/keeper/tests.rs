@@ -5,8 +5,7 @@ mod server;
 
 use super::*;
 use crate::control::Reporter;
-use crate::control::report::StatusReport;
-use crate::host_counter::Cpus;
+use crate::control::report::{Agreement, Algorithm, SourceState, StatusReport};
 use crate::kernel_clock::KernelClock;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
@@ -663,7 +662,7 @@ fn an_address_that_cannot_be_used_does_not_hide_the_next() {
     let (mut case, _) = one_server("addresses", "counter = \"tsc\"");
     let good = case.servers[0].address;
     case.servers[0].behave(|behaviour| behaviour.silent = true);
-    case.run_until("unreachable", |status| status.sources[0].state == "unreachable");
+    case.run_until("unreachable", |status| status.sources[0].state == SourceState::Unreachable);
     case.servers[0].behave(|behaviour| behaviour.silent = false);
     // A link-local address without its link cannot be connected to.
     let unusable = "[fe80::1]:123".parse().unwrap();
@@ -679,8 +678,8 @@ fn another_address_costs_nothing_before_it_answers() {
     let addresses = vec![deaf.local_addr().unwrap()];
     case.keeper.peers[0].resolved(addresses, &mut case.keeper.context);
     let status = case.run_until("silence", |status| has_event(status, "does not answer"));
-    assert_eq!(status.clock.unwrap().status, "free-running");
-    assert_eq!(case.reading().unwrap().status, Status::FreeRunning);
+    assert_eq!(status.clock.unwrap().status, Status::Holdover);
+    assert_eq!(case.reading().unwrap().status, Status::Holdover);
     assert!(case.keeper.peers[0].estimate().is_some());
 }
 
@@ -713,18 +712,18 @@ fn another_algorithm_begins_with_the_rate_that_is_known() {
     let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
     let mut case = Case::start_remembering("algorithm", servers, "counter = \"tsc\"", memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
-    assert_eq!(estimator(&before), ("learned", "too-little-data"));
+    assert_eq!(estimator(&before), (Algorithm::Learned, Agreement::TooLittleData));
     let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"");
     case.keeper.take_over(Config::parse(&(text + "estimator = \"classic\"\n")).unwrap());
     assert!(case.reading().is_ok(), "what is known serves on");
     let after = case.run_until("some more exchanges", |status| used(status) >= used(&before) + 3);
-    assert_eq!(estimator(&after), ("classic", "alone"));
+    assert_eq!(estimator(&after), (Algorithm::Classic, Agreement::Alone));
     assert!(after.clock.unwrap().rate_bound_ppm < 100.0, "the rate is still known");
 }
 
-fn estimator(status: &StatusReport) -> (&str, &str) {
+fn estimator(status: &StatusReport) -> (Algorithm, Agreement) {
     let source = &status.sources[0];
-    (source.estimator.as_str(), source.agreement.as_str())
+    (source.estimator, source.agreement)
 }
 
 #[test]
@@ -736,7 +735,7 @@ fn the_system_clock_is_compared_at_one_moment() {
         .map(|_| {
             let told = case.keeper.status().clock.unwrap().system_clock_behind_s;
             let pair = ffclock_counter::read_narrowest(CounterId::CPU, 20, ffclock_sys::system_utc_now);
-            let tai = tai_at(&publication.estimate, pair.middle());
+            let tai = publication.estimate.at(pair.middle()).time;
             let ours = LeapTable::built_in().utc_from_tai(tai) - pair.value;
             (told - ours.as_seconds()).abs()
         })

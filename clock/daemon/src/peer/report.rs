@@ -1,7 +1,7 @@
 //! What a server's state looks like from outside.
 
 use super::{Link, Peer};
-use crate::control::report::{BeliefReport, SourceReport};
+use crate::control::report::{BeliefReport, SourceReport, SourceState};
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
 use ffclock_sys::StampQuality;
@@ -22,11 +22,11 @@ impl Peer {
         SourceReport {
             name: self.name.clone(),
             address: self.link.as_ref().map(|link| link.address().to_string()),
-            state: self.state_name().to_owned(),
+            state: self.state(),
             selected: false,
             belief: BeliefReport::Unknown,
-            estimator: self.basis.options.which.estimator.name().to_owned(),
-            agreement: summary.agreement.name().to_owned(),
+            estimator: self.basis.options.which.estimator,
+            agreement: summary.agreement,
             poll_s: self.source.poll_interval().as_seconds(),
             stratum: self.last.server.map(|server| server.identity.stratum),
             root_distance_s: self.last.server.map(|server| server.root_distance.as_seconds()),
@@ -44,13 +44,13 @@ impl Peer {
         }
     }
 
-    fn state_name(&self) -> &'static str {
+    fn state(&self) -> SourceState {
         match (self.link.is_some(), self.source.reachability()) {
-            (false, _) => "resolving",
-            (true, Reachability::Untried) => "waiting",
-            (true, Reachability::Reachable) => "reachable",
-            (true, Reachability::Unreachable) => "unreachable",
-            (true, Reachability::Denied) => "refused",
+            (false, _) => SourceState::Resolving,
+            (true, Reachability::Untried) => SourceState::Waiting,
+            (true, Reachability::Reachable) => SourceState::Reachable,
+            (true, Reachability::Unreachable) => SourceState::Unreachable,
+            (true, Reachability::Denied) => SourceState::Refused,
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Offset {
     pub height: f64,
     /// The position of the last exchange at which it was estimated rather than predicted.
     pub genuine: f64,
-    /// The likely error then.
+    /// The standard uncertainty then.
     pub error: f64,
     window_from: Cursor,
     reach_from: Cursor,
@@ -59,8 +59,8 @@ impl Offset {
         self.height + rate * (x - self.x)
     }
 
-    /// The likely error at the last exchange.
-    pub fn likely_error(&self, rate_error: f64) -> f64 {
+    /// The standard uncertainty at the last exchange.
+    pub fn uncertainty(&self, rate_error: f64) -> f64 {
         self.error + rate_error * (self.x - self.genuine)
     }
 

@@ -5,7 +5,9 @@ use super::proof::Interval;
 use super::rate::Slope;
 use super::{Classic, Now, believable, count};
 use crate::{Agreement, Estimator, Outcome, RateMemory, Summary};
-use ffclock_units::{Bound, ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Rate, Span, Status, Tai};
+use ffclock_units::{
+    Bound, ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Rate, Span, StandardUncertainty, Status, Tai,
+};
 
 /// What the arithmetic between the proof and a page can add to an error: s, and s/s.
 const ROUNDING: f64 = 1e-12;
@@ -48,7 +50,7 @@ impl Classic {
     fn status(&self, now: &Now) -> Status {
         let held = now.offset.x - now.offset.genuine > self.thresholds.offset_window;
         if self.challenge.is_open() || held {
-            Status::FreeRunning
+            Status::Holdover
         } else if self.long.present().error > self.thresholds.local_quality || now.past < YOUNG {
             Status::WarmingUp
         } else {
@@ -61,12 +63,12 @@ impl Classic {
         let bound = bound_within(self.proof.height(), now.offset.height);
         let bound_growth = self.growth(rate);
         let rate_error = self.thresholds.rate_error;
-        let likely = Bound::from_seconds(now.offset.likely_error(rate_error));
+        let uncertainty = StandardUncertainty::from_seconds(now.offset.uncertainty(rate_error));
         Estimate {
             counter: now.counter,
             time: Self::absolute(now),
             period: self.period_at(rate),
-            uncertainty: likely.min(bound),
+            uncertainty: uncertainty.at_most(bound),
             uncertainty_growth: GrowthRate::of(Rate::from_fraction(rate_error)).min(bound_growth),
             bound,
             bound_growth,

@@ -25,7 +25,7 @@ pub struct Thresholds {
     pub stamp_noise: f64,
     /// How fast an offset loses worth.
     pub ageing: f64,
-    /// How fast the likely error grows without news.
+    /// How fast the standard uncertainty grows without news.
     pub rate_error: f64,
     /// The largest scale of the weights, Eoffset of the papers.
     pub offset_scale: f64,

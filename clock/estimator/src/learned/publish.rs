@@ -3,7 +3,7 @@
 use super::{Learned, MICRO, Now, YOUNG};
 use crate::{Agreement, Estimator, Event, Events, Outcome, RateMemory, Summary};
 use ffclock_units::{
-    Bound, ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai,
+    ClockError, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, StandardUncertainty, Status, Tai,
 };
 
 /// What the arithmetic of the filter can lose, s.
@@ -25,9 +25,9 @@ impl Learned {
         Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate * MICRO)).unwrap_or(self.nominal)
     }
 
-    pub(super) fn uncertainty(&self, now: &Now) -> Bound {
+    pub(super) fn uncertainty(&self, now: &Now) -> StandardUncertainty {
         let deviation = libm::hypot(self.edges.deviation(), libm::sqrt(now.blend.variance.max(0.0)));
-        Bound::from_seconds(deviation * MICRO + LEAST_UNCERTAINTY)
+        StandardUncertainty::from_seconds(deviation * MICRO + LEAST_UNCERTAINTY)
     }
 
     fn uncertainty_growth(now: &Now) -> Rate {
@@ -37,7 +37,7 @@ impl Learned {
 
     pub(super) fn status(&self, now: &Now) -> Status {
         if self.is_contradicted || self.displacement.step(self.floors()).is_some() {
-            Status::FreeRunning
+            Status::Holdover
         } else if now.past < YOUNG || Self::uncertainty_growth(now) > Rate::from_fraction(WARM_RATE) {
             Status::WarmingUp
         } else {
@@ -54,7 +54,7 @@ impl Learned {
             counter: now.counter,
             time,
             period: self.period_at(now.blend.rate),
-            uncertainty: self.uncertainty(now).min(bound),
+            uncertainty: self.uncertainty(now).at_most(bound),
             uncertainty_growth: GrowthRate::of(Self::uncertainty_growth(now)).min(bound_growth),
             bound,
             bound_growth,
@@ -67,7 +67,7 @@ impl Learned {
     /// Holds the learned time against the classic one, and tells when they begin to disagree.
     pub(super) fn compare(&self, now: &mut Now, events: &mut Events) {
         let Some(other) = self.classic.estimate() else { return };
-        let apart = (Self::time(now) - time_at(&other, now.counter)).as_seconds().abs();
+        let apart = (Self::time(now) - other.at(now.counter).time).as_seconds().abs();
         let joint = self.uncertainty(now).as_seconds() + other.uncertainty.as_seconds();
         let disagrees = now.past >= YOUNG && apart > DISAGREEMENT * joint;
         if disagrees && !now.disagrees {
@@ -83,11 +83,6 @@ impl Learned {
             _ => Agreement::TooLittleData,
         }
     }
-}
-
-/// The time of an estimate at `counter`.
-fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
 }
 
 impl Estimator for Learned {
@@ -110,7 +105,7 @@ impl Estimator for Learned {
         let Some(now) = self.now else { return Summary { agreement: self.agreement(), ..classic } };
         let [forward, backward] = now.blend.floors;
         let before =
-            self.classic.estimate().map(|other| time_at(&other, now.counter) - Self::time(&now)).unwrap_or_default();
+            self.classic.estimate().map(|other| other.at(now.counter).time - Self::time(&now)).unwrap_or_default();
         let rate = (1.0 + now.blend.rate * MICRO) / (1.0 + classic.period.relative_to(self.nominal).as_fraction());
         Summary {
             floor: Span::from_seconds((forward + backward) * MICRO),

@@ -5,7 +5,7 @@ use super::blend::Marginal;
 use super::node::Segment;
 use alloc::vec::Vec;
 use core::ops::Range;
-use ffclock_units::{Bound, Counter, Moment, Period, Span, Tai};
+use ffclock_units::{Counter, Moment, Period, Span, StandardUncertainty, Tai};
 
 /// What the arithmetic can lose, s.
 const LEAST_UNCERTAINTY: f64 = 1e-8;
@@ -21,8 +21,8 @@ pub struct SmoothedTime {
     pub counter: Counter,
     /// The time there.
     pub time: Moment<Tai>,
-    /// The likely error, leaving out the unknown constant asymmetry of the path.
-    pub uncertainty: Bound,
+    /// The standard uncertainty of `time`.
+    pub uncertainty: StandardUncertainty,
     /// The length of a tick there.
     pub period: Period,
 }
@@ -54,7 +54,7 @@ impl Smoothed {
         self.times.extend(segment.nodes.iter().zip(marginals).map(|(node, marginal)| SmoothedTime {
             counter: node.counter,
             time: segment.frame.moment(node.counter, marginal.theta * MICRO),
-            uncertainty: Bound::from_seconds(marginal.uncertainty * MICRO + LEAST_UNCERTAINTY),
+            uncertainty: StandardUncertainty::from_seconds(marginal.uncertainty * MICRO + LEAST_UNCERTAINTY),
             period: Period::from_seconds(tick * (1.0 + marginal.rate * MICRO)).unwrap_or(nominal),
         }));
         self.pieces.push(Piece { epoch: segment.epoch, range: begin..self.times.len() });
@@ -101,7 +101,7 @@ fn between(before: &SmoothedTime, after: &SmoothedTime, counter: Counter) -> Smo
     SmoothedTime {
         counter,
         time: before.time + line + Span::from_seconds(bend),
-        uncertainty: Bound::from_seconds(uncertainty + libm::sqrt(unseen.max(0.0)) * MICRO),
+        uncertainty: StandardUncertainty::from_seconds(uncertainty + libm::sqrt(unseen.max(0.0)) * MICRO),
         period: if share < 0.5 { before.period } else { after.period },
     }
 }

@@ -25,11 +25,11 @@ pub struct Causal {
 
 impl Causal {
     pub fn new(estimate: &Estimate, counter: Counter, (frame, nominal): (&Frame, Period)) -> Self {
-        let age = estimate.period * (counter - estimate.counter);
+        let at = estimate.at(counter);
         Causal {
-            theta: frame.height(counter, estimate.time + age) / MICRO,
-            uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth).as_seconds() / MICRO,
-            bound: estimate.bound.grown(age, estimate.bound_growth).as_seconds() / MICRO,
+            theta: frame.height(counter, at.time) / MICRO,
+            uncertainty: at.uncertainty.as_seconds() / MICRO,
+            bound: at.bound.as_seconds() / MICRO,
             rate: estimate.period.relative_to(nominal).as_ppm(),
         }
     }

@@ -180,7 +180,7 @@ pub struct Report {
     pub bounds: Vec<f64>,
     /// Readings whose error exceeded the bound.
     pub escaped: usize,
-    /// Readings whose error, less half the asymmetry, exceeded the likely error.
+    /// Readings whose error, less half the asymmetry, exceeded the standard uncertainty.
     pub unlikely: usize,
     /// (time, error less half the asymmetry at the start, uncertainty) of every reading, s.
     pub judged: Vec<(f64, f64, f64)>,
@@ -292,7 +292,7 @@ impl<E: Estimator> Lab<E> {
         self.report.escaped += usize::from(error.abs() > bound);
         self.report.unlikely += usize::from((error - 0.5 * asymmetry).abs() > likely);
         assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());
-        assert!(estimate.uncertainty <= estimate.bound);
+        assert!(estimate.uncertainty.as_span() <= estimate.bound.as_span());
         self.report.errors.push((self.world.time(), error));
         self.report.bounds.push(bound);
         self.report.statuses.push((self.world.time(), estimate.status));

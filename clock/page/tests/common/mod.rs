@@ -2,7 +2,8 @@
 
 use ffclock_page::{CounterId, Publication};
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, ServerIdentity, Span, Status,
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, ServerIdentity, Span,
+    StandardUncertainty, Status,
 };
 
 /// The counter at the reference of the estimate: ten seconds after the epoch began.
@@ -23,7 +24,7 @@ pub fn publication() -> Publication {
             counter: REFERENCE,
             time: Moment::from_origin(Span::from_secs(1_800_000_037)),
             period,
-            uncertainty: Bound::of(Span::from_micros(2)),
+            uncertainty: StandardUncertainty::of(Span::from_micros(2)),
             uncertainty_growth: GrowthRate::of(Rate::from_ppb(20.0)),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::of(Rate::from_ppb(100.0)),

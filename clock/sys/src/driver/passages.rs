@@ -3,14 +3,13 @@
 //! Each direction has its own: what comes to a busy host must not drive out the one packet that we sent. They are told CPU by CPU, so it is
 //! by the counter that the oldest go, not by the order in which they were told.
 
-use super::Side;
-use ffclock_units::{Counter, Ticks};
+use ffclock_units::{Counter, Direction, Ticks};
 
 /// A packet passed the boundary to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
     pub(super) counter: Counter,
-    pub(super) side: Side,
+    pub(super) direction: Direction,
     /// Bytes with the IP header.
     pub(super) ip_length: usize,
 }

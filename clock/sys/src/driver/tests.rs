@@ -25,8 +25,8 @@ fn told(passed: Vec<Passage>) -> DriverStamps {
     DriverStamps::of(Origin::Told(passed), 1e9)
 }
 
-fn passage(counter: u64, side: Side) -> Passage {
-    Passage { counter: Counter::from_raw(counter), side, ip_length: 76 }
+fn passage(counter: u64, direction: Direction) -> Passage {
+    Passage { counter: Counter::from_raw(counter), direction, ip_length: 76 }
 }
 
 fn stamp(counter: u64) -> Stamp {
@@ -38,13 +38,13 @@ fn stamp(counter: u64) -> Stamp {
 fn our_own_packet_is_found_among_thousands_that_came_on_other_cpus() {
     const SENT: u64 = 5_000_000_000;
     for first in [0, 1] {
-        let ours = [passage(SENT, Side::Sent), passage(SENT + 90_000, Side::Received)];
-        let others = (1..=20_000).map(|number| passage(SENT - 100_000 * number, Side::Received));
+        let ours = [passage(SENT, Direction::Outgoing), passage(SENT + 90_000, Direction::Incoming)];
+        let others = (1..=20_000).map(|number| passage(SENT - 100_000 * number, Direction::Incoming));
         let mut passed: Vec<Passage> = others.collect();
         passed.splice(if first == 0 { 0..0 } else { 20_000..20_000 }, ours);
         let mut driver = told(passed);
-        assert_eq!(driver.refine(Side::Sent, stamp(SENT + 300), None), Some(Counter::from_raw(SENT)));
-        let received = driver.refine(Side::Received, stamp(SENT + 89_900), Some(76));
+        assert_eq!(driver.refine(Direction::Outgoing, stamp(SENT + 300), None), Some(Counter::from_raw(SENT)));
+        let received = driver.refine(Direction::Incoming, stamp(SENT + 89_900), Some(76));
         assert_eq!(received, Some(Counter::from_raw(SENT + 90_000)));
     }
 }
@@ -52,10 +52,10 @@ fn our_own_packet_is_found_among_thousands_that_came_on_other_cpus() {
 /// A new epoch of a counter may begin below where the last one ended.
 #[test]
 fn passages_of_another_time_do_not_keep_the_present_ones_out() {
-    let mut driver = told((0..20_000).map(|number| passage(u64::MAX / 2 + number, Side::Sent)).collect());
-    assert_eq!(driver.refine(Side::Sent, stamp(7_000_000_000), None), None);
-    driver.origin = Origin::Told(vec![passage(7_000_000_000, Side::Sent)]);
-    let found = driver.refine(Side::Sent, stamp(7_000_000_300), None);
+    let mut driver = told((0..20_000).map(|number| passage(u64::MAX / 2 + number, Direction::Outgoing)).collect());
+    assert_eq!(driver.refine(Direction::Outgoing, stamp(7_000_000_000), None), None);
+    driver.origin = Origin::Told(vec![passage(7_000_000_000, Direction::Outgoing)]);
+    let found = driver.refine(Direction::Outgoing, stamp(7_000_000_300), None);
     assert_eq!(found, Some(Counter::from_raw(7_000_000_000)));
 }
 

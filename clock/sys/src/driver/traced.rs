@@ -1,10 +1,10 @@
 //! Passages as the kernel's own tracepoints see them, on a stock kernel.
 
-use super::Side;
 use super::passages::Passage;
 use crate::ffi;
 use crate::tracefs::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_counter::CounterId;
+use ffclock_units::Direction;
 use std::io;
 
 const SENDING: &str = "net/net_dev_start_xmit";
@@ -53,10 +53,10 @@ impl Traced {
     pub(super) fn drain(&mut self, tell: &mut dyn FnMut(Passage)) -> io::Result<()> {
         let (sending, receiving) = (&self.sending, &self.receiving);
         self.instance.drain(|event| {
-            let sent = sending.ip_length(&event).map(|length| (Side::Sent, length));
-            let passed = sent.or_else(|| receiving.ip_length(&event).map(|length| (Side::Received, length)));
-            if let Some((side, ip_length)) = passed {
-                tell(Passage { counter: event.counter, side, ip_length });
+            let sent = sending.ip_length(&event).map(|length| (Direction::Outgoing, length));
+            let passed = sent.or_else(|| receiving.ip_length(&event).map(|length| (Direction::Incoming, length)));
+            if let Some((direction, ip_length)) = passed {
+                tell(Passage { counter: event.counter, direction, ip_length });
             }
         })?;
         Ok(())

@@ -15,7 +15,7 @@ use ffclock_instruments::probe::findings::{EDGE, Smallest};
 use ffclock_instruments::probe::own::{Boundary, Crossed, Crossings, Side};
 use ffclock_instruments::spread::{Spread, percentile};
 use ffclock_sys::mono_now;
-use ffclock_units::{Counter, Estimate, Exchange, Moment, Period, Span, Stamp, StampLocation, Tai};
+use ffclock_units::{Counter, Exchange, Period, Span, Stamp, StampLocation};
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::Write;
@@ -364,13 +364,9 @@ fn bias_ns(twice: &[Twice], period: Period) -> Option<f64> {
         if let (Some(stamped), Some(at_driver)) = (clocks[0].estimate(), clocks[1].estimate()) {
             let at = one.stamped.received.counter;
             if 2 * number >= twice.len() {
-                ahead.push((time_at(&stamped, at) - time_at(&at_driver, at)).as_seconds() * 1e9);
+                ahead.push((stamped.at(at).time - at_driver.at(at).time).as_seconds() * 1e9);
             }
         }
     }
     percentile(&ahead, 0.5)
-}
-
-fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
 }

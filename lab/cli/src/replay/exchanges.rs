@@ -56,7 +56,7 @@ fn round_trip(exchange: &Exchange, estimate: &Estimate) -> Span {
 
 /// Our clock minus the server's in the middle of the exchange, as if both ways took equally long.
 fn offset(exchange: &Exchange, estimate: &Estimate) -> Span {
-    let ours = |counter| estimate.time + estimate.period * (counter - estimate.counter);
+    let ours = |counter| estimate.at(counter).time;
     let ahead_at_reply = ours(exchange.received.counter) - exchange.server_out;
     let ahead_at_request = ours(exchange.sent.counter) - exchange.server_in;
     (ahead_at_reply + ahead_at_request).halved()

@@ -3,11 +3,10 @@
 use super::distribution::Figures;
 use super::frequency::{Nominal, NominalSource};
 use super::retrospect;
-use super::rows::status_name;
 use super::selection::Selection;
-use super::track::{Track, bound_at, uncertainty_at};
+use super::track::Track;
 use ffclock_trace::TraceReader;
-use ffclock_units::{Bound, Span};
+use ffclock_units::{Span, Status};
 use serde::Serialize;
 
 /// The report.
@@ -104,10 +103,10 @@ pub(super) fn make(
         floor_s: track.floor().map(Span::as_seconds),
         shifts_up: counts.shifts_up,
         shifts_down: counts.shifts_down,
-        status: last.map_or("unsynchronised", |(estimate, _)| status_name(estimate.status)),
+        status: last.map_or(Status::Unsynchronised, |(estimate, _)| estimate.status).name(),
         offset_s: track.offset().map(Span::as_seconds),
-        uncertainty_s: last.and_then(|(estimate, counter)| known(uncertainty_at(&estimate, counter))),
-        bound_s: last.and_then(|(estimate, counter)| known(bound_at(&estimate, counter))),
+        uncertainty_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).uncertainty.as_span())),
+        bound_s: last.and_then(|(estimate, counter)| known(estimate.at(counter).bound.as_span())),
         error: track.after.errors.figures(),
         containment: track.after.containment(),
         outside: track.after.outside,
@@ -120,6 +119,6 @@ pub(super) fn make(
     }
 }
 
-fn known(bound: Bound) -> Option<f64> {
-    (bound != Bound::UNKNOWN).then(|| bound.as_seconds())
+fn known(figure: Span) -> Option<f64> {
+    (figure != Span::MAX).then(|| figure.as_seconds())
 }

@@ -4,7 +4,7 @@
 //! of the replay wait for it.
 
 use super::distribution::{Distribution, Figures};
-use super::track::{Step, uncertainty_at};
+use super::track::Step;
 use ffclock_estimator::{Configs, Smoothed, SmoothedTime, Smoother};
 use ffclock_trace::TraceRow;
 use ffclock_units::{ClockError, Counter, CounterEpoch, Period, Span};
@@ -102,7 +102,7 @@ impl Hindsight {
             Some((settled.error?.as_span().as_seconds(), settled.smoothed?.uncertainty.as_seconds()))
         }));
         let causal = Claims::of(counted().filter_map(|settled| {
-            let uncertainty = uncertainty_at(&settled.step.estimate, settled.step.counter);
+            let uncertainty = settled.step.estimate.at(settled.step.counter).uncertainty;
             Some((settled.step.error?.as_span().as_seconds(), uncertainty.as_seconds()))
         }));
         Report {

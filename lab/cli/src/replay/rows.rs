@@ -1,12 +1,12 @@
 //! The clock after each exchange, as CSV.
 
 use super::retrospect::Settled;
-use super::track::{Step, bound_at, time_at, uncertainty_at};
+use super::track::Step;
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
 use ffclock_trace::decimal::write_seconds;
-use ffclock_units::{Bound, LeapTable, Span, Status};
+use ffclock_units::{LeapTable, Span};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -63,17 +63,18 @@ impl Rows {
 
 fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, Span)) -> io::Result<()> {
     let Step { estimate, counter, .. } = step;
-    let utc = leaps.utc_from_tai(time_at(estimate, *counter)).since_origin().as_nanos();
+    let at = estimate.at(*counter).to_utc(leaps);
+    let utc = at.time.since_origin().as_nanos();
     let period = estimate.period.as_seconds();
     write!(output, "{},{},{utc},{period:e},", step.sequence, counter.raw())?;
-    for bound in [uncertainty_at(estimate, *counter), bound_at(estimate, *counter)] {
-        if bound != Bound::UNKNOWN {
-            write_seconds(output, bound.as_span())?;
+    for figure in [at.uncertainty.as_span(), at.bound.as_span()] {
+        if figure != Span::MAX {
+            write_seconds(output, figure)?;
         }
         output.write_all(b",")?;
     }
     write_seconds(output, floor)?;
-    write!(output, ",{},{}", status_name(estimate.status), verdict_name(step.verdict))?;
+    write!(output, ",{},{}", estimate.status.name(), verdict_name(step.verdict))?;
     for error in [step.error, step.error_before] {
         output.write_all(b",")?;
         error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
@@ -88,16 +89,6 @@ fn write_smoothed(output: &mut dyn Write, leaps: &LeapTable, settled: &Settled) 
     output.write_all(b",")?;
     settled.error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
     output.write_all(b"\n")
-}
-
-/// The status as a word.
-pub(super) const fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Unsynchronised => "unsynchronised",
-        Status::WarmingUp => "warming-up",
-        Status::FreeRunning => "free-running",
-        Status::Synchronised => "synchronised",
-    }
 }
 
 const fn verdict_name(verdict: Verdict) -> &'static str {

@@ -87,7 +87,7 @@ fn converted(stamp: &str, time: Option<SmoothedTime>) -> Converted<'_> {
 
 fn sentence(stamp: &str, time: Option<SmoothedTime>) -> String {
     match time {
-        Some(time) => format!("{stamp}  {}  likely error {}", text::utc(utc(&time)), time.uncertainty),
+        Some(time) => format!("{stamp}  {}  standard uncertainty {}", text::utc(utc(&time)), time.uncertainty),
         None => format!("{stamp}  not within the recording"),
     }
 }

@@ -91,8 +91,12 @@ fn counter(report: &Report) -> String {
 }
 
 fn clock(report: &Report) -> String {
-    let (bound, likely) = (or_dash(report.bound_s), or_dash(report.uncertainty_s));
-    format!("{}, bound {bound}, likely error {likely}, warm after {}", report.status, or_dash(report.warmup_s))
+    let (bound, uncertainty) = (or_dash(report.bound_s), or_dash(report.uncertainty_s));
+    format!(
+        "{}, bound {bound}, standard uncertainty {uncertainty}, warm after {}",
+        report.status,
+        or_dash(report.warmup_s)
+    )
 }
 
 fn percentiles(figures: &Figures) -> String {
@@ -108,12 +112,12 @@ fn extremes(figures: &Figures) -> String {
 fn smoothed(report: &retrospect::Report) -> String {
     let claim = |share: Option<f64>, said: Option<f64>| {
         let share = share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-        format!("{share} within twice the likely error of {}", or_dash(said))
+        format!("{share} within twice the standard uncertainty of {}", or_dash(said))
     };
     let (ours, causal) =
         (claim(report.within_2u, report.uncertainty_s), claim(report.causal_within_2u, report.causal_uncertainty_s));
     let Some(figures) = &report.error else {
-        return field("Retrospect", &format!("likely error {}", or_dash(report.uncertainty_s)));
+        return field("Retrospect", &format!("standard uncertainty {}", or_dash(report.uncertainty_s)));
     };
     field("Retrospect", "error of the clock by past and future, at the same replies:")
         + &field("", &percentiles(figures))

@@ -244,7 +244,7 @@ fn in_retrospect_the_clock_is_closer_and_says_so() {
     let widths: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
     assert!(widths.len() == 601 && widths.iter().all(|width| *width == widths[0]));
     let table = table::render(&report);
-    assert!(table.contains("Retrospect") && table.contains("within twice the likely error"), "{table}");
+    assert!(table.contains("Retrospect") && table.contains("within twice the standard uncertainty"), "{table}");
 }
 
 #[test]

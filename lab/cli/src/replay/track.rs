@@ -260,22 +260,7 @@ impl Track {
     }
 }
 
-/// The clock of an estimate at a reading.
-pub(super) fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
-}
-
-/// The bound of an estimate at a reading.
-pub(super) fn bound_at(estimate: &Estimate, counter: Counter) -> Bound {
-    estimate.bound.grown(estimate.period * (counter - estimate.counter), estimate.bound_growth)
-}
-
-/// The likely error of an estimate at a reading.
-pub(super) fn uncertainty_at(estimate: &Estimate, counter: Counter) -> Bound {
-    estimate.uncertainty.grown(estimate.period * (counter - estimate.counter), estimate.uncertainty_growth)
-}
-
 fn judge(estimate: &Estimate, counter: Counter, truth: Moment<Tai>) -> Option<Judged> {
-    let error = ClockError::new(time_at(estimate, counter) - truth);
-    Some(Judged { error, bound: bound_at(estimate, counter) })
+    let at = estimate.at(counter);
+    Some(Judged { error: ClockError::new(at.time - truth), bound: at.bound })
 }

@@ -5,7 +5,7 @@ use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_sim::{Run, Sample};
 use ffclock_trace::decimal::write_seconds;
-use ffclock_units::Bound;
+use ffclock_units::Span;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
@@ -55,10 +55,10 @@ fn write_sample(output: &mut dyn Write, sample: &Sample) -> io::Result<()> {
     write!(output, ",{},", sample.clock)?;
     write_seconds(output, sample.error.as_span())?;
     let Some(claims) = sample.claims else { return writeln!(output, ",,,{},", sample.counter.raw()) };
-    for bound in [claims.bound, claims.uncertainty] {
+    for figure in [claims.bound.as_span(), claims.uncertainty.as_span()] {
         output.write_all(b",")?;
-        if bound != Bound::UNKNOWN {
-            write_seconds(output, bound.as_span())?;
+        if figure != Span::MAX {
+            write_seconds(output, figure)?;
         }
     }
     writeln!(output, ",{},{:e}", sample.counter.raw(), claims.difference_period.as_seconds())

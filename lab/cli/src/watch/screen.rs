@@ -83,7 +83,7 @@ impl Line {
 fn published(lines: &mut Vec<Line>, reading: &Reading) {
     let colour = match reading.status {
         Status::Synchronised => GREEN,
-        Status::WarmingUp | Status::FreeRunning => YELLOW,
+        Status::WarmingUp | Status::Holdover => YELLOW,
         Status::Unsynchronised => RED,
     };
     lines.push(Line::coloured(BOLD, &format!("{}  +- {}", text::utc(reading.time), reading.bound)));
@@ -97,7 +97,7 @@ fn figures(lines: &mut Vec<Line>, look: &Look, history: &History, size: Size) {
     }
     if let Ok(Told { reading, .. }) = &look.told {
         lines.push(graph("bound", reading.bound.as_span(), &history.bound_s, width));
-        lines.push(figure("likely error", &reading.uncertainty.to_string()));
+        lines.push(figure("uncertainty", &reading.uncertainty.to_string()));
     }
     let Ok(report) = &look.daemon else {
         return;
@@ -141,11 +141,12 @@ mod tests {
     use super::*;
     use crate::failure::Failure;
     use crate::page::Told;
-    use ffclock_units::{Bound, LeapTable, Moment};
+    use ffclock_units::{Bound, LeapTable, Moment, StandardUncertainty};
 
     fn look() -> Look {
         let time = Moment::from_origin(Span::from_secs(1_795_253_400));
-        let (bound, uncertainty) = (Bound::of(Span::from_micros(812)), Bound::of(Span::from_micros(14)));
+        let bound = Bound::of(Span::from_micros(812));
+        let uncertainty = StandardUncertainty::of(Span::from_micros(14));
         let reading = Reading { time, uncertainty, bound, status: Status::Synchronised };
         let told = Told { reading, tai: LeapTable::built_in().tai_from_utc(time) };
         Look {

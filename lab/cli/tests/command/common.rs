@@ -3,11 +3,12 @@
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::{BootId, PageMemory, Publication, Writer};
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, Status, Tai, Ticks, Utc,
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, StandardUncertainty,
+    Status, Tai, Ticks, Utc,
 };
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -145,7 +146,7 @@ fn estimate(status: Status) -> Estimate {
         counter: read_ordered(CounterId::MonotonicRaw),
         time,
         period,
-        uncertainty: Bound::of(Span::from_micros(14)),
+        uncertainty: StandardUncertainty::of(Span::from_micros(14)),
         uncertainty_growth: GrowthRate::of(Rate::from_ppb(10.0)),
         bound: Bound::of(Span::from_micros(812)),
         bound_growth: GrowthRate::of(Rate::from_ppb(20.0)),

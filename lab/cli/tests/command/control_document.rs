@@ -1,7 +1,8 @@
 //! docs/control.md names every field that the control socket can send.
 
 use ffclock_daemon::control::report::{
-    Answer, BeliefReport, ClockReport, CounterReport, EventReport, QuorumReport, Request, SourceReport, StatusReport,
+    Agreement, Algorithm, Answer, BeliefReport, ClockReport, CounterReport, EventReport, QuorumReport, Request,
+    SourceReport, SourceState, Status, StatusReport,
 };
 use serde_json::Value;
 
@@ -9,11 +10,11 @@ fn source() -> SourceReport {
     SourceReport {
         name: "a".into(),
         address: Some("192.0.2.1:123".into()),
-        state: "reachable".into(),
+        state: SourceState::Reachable,
         selected: true,
         belief: BeliefReport::Truechimer,
-        estimator: "learned".into(),
-        agreement: "agree".into(),
+        estimator: Algorithm::Learned,
+        agreement: Agreement::Agree,
         poll_s: 1.0,
         stratum: Some(1),
         root_distance_s: Some(0.0),
@@ -39,7 +40,7 @@ fn whole_report() -> StatusReport {
         stamps: "kernel".into(),
         page: "/page".into(),
         clock: Some(ClockReport {
-            status: "synchronised".into(),
+            status: Status::Synchronised,
             utc_ns: 0,
             system_clock_behind_s: 0.0,
             bound_s: 0.0,
@@ -87,7 +88,7 @@ fn every_field_stands_in_the_document() {
     for state in [
         "reloaded",
         "synchronised",
-        "free-running",
+        "holdover",
         "warming-up",
         "unsynchronised",
         "resolving",

@@ -24,20 +24,20 @@ fn now_tells_time_bound_and_status() {
     let out = published(Status::Synchronised).run(&["now"]).well();
     assert!(out.starts_with("2026-11-21T09:30:"), "{out}");
     assert!(out.contains("Z  +- 812."), "{out}");
-    assert!(out.contains("us  synchronised (likely error 14"), "{out}");
+    assert!(out.contains("us  synchronised (standard uncertainty 14"), "{out}");
     let out = published(Status::WarmingUp).run(&["now", "--tai"]).well();
     assert!(out.starts_with("2026-11-21T09:30:3") && out.contains(" TAI  +- ") && out.contains("warming-up"), "{out}");
 }
 
 #[test]
 fn now_in_json_has_everything_with_its_unit() {
-    let told = published(Status::FreeRunning).run(&["--json", "now"]).json();
+    let told = published(Status::Holdover).run(&["--json", "now"]).json();
     assert_recent(&told["utc_ns"]);
     assert_eq!(told["tai_ns"].as_i64().unwrap() - told["utc_ns"].as_i64().unwrap(), TAI_MINUS_UTC_NS);
     assert!(told["utc"].as_str().unwrap().starts_with("2026-11-21T09:30:"));
     assert!((812e-6..813e-6).contains(&told["bound_s"].as_f64().unwrap()));
     assert!((14e-6..15e-6).contains(&told["uncertainty_s"].as_f64().unwrap()));
-    assert_eq!(told["status"], "free-running");
+    assert_eq!(told["status"], "holdover");
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn waiting_ends_at_once_when_the_clock_is_good() {
 
 #[test]
 fn waiting_gives_up_with_code_three() {
-    let place = published(Status::FreeRunning);
+    let place = published(Status::Holdover);
     let ended = place.run(&["wait", "--timeout", "100 ms"]);
     assert_eq!(ended.code, 3);
-    assert!(ended.err.contains("free-running"), "{ended:?}");
+    assert!(ended.err.contains("holdover"), "{ended:?}");
     let ended = published(Status::Synchronised).run(&["wait", "--json", "--bound", "1 us", "--timeout", "0 s"]);
     assert_eq!((ended.code, &ended.json()["in_time"]), (3, &Value::Bool(false)));
     let ended = Place::new().run(&["wait", "--timeout", "0 s"]);

@@ -69,7 +69,7 @@ fn the_screen_shows_the_clock_and_q_gives_it_back() {
     let shown = watched.end();
     assert!(shown.starts_with(ENTER), "{shown:?}");
     for part in
-        ["2026-11-21T09:30:", "+- 812.", "synchronised", "offset", "likely error", "rate", "floor", "ntp.example.org"]
+        ["2026-11-21T09:30:", "+- 812.", "synchronised", "offset", "uncertainty", "rate", "floor", "ntp.example.org"]
     {
         assert!(shown.contains(part), "{part}: {shown:?}");
     }

@@ -9,7 +9,8 @@ use ffclock_theta::certified::{CertifyOptions, certify_events};
 use ffclock_theta::log::{LogReader, WithWayIn};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, Status, Tai, Ticks, Utc,
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, StandardUncertainty,
+    Status, Tai, Ticks, Utc,
 };
 use std::path::Path;
 use std::process::Command;
@@ -50,7 +51,7 @@ impl Pages {
             counter,
             time,
             period: self.period,
-            uncertainty: Bound::of(Span::from_micros(20)),
+            uncertainty: StandardUncertainty::of(Span::from_micros(20)),
             uncertainty_growth: GrowthRate::of(Rate::from_ppb(10.0)),
             bound: Bound::of(Span::from_micros(50)),
             bound_growth: GrowthRate::of(Rate::from_ppb(50.0)),

@@ -5,7 +5,7 @@
 //! A = min d_out - min d_in (section V); all that round trips alone can say is that it lies within +-r, r = min d_out + min d_in.
 
 use super::passages::Passages;
-use super::payload::Direction;
+use super::payload::{Direction, DirectionInFiles};
 use super::site::{Location, Site};
 use super::timeline::Timeline;
 use crate::spread::{Spread, percentile};
@@ -52,6 +52,7 @@ const ORDERED: [(Site, Site); 22] = [
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delay {
     /// Which way.
+    #[serde(with = "DirectionInFiles")]
     pub direction: Direction,
     /// Where.
     pub site: Site,

@@ -4,6 +4,8 @@
 //! of a packet but not its bytes, so the length is a second, shorter identity. Requests have even lengths; the echo cuts one byte off, so
 //! that replies have odd ones.
 
+pub use ffclock_units::Direction;
+
 /// Bytes before the padding.
 pub const HEADER_BYTES: usize = 32;
 /// So many lengths there are; after as many packets they begin anew.
@@ -15,13 +17,11 @@ pub const LARGEST_BASE: usize = LONGEST - 2 * LENGTHS as usize;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"ffprobe1");
 
-/// Which way a packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From this host: the request.
+/// A [`Direction`] in files: the request is `outgoing`, the reply `incoming`.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "Direction", rename_all = "lowercase")]
+pub(super) enum DirectionInFiles {
     Outgoing,
-    /// To this host: the reply.
     Incoming,
 }
 

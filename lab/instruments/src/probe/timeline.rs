@@ -1,7 +1,7 @@
 //! The way of one packet through the host (figure 1 of the paper).
 
 use super::passages::Passages;
-use super::payload::Direction;
+use super::payload::{Direction, DirectionInFiles};
 use super::site::Site;
 use ffclock_units::{Period, Ticks};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ pub struct Timeline {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Which way.
+    #[serde(with = "DirectionInFiles")]
     pub direction: Direction,
     /// Where.
     pub site: Site,

@@ -5,8 +5,8 @@ use super::dynamics::MICRO;
 use crate::host::latencies;
 use crate::noise::white_phase_deviation;
 use crate::queue::scale;
-use crate::scenario::{Direction, Law, QueueSpec, Scenario, Spells, When};
-use ffclock_units::Span;
+use crate::scenario::{Law, QueueSpec, Scenario, Spells, When};
+use ffclock_units::{Direction, Span};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -44,7 +44,7 @@ impl Way {
         let mut sum = stamps(scenario, direction);
         steady.into_iter().for_each(|queue| sum = sum.plus(&delay(queue)));
         if let Some(flap) = scenario.path.flap {
-            let longer = if direction == Direction::Forward { flap.forward } else { flap.backward };
+            let longer = if direction == Direction::Outgoing { flap.forward } else { flap.backward };
             sum = sum.plus(&Delay::fixed(longer.seconds() * MICRO).for_share(flap.share));
         }
         if scenario.path.straggle > 0.0 {
@@ -148,7 +148,7 @@ fn delay(queue: &QueueSpec) -> Delay {
 /// What the taking of stamps adds to a delay: the host, the step of the counter, the server's noise, white phase noise.
 fn stamps(scenario: &Scenario, direction: Direction) -> Delay {
     let [sending, receiving] = latencies(scenario.host.stamps);
-    let host = if direction == Direction::Forward { sending } else { receiving };
+    let host = if direction == Direction::Outgoing { sending } else { receiving };
     let tick = tick(scenario);
     let mut sum = uniform(tick);
     if host.varying > 0.0 {
@@ -174,8 +174,8 @@ pub(super) fn floor(scenario: &Scenario, direction: Direction, at: Span) -> f64 
     let reading = 0.5 * scenario.counter.read_latency();
     let path = crate::path::floor(&scenario.path, direction, at).as_seconds();
     let (host, early) = match direction {
-        Direction::Forward => (sending.least, 0.0),
-        Direction::Backward => (receiving.least, tick(scenario)),
+        Direction::Outgoing => (sending.least, 0.0),
+        Direction::Incoming => (receiving.least, tick(scenario)),
     };
     (path + host + reading) * MICRO - early
 }

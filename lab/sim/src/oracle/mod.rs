@@ -21,12 +21,12 @@ use crate::ledger::{Ledger, Look};
 use crate::oscillator::announced_phase;
 use crate::random::Random;
 use crate::result::{ClockResult, OracleRatio};
-use crate::scenario::{Direction, Scenario};
+use crate::scenario::Scenario;
 use crate::server::announced_error;
 use causal::Causal;
 use dynamics::{Dynamics, MICRO};
 use evidence::Observed;
-use ffclock_units::{Counter, Exchange, Moment, Period, Span, Tai};
+use ffclock_units::{Counter, Direction, Exchange, Moment, Period, Span, Tai};
 use knowledge::Way;
 use propagation::{Node, Packet, Setting, smooth};
 
@@ -78,9 +78,9 @@ impl<'a> Witness<'a> {
         let floor = |direction, at| knowledge::floor(self.scenario, direction, at);
         let lower = self.ahead(exchange.sent.counter, exchange.server_in, passage.sent)
             + error
-            + floor(Direction::Forward, passage.sent);
+            + floor(Direction::Outgoing, passage.sent);
         let upper = self.ahead(exchange.received.counter, exchange.server_out, passage.received) + error
-            - floor(Direction::Backward, served);
+            - floor(Direction::Incoming, served);
         let at = passage.received.as_seconds();
         let trip = (passage.received - passage.sent).as_seconds();
         self.notes.push(Note::Exchange(Observed { at, trip, lower, upper }));
@@ -99,7 +99,7 @@ impl<'a> Witness<'a> {
     /// The figures of the oracles of these names.
     pub(crate) fn judge(self, oracles: &[&str], seed: u64) -> Vec<ClockResult> {
         let dynamics = Dynamics::of(&self.scenario.oscillator);
-        let ways = [Direction::Forward, Direction::Backward].map(|direction| Way::of(self.scenario, direction));
+        let ways = [Direction::Outgoing, Direction::Incoming].map(|direction| Way::of(self.scenario, direction));
         let judge = |name: &&str| {
             let causal = *name == ORACLES[0];
             if causal { self.causal(&dynamics, &ways, seed) } else { self.smoothed(&dynamics, &ways) }.result()

@@ -7,8 +7,9 @@ use super::nodes;
 use super::particles::Particles;
 use super::propagation::{Node, Setting, filter, smooth};
 use crate::random::Random;
-use crate::scenario::{Direction, Scenario};
+use crate::scenario::Scenario;
 use crate::{CLOCKS, ORACLES, Run};
+use ffclock_units::Direction;
 
 const STEP_S: f64 = 16.0;
 
@@ -42,7 +43,7 @@ impl Toy {
         let mut covariance = Matrix::zero(dynamics.size());
         covariance.cells[0] = 25.0;
         let prior = Normal { at: STEP_S, mean: vec![0.0; dynamics.size()], covariance };
-        let ways = [Direction::Forward, Direction::Backward].map(|direction| Way::of(&scenario, direction));
+        let ways = [Direction::Outgoing, Direction::Incoming].map(|direction| Way::of(&scenario, direction));
         Toy { dynamics, ways, walk, truth, exchanges, prior }
     }
 

@@ -4,12 +4,12 @@ use super::spec::{
     FaultSpec, HostSpec, IntermittentSpec, Law, OscillatorSpec, PathSpec, Periodic, QueueSpec, Scenario, ServerSpec,
     Spells, StepSpec, When,
 };
-use super::{Direction, Fraction, Length};
+use super::{Fraction, Length};
 use crate::noise::walk_size;
 use crate::path::floor;
 use crate::queue::scale;
 use ffclock_source::SourceConfig;
-use ffclock_units::{Rate, Span};
+use ffclock_units::{Direction, Rate, Span};
 
 type Sense = Result<(), String>;
 
@@ -226,15 +226,15 @@ fn of_path(spec: &PathSpec) -> Sense {
     if let Some(flap) = spec.flap {
         of_share("path.flap.share", flap.share)?;
     }
-    of_way(spec, Direction::Forward)?;
-    of_way(spec, Direction::Backward)
+    of_way(spec, Direction::Outgoing)?;
+    of_way(spec, Direction::Incoming)
 }
 
 /// A packet arrives after it leaves, whatever routes add up at a time. A sum of routes is smallest where one of them begins or another ends.
 fn of_way(spec: &PathSpec, direction: Direction) -> Sense {
     let (name, least, flap) = match direction {
-        Direction::Forward => ("forward", spec.forward, spec.flap.map(|flap| flap.forward)),
-        Direction::Backward => ("backward", spec.backward, spec.flap.map(|flap| flap.backward)),
+        Direction::Outgoing => ("forward", spec.forward, spec.flap.map(|flap| flap.forward)),
+        Direction::Incoming => ("backward", spec.backward, spec.flap.map(|flap| flap.backward)),
     };
     above_zero(&format!("path.{name}"), least)?;
     let flapped = flap.map_or(Span::ZERO, |flap| flap.0.min(Span::ZERO));

@@ -2,7 +2,7 @@
 
 use super::measures::{Fraction, Length};
 use crate::counter::CounterKind;
-use ffclock_units::{Rate, Span};
+use ffclock_units::{Direction, Rate, Span};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -233,15 +233,6 @@ pub struct PathSpec {
     pub intermittent: Option<IntermittentSpec>,
 }
 
-/// The direction of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To the server.
-    Forward,
-    /// Back.
-    Backward,
-}
-
 /// Which directions something applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -260,8 +251,8 @@ impl Directions {
     pub fn holds(self, direction: Direction) -> bool {
         match self {
             Directions::Both => true,
-            Directions::Forward => direction == Direction::Forward,
-            Directions::Backward => direction == Direction::Backward,
+            Directions::Forward => direction == Direction::Outgoing,
+            Directions::Backward => direction == Direction::Incoming,
         }
     }
 }

@@ -8,9 +8,9 @@ use ffclock_instruments::followed::{Followed, Unfollowed};
 use ffclock_instruments::stability::Point;
 use ffclock_instruments::ways::Way;
 use ffclock_sys::{
-    DriverStamps, Interest, Side, SocketEvent, StampMode, StampedSocket, Stamper, mono_now, poll, random_nonce,
+    DriverStamps, Interest, SocketEvent, StampMode, StampedSocket, Stamper, mono_now, poll, random_nonce,
 };
-use ffclock_units::{Moment, Mono, Period, Span, Stamp, Ticks};
+use ffclock_units::{Direction, Moment, Mono, Period, Span, Stamp, Ticks};
 use ffclock_wire::{NtpTimestamp, Packet, Version};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -179,8 +179,8 @@ impl Packets {
         let of = |(_, driver): &mut (DriverSource, DriverStamps)| {
             let [sent, received] = socket?;
             let found = [
-                (sent, driver.refine(Side::Sent, sent, None)?),
-                (received, driver.refine(Side::Received, received, Some(IP_BYTES))?),
+                (sent, driver.refine(Direction::Outgoing, sent, None)?),
+                (received, driver.refine(Direction::Incoming, received, Some(IP_BYTES))?),
             ];
             Some(found.map(|(stamp, counter)| Stamp { counter, width: PASSAGE_WIDTH, ..stamp }))
         };

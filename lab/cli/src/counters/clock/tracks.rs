@@ -255,10 +255,8 @@ fn absurd(way: &Way) -> Failure {
 }
 
 fn judge(estimate: &Estimate, point: &Point, truth: &Truth) -> (ClockError, ffclock_units::Bound) {
-    let counter = Counter::from_raw(point.value as u64);
-    let age = estimate.period * (counter - estimate.counter);
-    let error = estimate.time + age - truth.at(Counter::from_raw(point.base));
-    (ClockError::new(error), estimate.bound.grown(age, estimate.bound_growth))
+    let at = estimate.at(Counter::from_raw(point.value as u64));
+    (ClockError::new(at.time - truth.at(Counter::from_raw(point.base))), at.bound)
 }
 
 /// Both stamps of an exchange by one counter; `None` where there are none of the kind.

@@ -1,10 +1,9 @@
 //! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the counter: bit by bit.
 
-use super::super::track::{bound_at, time_at, uncertainty_at};
 use super::*;
 use ffclock_sim::{Claims, Run, Sample, Scenario, Sinks};
 use ffclock_trace::Recorder;
-use ffclock_units::{Counter, Tai};
+use ffclock_units::{Counter, Tai, TaiReading};
 use std::cell::RefCell;
 
 /// A clock at one reading.
@@ -48,12 +47,9 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
 /// What the replay shows at a reading.
 fn shown(track: &Track, counter: Counter) -> Option<Shown> {
     let estimate = track.published()?;
-    let claims = Claims {
-        bound: bound_at(estimate, counter),
-        uncertainty: uncertainty_at(estimate, counter),
-        difference_period: estimate.difference_period,
-    };
-    Some(Shown { counter, time: time_at(estimate, counter), claims })
+    let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
+    let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
+    Some(Shown { counter, time, claims })
 }
 
 /// Compares every reading; returns how many there were, and in how many epochs.

@@ -94,7 +94,7 @@ pub fn missing<'a>(shown: &[&'a str], printed: &str) -> Option<&'a str> {
 /// The line with one word for every number with its unit, and one for every state of the clock: these differ from run to run.
 fn pattern(line: &str) -> String {
     const UNITS: [&str; 9] = ["ns", "us", "ms", "s", "min", "h", "d", "ppm", "ppb"];
-    const STATES: [&str; 4] = ["synchronised", "warming-up", "free-running", "unsynchronised"];
+    const STATES: [&str; 4] = ["synchronised", "warming-up", "holdover", "unsynchronised"];
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         let bare = word.trim_end_matches([',', ')', ';']);
@@ -134,8 +134,9 @@ fn blocks_are_found_with_their_marks() {
 
 #[test]
 fn what_differs_from_run_to_run_does_not_matter_and_the_rest_does() {
-    let printed = "begin\n2027-01-02T03:04:05.6Z  +- 1 ms  warming-up (likely error 3.25 ns)\nelapsed 0.1 s +- 2 ns\n";
-    let shown = ["2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (likely error 14.2 us)"];
+    let printed =
+        "begin\n2027-01-02T03:04:05.6Z  +- 1 ms  warming-up (standard uncertainty 3.25 ns)\nelapsed 0.1 s +- 2 ns\n";
+    let shown = ["2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (standard uncertainty 14.2 us)"];
     assert_eq!(missing(&shown, printed), None);
     assert_eq!(missing(&["elapsed 12.34 s +- 31 ns", "begin"], printed), Some("begin"));
     assert_eq!(missing(&["elapsed 12.34 s"], printed), Some("elapsed 12.34 s"));

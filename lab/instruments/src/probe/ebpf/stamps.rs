@@ -1,6 +1,6 @@
 //! Loads the programs, attaches them and takes what they hand over.
 
-use super::attach::{self, AtTc, Side};
+use super::attach::{self, AtTc};
 use super::permission::{explain, hindrance};
 use super::place::Decoder;
 use super::{Opened, Passage, Scope};
@@ -8,6 +8,7 @@ use crate::probe::ring::device_index;
 use crate::probe::run::Active;
 use crate::probe::site::{Site, Sites};
 use core::mem::MaybeUninit;
+use ffclock_units::Direction;
 use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
@@ -213,10 +214,10 @@ enum Attached {
 fn attach_one(skeleton: &StampsSkel<'_>, name: &str, device: u32) -> Result<Attached, String> {
     let mut programs = skeleton.object().progs_mut();
     let program = programs.find(|program| program.name() == name).ok_or("there is no such program")?;
-    let side = |side| attach::attach(program.as_fd(), device, side).map(Attached::AtTc);
+    let at_tc = |direction| attach::attach(program.as_fd(), device, direction).map(Attached::AtTc);
     let link = match name {
-        TC_OUT => return side(Side::Egress),
-        TC_IN => return side(Side::Ingress),
+        TC_OUT => return at_tc(Direction::Outgoing),
+        TC_IN => return at_tc(Direction::Incoming),
         XDP => program.attach_xdp(device as i32),
         _ => program.attach(),
     };
@@ -227,7 +228,7 @@ fn attach_one(skeleton: &StampsSkel<'_>, name: &str, device: u32) -> Result<Atta
 mod tests {
     use super::*;
     use crate::probe::ebpf::BUFFER_BYTES;
-    use crate::probe::payload::{Direction, Identity, LONGEST, Lengths};
+    use crate::probe::payload::{Identity, LONGEST, Lengths};
     use std::net::UdpSocket;
 
     const PACKETS: u64 = 400;
