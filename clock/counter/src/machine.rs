@@ -1,11 +1,13 @@
 //! What machine this is, and which of its boots, as far as the processor and the kernel say.
 
-/// What names the present boot: two programs that read the same text run in the same one. Empty where the kernel does not say.
+/// What names the present boot: two programs that read the same text run in the same one. Empty where the kernel does
+/// not say.
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Whether this is a virtual machine, which may go on another machine after a restart. Where the kernel does not say, it may be one.
+/// Whether this is a virtual machine, which may go on another machine after a restart. Where the kernel does not say,
+/// it may be one.
 #[cfg(target_os = "freebsd")]
 pub fn is_guest() -> bool {
     crate::sysctl::text(c"kern.vm_guest").map_or(true, |machine| machine != "none")
@@ -17,14 +19,15 @@ pub fn is_guest() -> bool {
     hypervisor().is_some()
 }
 
-/// The name that a hypervisor gives itself; `None` on a machine that is none's guest. The text is the hypervisor's: not to be shown to a
-/// terminal as it stands.
+/// The name that a hypervisor gives itself; `None` on a machine that is none's guest. The text is the hypervisor's: not
+/// to be shown to a terminal as it stands.
 #[cfg(target_arch = "x86_64")]
 pub fn hypervisor() -> Option<String> {
     crate::cpu::hypervisor()
 }
 
-/// The name that the kernel gives the hypervisor; `None` on a machine that is none's guest, or where the kernel does not say.
+/// The name that the kernel gives the hypervisor; `None` on a machine that is none's guest, or where the kernel does
+/// not say.
 #[cfg(target_arch = "aarch64")]
 pub fn hypervisor() -> Option<String> {
     std::fs::read_to_string("/sys/hypervisor/type").ok().map(|text| text.trim().to_owned())

@@ -16,8 +16,8 @@ use ffclock_units::{Counter, CounterId};
 #[cfg_attr(target_os = "freebsd", error("the counter must be {} or module:active", CounterId::CPU))]
 pub struct UnknownCounter;
 
-/// Every counter that a clock can run on here. The module's [`ModuleCounter::Active`] is not among them: it changes its frequency with
-/// the kernel's clocksource.
+/// Every counter that a clock can run on here. The module's [`ModuleCounter::Active`] is not among them: it changes its
+/// frequency with the kernel's clocksource.
 #[cfg(target_os = "linux")]
 pub const USABLE: [CounterId; 7] = [
     CounterId::CPU,
@@ -28,8 +28,8 @@ pub const USABLE: [CounterId; 7] = [
     CounterId::Module(ModuleCounter::AcpiPmSafe),
     CounterId::Module(ModuleCounter::KvmClock),
 ];
-/// Every counter that a clock can run on here. The module is the kernel itself, and its counter the one of its feed-forward clock; a
-/// clock that is never slewed does not exist.
+/// Every counter that a clock can run on here. The module is the kernel itself, and its counter the one of its
+/// feed-forward clock; a clock that is never slewed does not exist.
 #[cfg(target_os = "freebsd")]
 pub const USABLE: [CounterId; 2] = [CounterId::CPU, CounterId::Module(ModuleCounter::Active)];
 
@@ -63,8 +63,8 @@ pub fn read_ordered(counter: CounterId) -> Counter {
 /// Reads the counter as [`read_ordered`] does, or says why it cannot be read.
 ///
 /// # Errors
-/// The counter is that of another kind of machine; or it is one of the kernel module's, and the module is not there, its device may not
-/// be opened, it has no such counter, or that is asleep.
+/// The counter is that of another kind of machine; or it is one of the kernel module's, and the module is not there,
+/// its device may not be opened, it has no such counter, or that is asleep.
 #[inline]
 pub fn try_read(counter: CounterId) -> Result<Counter, FfcounterError> {
     match counter {
@@ -74,8 +74,9 @@ pub fn try_read(counter: CounterId) -> Result<Counter, FfcounterError> {
     }
 }
 
-/// Reads the counter without waiting for what the program did before: the CPU may read it some tens of ns earlier or later than the
-/// place in the program says. A third cheaper, for where that does not matter. (The kernel's clock is always ordered.)
+/// Reads the counter without waiting for what the program did before: the CPU may read it some tens of ns earlier or
+/// later than the place in the program says. A third cheaper, for where that does not matter. (The kernel's clock is
+/// always ordered.)
 #[inline]
 pub fn read_unordered(counter: CounterId) -> Counter {
     match counter {

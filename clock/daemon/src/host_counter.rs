@@ -1,9 +1,10 @@
-//! The counter that time is kept with: which one, since when it has run undisturbed, and what a break leaves of its past.
+//! The counter that time is kept with: which one, since when it has run undisturbed, and what a break leaves of its
+//! past.
 //!
-//! A break (suspend, jump, standstill, another clocksource) ends an epoch. Of all that was known only the rate may outlive it, and
-//! only a suspend leaves that alone: a counter that jumps or stands still is not what it was taken for, and the kernel's raw clock has
-//! another rate with another clocksource. With the choice left to the daemon, a changed clocksource is a reason to choose again,
-//! since the kernel gives up one that it found unsteady.
+//! A break (suspend, jump, standstill, another clocksource) ends an epoch. Of all that was known only the rate may
+//! outlive it, and only a suspend leaves that alone: a counter that jumps or stands still is not what it was taken for,
+//! and the kernel's raw clock has another rate with another clocksource. With the choice left to the daemon, a changed
+//! clocksource is a reason to choose again, since the kernel gives up one that it found unsteady.
 
 use crate::kernel_clock::KernelClock;
 use ffclock_counter::ffcounter::ModuleCounter;
@@ -163,7 +164,8 @@ impl HostCounter {
         self.cpus.as_mut().and_then(|cpus| cpus.look()).map_or(Ok(()), |seen| Err(Break::CpusDisagree(seen)))
     }
 
-    /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Says what is left of the past.
+    /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Says what is left of
+    /// the past.
     pub(crate) fn begin_epoch(&mut self, broken: &Break) -> Past {
         let counter_is_doubtful = matches!(
             broken,
@@ -180,7 +182,8 @@ impl HostCounter {
         if matches!(broken, Break::Suspended { .. }) { Past::Rate } else { Past::Nothing }
     }
 
-    /// Whether something else may be under the same choice now: the kernel's active counter is whichever it keeps time with.
+    /// Whether something else may be under the same choice now: the kernel's active counter is whichever it keeps time
+    /// with.
     fn is_open(&self) -> bool {
         matches!(self.choice, Choice::Auto | Choice::Fixed(CounterId::Module(ModuleCounter::Active)))
     }

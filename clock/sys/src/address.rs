@@ -1,8 +1,8 @@
 //! Socket addresses as the kernel writes them, encoded and decoded byte by byte.
 //!
 //! `sockaddr_in` is family (2 bytes), port (2, network order), address (4), zeros (8); `sockaddr_in6` is family, port,
-//! flow (4), address (16), scope (4, host order). The families are in host order; FreeBSD has the length of the address in the first byte, and
-//! the family in the second.
+//! flow (4), address (16), scope (4, host order). The families are in host order; FreeBSD has the length of the address
+//! in the first byte, and the family in the second.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

@@ -1,10 +1,10 @@
 //! Which stamp of a packet serves, and why no better one does.
 //!
-//! The kernel's stamp is closest to the wire and serves unless something speaks against it. It is by a clock that may not be the one we
-//! read (a simulator stands between, or a fault is injected), so the order of events is asked: of a request and its answer neither stamp
-//! serves where that of the request proved wrong, nor that of an answer which would have come before the request was made. A little of
-//! such an error would go unnoticed, and the round trip would seem shorter than it can be. The stamp of user space only lengthens it,
-//! which an estimator takes for queueing.
+//! The kernel's stamp is closest to the wire and serves unless something speaks against it. It is by a clock that may
+//! not be the one we read (a simulator stands between, or a fault is injected), so the order of events is asked: of a
+//! request and its answer neither stamp serves where that of the request proved wrong, nor that of an answer which
+//! would have come before the request was made. A little of such an error would go unnoticed, and the round trip would
+//! seem shorter than it can be. The stamp of user space only lengthens it, which an estimator takes for queueing.
 
 use crate::StampMode;
 use crate::ledger::{Outstanding, SendId};
@@ -73,7 +73,8 @@ pub enum StampQuality {
     Missing(StampDiscarded),
 }
 
-/// One stamp is missing now and then, when the system clock is set for instance; this many exchanges in a row are worth a word.
+/// One stamp is missing now and then, when the system clock is set for instance; this many exchanges in a row are worth
+/// a word.
 const EXCHANGES_MISSED: u32 = 8;
 
 /// The judge of one socket's stamps.
@@ -175,7 +176,8 @@ impl Judge {
         BestStamp { stamp: self.shifts.user.sent(departure.user), shortfall: Some(reason) }
     }
 
-    /// Takes note of an exchange that was made with these stamps. The reason where, with it, the kernel's stamps count as missing.
+    /// Takes note of an exchange that was made with these stamps. The reason where, with it, the kernel's stamps count
+    /// as missing.
     pub(crate) fn note_exchange(&mut self, stamps: [&Stamp; 2]) -> Option<StampDiscarded> {
         // Where the kernel refused, nothing is missing.
         let is_missed = stamps.iter().any(|stamp| stamp.location != StampLocation::Kernel);

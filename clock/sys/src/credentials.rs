@@ -3,7 +3,8 @@
 use crate::ffi;
 use std::os::fd::BorrowedFd;
 
-/// Whether the process that connected this UNIX socket belonged to root or to our own user. Where the kernel does not tell, it did not.
+/// Whether the process that connected this UNIX socket belonged to root or to our own user. Where the kernel does not
+/// tell, it did not.
 pub fn is_own_or_root(socket: BorrowedFd<'_>) -> bool {
     ffi::user_of_peer(socket).is_ok_and(|user| user == 0 || user == ffi::own_user())
 }

@@ -1,9 +1,10 @@
 //! Stamps taken by the raw counter itself at the boundary to the driver, without the way through the system clock.
 //!
-//! Two sources give them: the tracepoints of a stock kernel with a trace clock that is the raw counter ([`DriverStamps::trace`]), and the kernel module
-//! `ffcounter` ([`DriverStamps::module`]). Neither says which packet of a socket it was, so the stamp that the socket itself gave, which is
-//! by the system clock and some hundred ns wide, serves to find the passage: the only one of its direction and length near it. Where there is
-//! none or more than one, the stamp of the socket is kept.
+//! Two sources give them: the tracepoints of a stock kernel with a trace clock that is the raw counter
+//! ([`DriverStamps::trace`]), and the kernel module `ffcounter` ([`DriverStamps::module`]). Neither says which packet
+//! of a socket it was, so the stamp that the socket itself gave, which is by the system clock and some hundred ns wide,
+//! serves to find the passage: the only one of its direction and length near it. Where there is none or more than one, the
+//! stamp of the socket is kept.
 
 mod passages;
 mod traced;
@@ -51,7 +52,8 @@ impl DriverStamps {
     /// Stamps by the tracepoints of the kernel. `period_hertz` is the rate of the counter.
     ///
     /// # Errors
-    /// The kernel has no trace clock that is the counter in use, or does not trace for us; the message names the remedy.
+    /// The kernel has no trace clock that is the counter in use, or does not trace for us; the message names the
+    /// remedy.
     pub fn trace(kind: CounterId, period_hertz: f64) -> io::Result<Self> {
         let traced = Traced::start(kind).map_err(io::Error::other)?;
         Ok(Self::of(Origin::Trace(Box::new(traced)), period_hertz))
@@ -88,8 +90,9 @@ impl DriverStamps {
 
     /// The passage of the packet that the socket stamped so, if it is certain which one it was.
     ///
-    /// The driver stamps a packet sent while the kernel hands it over, so the passage is the last one before the stamp. A packet received is
-    /// stamped before its passage, and may have waited in a queue with others in between, so there must be one alone.
+    /// The driver stamps a packet sent while the kernel hands it over, so the passage is the last one before the stamp.
+    /// A packet received is stamped before its passage, and may have waited in a queue with others in between, so there
+    /// must be one alone.
     pub fn refine(&mut self, direction: Direction, stamp: Stamp, ip_length: Option<usize>) -> Option<Counter> {
         self.drain(stamp.counter);
         let (before, after) = match direction {
@@ -119,7 +122,8 @@ impl DriverStamps {
         Ticks::from_raw(self.second.raw() / of_second)
     }
 
-    /// Takes over what has passed. Done before a packet is sent, too, so that little is left to look at when its answer has come.
+    /// Takes over what has passed. Done before a packet is sent, too, so that little is left to look at when its answer
+    /// has come.
     pub(crate) fn drain(&mut self, now: Counter) {
         let (sent, received) = (&mut self.sent, &mut self.received);
         let mut keep = |passage: Passage| match passage.direction {

@@ -1,4 +1,5 @@
-//! The calls into libc, each behind a safe function. What the kernels do differently is below. Unsafe code is here and in `mapping.rs`.
+//! The calls into libc, each behind a safe function. What the kernels do differently is below. Unsafe code is here and
+//! in `mapping.rs`.
 
 #[cfg(target_os = "freebsd")]
 mod freebsd;

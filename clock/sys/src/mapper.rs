@@ -8,7 +8,7 @@
 //! - what the two pairs disagree by, beyond the rate that the system clock kept against the counter before: a step so
 //!   small that it passes for slewing is no larger than that.
 //!
-//! Steps are found in two ways. The kernel tells of each one (see [`CancelOnSetTimer`](crate::CancelOnSetTimer)), but
+//! Steps are found in two ways. The kernel announces each one (see [`CancelOnSetTimer`](crate::CancelOnSetTimer)), but
 //! some microseconds late; and two pairs that disagree by more than slewing can do prove one. After a step nothing that
 //! was stamped before it is mapped. A stamp that contradicts the order of events, later than a pair read after it or
 //! earlier than one read before it, is discarded too.
@@ -62,8 +62,8 @@ pub(crate) struct Mark {
     drift: Drift,
 }
 
-/// The rate of the system clock against the nominal period, and its largest error as long as nobody changes the
-/// slewing.
+/// The rate of the system clock against the nominal period, and its largest error as long as the slewing does not
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Drift {
     rate: Rate,
@@ -254,7 +254,8 @@ impl<R: PairReader> Mapper<R> {
         Ok(Around { before, after, previous, next: later.next().copied() })
     }
 
-    /// The newest mark, where the counter has not moved since `since`: then it is not later by the counter, and yet may be after the stamp.
+    /// The newest mark, where the counter has not moved since `since`: then it is not later by the counter, and yet may
+    /// be after the stamp.
     fn of_one_reading(&self, stamped: Moment<Utc>, since: Option<Mark>) -> Result<Mark, StampDiscarded> {
         let newest = self.marks.back().filter(|newest| newest.pair.system >= stamped);
         let is_same = |newest: &&Mark| since.is_some_and(|since| newest.pair.counter == since.pair.counter);

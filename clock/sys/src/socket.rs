@@ -2,10 +2,11 @@
 //!
 //! A packet sent is stamped in user space at once, and by the kernel a little later: that stamp comes through the error
 //! queue of the socket and is an event, [`SocketEvent::Transmitted`], with the number of the packet. It may never come;
-//! the stamp of user space is good in any case, only wider of the truth. A packet received comes with both. Beside each stamp stands the
-//! best one ([`BestStamp`]), moved by the host's own delays where they are known ([`StampedSocket::shift`]), and why it is no better.
+//! the stamp of user space is good in any case, only wider of the truth. A packet received comes with both. Beside each
+//! stamp stands the best one ([`BestStamp`]), moved by the host's own delays where they are known
+//! ([`StampedSocket::shift`]), and why it is no better.
 //!
-//! An ICMP message about a packet (nobody listens there) is an event as well and ends nothing.
+//! An ICMP message about a packet (no program listens there) is an event as well and ends nothing.
 
 use crate::address::RawAddress;
 use crate::best::Judge;
@@ -96,7 +97,7 @@ pub struct StampedSocket {
     /// Whether the kernel's count was restarted at some time, so that a stamp may belong to an earlier packet.
     is_renumbered: bool,
     judge: Judge,
-    /// Whether ICMP messages come through the error queue, so that the errors of calls tell nothing new.
+    /// Whether ICMP messages come through the error queue, so that the errors of calls say nothing new.
     queues_errors: bool,
     /// An error that a call returned.
     pending: Option<PeerError>,
@@ -118,7 +119,7 @@ impl StampedSocket {
         Self::of(socket, Some(peer), mode)
     }
 
-    /// A socket that talks to everybody from `address`.
+    /// A socket that talks to any host from `address`.
     ///
     /// # Errors
     /// When the address is taken or not ours.
@@ -157,13 +158,14 @@ impl StampedSocket {
         self.judge.shift(shifts);
     }
 
-    /// Takes note of an exchange that was made with these stamps, ours of the request and of its answer. The reason where, with it, the
-    /// kernel's stamps count as missing ([`StampQuality::Missing`]).
+    /// Takes note of an exchange that was made with these stamps, ours of the request and of its answer. The reason
+    /// where, with it, the kernel's stamps count as missing ([`StampQuality::Missing`]).
     pub fn note_exchange(&mut self, sent: &Stamp, received: &Stamp) -> Option<StampDiscarded> {
         self.judge.note_exchange([sent, received])
     }
 
-    /// The best stamp of the latest packet to the peer, of which the kernel's is no longer waited for; `None` where it is not the latest.
+    /// The best stamp of the latest packet to the peer, of which the kernel's is no longer waited for; `None` where it
+    /// is not the latest.
     pub fn give_up(&mut self, id: SendId) -> Option<BestStamp> {
         self.ledger.settle(id);
         self.judge.give_up(id)
@@ -172,7 +174,7 @@ impl StampedSocket {
     /// Our own address.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel does not say.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -182,11 +184,12 @@ impl StampedSocket {
         self.peer
     }
 
-    /// Asks for room for `bytes` of packets that wait to be taken over and of stamps, beyond the host's limit where that is permitted. How many
-    /// bytes there are then, as the kernel counts them: its own share included, twice what was asked for.
+    /// Asks for room for `bytes` of packets that wait to be taken over and of stamps, beyond the host's limit where
+    /// that is permitted. How many bytes there are then, as the kernel counts them: its own share included, twice what
+    /// was asked for.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel does not say.
     pub fn enlarge_receive_buffer(&self, bytes: usize) -> io::Result<usize> {
         let wanted = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX / 2);
         ffi::set_receive_buffer(self.socket.as_fd(), wanted)?;
@@ -197,7 +200,7 @@ impl StampedSocket {
     /// How many packets to this socket the kernel has thrown away because its buffer was full, modulo 2^32.
     ///
     /// # Errors
-    /// When the kernel does not tell (before Linux 4.12).
+    /// When the kernel does not say (before Linux 4.12).
     pub fn dropped(&self) -> io::Result<u32> {
         ffi::dropped_packets(self.socket.as_fd())
     }
@@ -205,7 +208,7 @@ impl StampedSocket {
     /// Sends a packet to the peer of a connected socket.
     ///
     /// # Errors
-    /// When the kernel does not take the packet. An error that is about earlier packets is told by
+    /// When the kernel does not take the packet. An error that is about earlier packets comes from
     /// [`next_event`](Self::next_event) instead.
     pub fn send(&mut self, bytes: &[u8], stamper: &mut Stamper) -> io::Result<Sent> {
         self.hand_over(bytes, None, stamper)
@@ -350,7 +353,7 @@ fn unreachable(errno: i32, reporter: Option<SocketAddr>) -> SocketEvent {
     SocketEvent::Unreachable(PeerError { kind: io::Error::from_raw_os_error(errno).kind(), reporter })
 }
 
-/// The kind of an error that tells of the network and not of this socket.
+/// The kind of an error that is about the network and not about this socket.
 fn unreachable_kind(error: &io::Error) -> Option<io::ErrorKind> {
     let is_of_network = matches!(
         error.raw_os_error(),

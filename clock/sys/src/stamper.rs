@@ -1,11 +1,13 @@
 //! When packets passed: by the kernel, by user space, and at the driver.
 //!
-//! A packet has up to three stamps. User space reads the counter around the system call. The kernel stamps at the boundary to the driver
-//! by the system clock, which [`Mapper`] turns into a reading of the counter or discards. Where the host offers it, the counter itself
-//! was read at the driver ([`DriverStamps`]), which is found with the help of the kernel's stamp and takes its place.
+//! A packet has up to three stamps. User space reads the counter around the system call. The kernel stamps at the
+//! boundary to the driver by the system clock, which [`Mapper`] turns into a reading of the counter or discards. Where
+//! the host offers it, the counter itself was read at the driver ([`DriverStamps`]), which is found with the help of
+//! the kernel's stamp and takes its place.
 //!
-//! One stamper serves all sockets of a process: what one of them learns of the system clock serves the others. Which of a packet's stamps
-//! is the best, and why it is no better one, the socket says ([`BestStamp`](crate::BestStamp)): it knows what was sent to whom.
+//! One stamper serves all sockets of a process: what one of them learns of the system clock serves the others. Which of
+//! a packet's stamps is the best, and why it is no better one, the socket says ([`BestStamp`](crate::BestStamp)): it
+//! knows what was sent to whom.
 
 use crate::mapper::{Mapper, Mark};
 use crate::{DriverStamps, DriverTally, PairReader, StampDiscarded, SystemPairs};
@@ -64,8 +66,8 @@ impl Stamper {
         self.driver.as_ref().map(DriverStamps::tally)
     }
 
-    /// A packet is handed over right after this. Its own stamp of user space is the last thing that is read: the packet leaves later, and
-    /// what passes until then counts as part of its way.
+    /// A packet is handed over right after this. Its own stamp of user space is the last thing that is read: the packet
+    /// leaves later, and what passes until then counts as part of its way.
     pub(crate) fn depart_for_kernel(&mut self) -> Departure {
         if let Some(driver) = &mut self.driver {
             // Room for the passage of this packet.
@@ -80,8 +82,8 @@ impl Stamper {
         Departure { user: self.now(), mark: None }
     }
 
-    /// The stamp of user space for a packet that was taken over right before this: it came earlier, and the rest counts as part of its
-    /// way. So the round trip of two stamps of user space contains the true one.
+    /// The stamp of user space for a packet that was taken over right before this: it came earlier, and the rest counts
+    /// as part of its way. So the round trip of two stamps of user space contains the true one.
     pub(crate) fn arrive(&mut self) -> Stamp {
         self.now()
     }
@@ -100,7 +102,8 @@ impl Stamper {
         Ok(self.refine(Direction::Outgoing, stamp, None))
     }
 
-    /// The kernel's stamp of a packet received, or the better one of the driver. Called after the packet was taken over.
+    /// The kernel's stamp of a packet received, or the better one of the driver. Called after the packet was taken
+    /// over.
     ///
     /// # Errors
     /// There is none, or it cannot be trusted.

@@ -9,9 +9,10 @@ use std::os::fd::AsFd;
 /// How often the other end is asked within the time that it has.
 const QUESTIONS: i128 = 5;
 
-/// Has the kernel give a connection up, with an error for whoever reads or writes, when the other host has answered nothing for `silence` (at least 5 s):
-/// neither what was sent nor, while nobody says anything, the kernel's own questions (`SO_KEEPALIVE`, `TCP_USER_TIMEOUT`; tcp(7)). A process that takes
-/// nothing of what was sent to it counts as silent too; one that says nothing does not.
+/// Has the kernel give a connection up, with an error for whoever reads or writes, when the other host has answered
+/// nothing for `silence` (at least 5 s): neither what was sent nor, while nobody says anything, the kernel's own
+/// questions (`SO_KEEPALIVE`, `TCP_USER_TIMEOUT`; tcp(7)). A process that takes nothing of what was sent to it counts
+/// as silent too; one that says nothing does not.
 ///
 /// # Errors
 /// As setsockopt(2).

@@ -41,7 +41,7 @@ impl Link {
         self.socket.shift(shifts);
     }
 
-    /// Our own address, where the kernel tells.
+    /// Our own address, where the kernel says it.
     pub(super) fn local_address(&self) -> Option<std::net::IpAddr> {
         self.socket.local_address().ok().map(|address| address.ip())
     }
@@ -59,7 +59,8 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// Sends a request. Where the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it is here at once.
+    /// Sends a request. Where the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it is here at
+    /// once.
     ///
     /// # Errors
     /// The kernel does not take it; it counts as lost then.

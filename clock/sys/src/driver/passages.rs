@@ -1,7 +1,7 @@
 //! The passages of the last moments in one direction, in the order of time.
 //!
-//! Each direction has its own: what comes to a busy host must not drive out the one packet that we sent. They are told CPU by CPU, so it is
-//! by the counter that the oldest go, not by the order in which they were told.
+//! Each direction has its own: what comes to a busy host must not drive out the one packet that we sent. They are told
+//! CPU by CPU, so it is by the counter that the oldest go, not by the order in which they were told.
 
 use ffclock_units::{Counter, Direction, Ticks};
 

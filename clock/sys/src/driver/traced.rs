@@ -75,7 +75,8 @@ impl Fields {
         Ok(Fields { id: format.id(), length, network_offset: format.field("network_offset").cloned() })
     }
 
-    /// The bytes of the packet, with its IP header and without that of the link; `None` where the event is of another kind.
+    /// The bytes of the packet, with its IP header and without that of the link; `None` where the event is of another
+    /// kind.
     fn ip_length(&self, event: &TraceEvent<'_>) -> Option<usize> {
         if event.id()? != self.id {
             return None;

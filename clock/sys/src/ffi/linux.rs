@@ -11,7 +11,8 @@ pub(crate) fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: libc::c_int) -> io::
     set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF))
 }
 
-/// How many packets the kernel has thrown away because the socket's buffer was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS`), modulo 2^32.
+/// How many packets the kernel has thrown away because the socket's buffer was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS`),
+/// modulo 2^32.
 pub(crate) fn dropped_packets(fd: BorrowedFd<'_>) -> io::Result<u32> {
     /// `SK_MEMINFO_DROPS` and `SK_MEMINFO_VARS` of linux/sock_diag.h.
     const DROPS: usize = 8;

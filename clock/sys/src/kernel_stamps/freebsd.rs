@@ -1,4 +1,5 @@
-//! FreeBSD stamps no packet on its way out and has no error queue: what there is to know comes from the calls themselves.
+//! FreeBSD stamps no packet on its way out and has no error queue: what there is to know comes from the calls
+//! themselves.
 
 use super::Entry;
 use crate::ffi::Message;

@@ -1,5 +1,5 @@
-//! Stamps of the kernel and ICMP messages, as Linux gives them: control messages beside packets, and the error queue of the socket
-//! (Documentation/networking/timestamping.rst).
+//! Stamps of the kernel and ICMP messages, as Linux gives them: control messages beside packets, and the error queue of
+//! the socket (Documentation/networking/timestamping.rst).
 
 use super::Entry;
 use crate::cmsg::{self, QueuedError};
@@ -42,7 +42,8 @@ pub(crate) fn of_received(message: &Message) -> Option<Moment<Utc>> {
 /// The next thing in the error queue that can be understood.
 pub(crate) fn next_entry(socket: BorrowedFd<'_>) -> Option<Entry> {
     loop {
-        // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it is read.
+        // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it is
+        // read.
         let message = ffi::receive_message(socket, &mut [], libc::MSG_ERRQUEUE).ok()?;
         let extras = extras(&message);
         match extras.error {

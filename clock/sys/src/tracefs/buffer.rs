@@ -1,5 +1,5 @@
-//! The pages of the kernel's tracing buffer, as `trace_pipe_raw` gives them (Documentation/trace/ring-buffer-map.rst and
-//! `events/header_page`, `events/header_event`).
+//! The pages of the kernel's tracing buffer, as `trace_pipe_raw` gives them (Documentation/trace/ring-buffer-map.rst
+//! and `events/header_page`, `events/header_event`).
 //!
 //! A page is the time of its first entry (8 bytes), how many bytes of entries follow (8 bytes, with two flags), and the
 //! entries. Each begins with a word of 32 bits: a length code of 5 bits and the time since the entry before of 27 bits.

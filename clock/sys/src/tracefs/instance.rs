@@ -172,9 +172,9 @@ impl TraceInstance {
         Ok(lost)
     }
 
-    /// The number by which events know the calling thread; `None` where the kernel does not say. It is that of the first process namespace,
-    /// which a thread in another one (a container) is not told otherwise: an event of its own shows it. Events that wait are discarded, so
-    /// this comes before anything is enabled.
+    /// The number by which events know the calling thread; `None` where the kernel does not say. It is that of the
+    /// first process namespace, which a thread in another one (a container) is not told otherwise: an event of its own
+    /// shows it. Events that wait are discarded, so this comes before anything is enabled.
     pub fn own_thread(&mut self) -> Option<u64> {
         let text = fs::read_to_string(self.root.join("events/ftrace/print/format")).ok()?;
         let format = EventFormat::parse(&text).ok()?;
@@ -240,8 +240,8 @@ fn clock_name(counter: CounterId) -> Option<&'static str> {
     }
 }
 
-/// The number by which tracing events know the calling thread, as [`TraceInstance::own_thread`] finds it; where the kernel does not trace for us, the
-/// thread's own, which is the same outside process namespaces.
+/// The number by which tracing events know the calling thread, as [`TraceInstance::own_thread`] finds it; where the
+/// kernel does not trace for us, the thread's own, which is the same outside process namespaces.
 pub fn thread_in_events() -> u64 {
     let instance = TraceInstance::create(CounterId::MonotonicRaw, SMALL_KILOBYTES).ok();
     let told = instance.and_then(|mut instance| instance.own_thread());
