@@ -2,7 +2,10 @@
 #![no_main]
 
 use ffclock_estimator::{Algorithm, Chosen, ClassicConfig, Configs, Estimator, LearnedConfig, Smoother};
-use ffclock_units::{Bound, Counter, Exchange, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation, StandardUncertainty, Tai, Ticks};
+use ffclock_units::{
+    Bound, Counter, Exchange, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation,
+    StandardUncertainty, Tai, Ticks,
+};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
@@ -62,10 +65,16 @@ fuzz_target!(|bytes: &[u8]| {
         other.update(&exchange);
         assert_eq!(one.estimate(), other.estimate());
         if let Some(estimate) = one.estimate() {
-            assert!(estimate.bound >= Bound::ZERO && estimate.uncertainty.as_span() <= estimate.bound.as_span(), "{estimate:?}");
+            assert!(
+                estimate.bound >= Bound::ZERO && estimate.uncertainty.as_span() <= estimate.bound.as_span(),
+                "{estimate:?}"
+            );
         }
     }
     for time in smoother.map(|smoother| smoother.finish(&mut |_, _| ())).iter().flat_map(|smoothed| smoothed.times()) {
-        assert!(time.uncertainty != StandardUncertainty::UNKNOWN && !time.uncertainty.as_span().is_negative(), "{time:?}");
+        assert!(
+            time.uncertainty != StandardUncertainty::UNKNOWN && !time.uncertainty.as_span().is_negative(),
+            "{time:?}"
+        );
     }
 });

@@ -5,7 +5,10 @@
 use ffclock_page::layout::{self, PAGE_WORDS};
 use ffclock_page::words::{self, PageMemory};
 use ffclock_page::{CounterId, PageError, Publication, ReadError, Reader, Verified, Writer};
-use ffclock_units::{Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, ServerIdentity, Span, StandardUncertainty, Status, Tai, Ticks};
+use ffclock_units::{
+    Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, ServerIdentity, Span,
+    StandardUncertainty, Status, Tai, Ticks,
+};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
