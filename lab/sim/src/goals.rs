@@ -5,7 +5,7 @@
 //! every clock and which none can see: with it all ratios would tend to one.
 
 use crate::RunResult;
-use crate::ledger::percentile;
+use crate::account::percentile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod account;
 mod agenda;
 mod check;
 mod clock;
@@ -16,7 +17,6 @@ mod counter;
 mod feedback;
 pub mod goals;
 mod host;
-mod ledger;
 mod noise;
 mod oracle;
 mod oscillator;

@@ -7,7 +7,7 @@ use crate::agenda::Agenda;
 use crate::clock::{self, Claims, Clock};
 use crate::counter::SimulatedCounter;
 use crate::host::Host;
-use crate::ledger::{Ledger, Look};
+use crate::account::{Ledger, Look};
 use crate::oracle::{self, ORACLES, Passage, Witness};
 use crate::oscillator::Oscillator;
 use crate::path::Path;

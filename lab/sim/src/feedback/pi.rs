@@ -6,7 +6,7 @@
 //! first-order filter, offset averaged over two; when the master is lost the accumulated drift is cleared).
 
 use super::{Sample, Servo, SystemClock};
-use crate::ledger::percentile;
+use crate::account::percentile;
 use ffclock_units::Counter;
 use std::collections::VecDeque;
 

@@ -17,7 +17,7 @@ mod particles;
 mod propagation;
 
 use crate::clock::Read;
-use crate::ledger::{Ledger, Look};
+use crate::account::{Ledger, Look};
 use crate::oscillator::announced_phase;
 use crate::random::Random;
 use crate::result::{ClockResult, OracleRatio};
