@@ -4,8 +4,9 @@
 //! clocks keep a system clock and take their stamps with it.
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
-use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, Tai};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
+use ffclock_replay::{PublishedClock, bound_at, time_at, uncertainty_at};
+use ffclock_units::{Bound, Counter, Exchange, Moment, Period, Tai};
 
 /// The names of the clocks.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
@@ -64,16 +65,15 @@ pub(crate) fn make(name: &str, nominal: Period, learned: &LearnedConfig) -> Opti
     })
 }
 
-/// An estimator, and what it last published.
+/// A clock of an estimator, driven as the daemon drives it.
 pub struct FeedForward {
-    estimator: Box<dyn Estimator>,
-    published: Option<Estimate>,
+    clock: PublishedClock,
 }
 
 impl FeedForward {
     /// A clock that has heard nothing yet.
     pub fn new(estimator: Box<dyn Estimator>) -> Self {
-        FeedForward { estimator, published: None }
+        FeedForward { clock: PublishedClock::new(estimator) }
     }
 }
 
@@ -81,28 +81,23 @@ impl Clock for FeedForward {
     fn sent(&mut self, _: Counter) {}
 
     fn exchange(&mut self, exchange: &Exchange) {
-        let outcome = self.estimator.update(exchange);
-        if !matches!(outcome.verdict, Verdict::Rejected(_)) {
-            self.published = self.estimator.estimate();
-        }
+        self.clock.update(exchange);
     }
 
     /// As the daemon does after a suspend: of the past only the rate is kept.
     fn broke(&mut self) {
-        self.estimator.restart();
-        self.published = None;
+        self.clock.restart();
     }
 
     fn lost(&mut self, _: Counter) {}
 
     fn read(&mut self, counter: Counter) -> Option<Read> {
-        let estimate = self.published?;
-        let age = estimate.period * (counter - estimate.counter);
+        let estimate = self.clock.publish()?;
         let claims = Claims {
-            bound: estimate.bound.grown(age, estimate.bound_growth),
-            uncertainty: estimate.uncertainty.grown(age, estimate.uncertainty_growth),
+            bound: bound_at(&estimate, counter),
+            uncertainty: uncertainty_at(&estimate, counter),
             difference_period: estimate.difference_period,
         };
-        Some(Read { time: estimate.time + age, claims: Some(claims) })
+        Some(Read { time: time_at(&estimate, counter), claims: Some(claims) })
     }
 }

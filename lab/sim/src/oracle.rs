@@ -16,8 +16,8 @@ mod knowledge;
 mod particles;
 mod propagation;
 
+use crate::account::{ClockAccount, Look};
 use crate::clock::Read;
-use crate::account::{Ledger, Look};
 use crate::oscillator::announced_phase;
 use crate::random::Random;
 use crate::result::{ClockResult, OracleRatio};
@@ -107,25 +107,25 @@ impl<'a> Witness<'a> {
         oracles.iter().map(judge).collect()
     }
 
-    fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> Ledger {
+    fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> ClockAccount {
         let mut causal = Causal::new(dynamics, ways, Random::named(seed, "oracle"));
-        let mut ledger = Ledger::new(ORACLES[0], self.scenario, Span::ZERO);
+        let mut account = ClockAccount::new(ORACLES[0], self.scenario, Span::ZERO);
         for note in &self.notes {
             match *note {
                 Note::Exchange(observed) => causal.observe(observed),
                 Note::Look(look, ahead) => {
                     let phase = causal.phase(look.at.as_seconds());
-                    ledger.note(look, phase.map(|phase| read(look, ahead - phase)));
+                    account.note(look, phase.map(|phase| read(look, ahead - phase)));
                 }
                 Note::Break => causal.lose_phase(),
             }
         }
-        ledger
+        account
     }
 
     /// Each piece of time between breaks of the counter by itself.
-    fn smoothed(&self, dynamics: &Dynamics, ways: &[Way; 2]) -> Ledger {
-        let mut ledger = Ledger::new(ORACLES[1], self.scenario, Span::ZERO);
+    fn smoothed(&self, dynamics: &Dynamics, ways: &[Way; 2]) -> ClockAccount {
+        let mut account = ClockAccount::new(ORACLES[1], self.scenario, Span::ZERO);
         for part in self.notes.split(|note| matches!(note, Note::Break)) {
             let exchanges = part.iter().filter_map(|note| match note {
                 Note::Exchange(observed) => Some(*observed),
@@ -134,7 +134,7 @@ impl<'a> Witness<'a> {
             let packets: Vec<Node> = exchanges.flat_map(nodes).collect();
             let looks: Vec<(Look, f64)> = part.iter().filter_map(looked).collect();
             let Some(first) = packets.first() else {
-                looks.iter().for_each(|(look, _)| ledger.note(*look, None));
+                looks.iter().for_each(|(look, _)| account.note(*look, None));
                 continue;
             };
             let begin = looks.first().map_or(first.at, |(look, _)| look.at.as_seconds().min(first.at));
@@ -142,10 +142,10 @@ impl<'a> Witness<'a> {
             let times: Vec<f64> = looks.iter().map(|(look, _)| look.at.as_seconds()).collect();
             let beliefs = smooth(Setting { dynamics, ways, prior: &prior }, &packets, &times);
             for ((look, ahead), belief) in looks.into_iter().zip(beliefs) {
-                ledger.note(look, Some(read(look, ahead - belief.mean)));
+                account.note(look, Some(read(look, ahead - belief.mean)));
             }
         }
-        ledger
+        account
     }
 }
 

@@ -3,11 +3,11 @@
 //! Time goes on from event to event, and every part is looked at in the order of time. The conversation is held by the real
 //! [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called again at the deadline it names.
 
+use crate::account::{ClockAccount, Look};
 use crate::agenda::Agenda;
 use crate::clock::{self, Claims, Clock};
 use crate::counter::SimulatedCounter;
 use crate::host::Host;
-use crate::account::{Ledger, Look};
 use crate::oracle::{self, ORACLES, Passage, Witness};
 use crate::oscillator::Oscillator;
 use crate::path::Path;
@@ -85,7 +85,7 @@ enum Happening {
 /// A clock with its account.
 struct Judged {
     clock: Box<dyn Clock>,
-    ledger: Ledger,
+    account: ClockAccount,
 }
 
 struct World<'a> {
@@ -147,12 +147,12 @@ impl Run<'_> {
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
             let clock = clock::make(name, nominal, learned)?;
-            Some(Judged { clock, ledger: Ledger::new(name, self.scenario, asymmetry) })
+            Some(Judged { clock, account: ClockAccount::new(name, self.scenario, asymmetry) })
         };
         world.clocks = clocks.iter().filter_map(judged).collect();
         world.live();
         let (requests, exchanges) = (world.asked + world.source.statistics().sent, world.exchanges);
-        let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
+        let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.account.result()).collect();
         clocks.extend(world.witness.map(|witness| witness.judge(&oracles, self.seed)).unwrap_or_default());
         let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
         RunResult {
@@ -267,7 +267,7 @@ impl<'a> World<'a> {
         (self.sent, self.announced_timeout) = (None, None);
         for judged in &mut self.clocks {
             judged.clock.broke();
-            judged.ledger.broke();
+            judged.account.broke();
         }
         if let Some(witness) = &mut self.witness {
             witness.counter_broke();
@@ -404,9 +404,9 @@ impl<'a> World<'a> {
             let read = judged.clock.read(counter);
             if let (Some(sink), Some(read)) = (&mut self.sinks.samples, read) {
                 let error = ClockError::new(read.time - look.truth);
-                sink(&Sample { clock: judged.ledger.name(), at: now, counter, error, claims: read.claims });
+                sink(&Sample { clock: judged.account.name(), at: now, counter, error, claims: read.claims });
             }
-            judged.ledger.note(look, read);
+            judged.account.note(look, read);
         }
         if let Some(witness) = &mut self.witness {
             witness.look(look);

@@ -6,7 +6,7 @@
 //! first-order filter, offset averaged over two; when the master is lost the accumulated drift is cleared).
 
 use super::{Sample, Servo, SystemClock};
-use crate::account::percentile;
+use ffclock_statistics::percentile;
 use ffclock_units::Counter;
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ impl DelayFilter {
                     recent.pop_front();
                 }
                 recent.push_back(one_way);
-                percentile(&mut recent.iter().copied().collect::<Vec<_>>(), 0.5).unwrap_or(one_way)
+                percentile(&recent.iter().copied().collect::<Vec<_>>(), 0.5).unwrap_or(one_way)
             }
             DelayFilter::FirstOrder { delay, updates } => {
                 // The weight of the past grows from nothing to the stiffness.

@@ -1,52 +1,46 @@
-//! One server's exchanges through an estimator, with the account of how its clock did.
+//! One server's exchanges through an estimator, and the account of its clock.
 
-use super::distribution::Distribution;
+use crate::PublishedClock;
 use ffclock_estimator::{Estimator, Event, Outcome, Verdict};
+use ffclock_statistics::{Containment, ErrorDistribution};
 use ffclock_trace::TraceRow;
 use ffclock_units::{
     Bound, ClockError, Counter, CounterEpoch, Estimate, Exchange, Moment, Period, Rate, Span, Status, Tai,
 };
 
-/// The errors of one kind of clock, and whether its bound held.
+/// The errors of one clock, and whether its bound held.
 #[derive(Default)]
-pub(super) struct Account {
-    pub(super) errors: Distribution,
-    pub(super) outside: u64,
-    pub(super) readings: u64,
+pub(crate) struct Account {
+    pub(crate) errors: ErrorDistribution,
+    pub(crate) containment: Containment,
 }
 
 impl Account {
     fn add(&mut self, judged: Judged) {
         self.errors.add(judged.error.as_span().as_seconds());
-        self.readings += 1;
-        self.outside += u64::from(!judged.bound.contains(judged.error));
-    }
-
-    /// The share of readings inside their bound; `None` without readings.
-    pub(super) fn containment(&self) -> Option<f64> {
-        (self.readings > 0).then(|| (self.readings - self.outside) as f64 / self.readings as f64)
+        self.containment.judge(judged.error, judged.bound);
     }
 }
 
 /// A clock at one reading, against the truth.
 #[derive(Clone, Copy)]
-pub(super) struct Judged {
-    pub(super) error: ClockError,
-    pub(super) bound: Bound,
+struct Judged {
+    error: ClockError,
+    bound: Bound,
 }
 
-/// What happened to exchanges.
+/// Rows and exchanges by what happened to them.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) exchanges: u64,
-    pub(super) lost: u64,
-    pub(super) used: u64,
-    pub(super) rejected: u64,
-    pub(super) contradictions: u64,
-    pub(super) server_steps: u64,
-    pub(super) shifts_up: u64,
-    pub(super) shifts_down: u64,
-    pub(super) epochs: u64,
+pub(crate) struct Counts {
+    pub(crate) exchanges: u64,
+    pub(crate) lost: u64,
+    pub(crate) used: u64,
+    pub(crate) rejected: u64,
+    pub(crate) contradictions: u64,
+    pub(crate) server_steps: u64,
+    pub(crate) shifts_up: u64,
+    pub(crate) shifts_down: u64,
+    pub(crate) epochs: u64,
 }
 
 impl Counts {
@@ -64,17 +58,27 @@ impl Counts {
     }
 }
 
-/// The clock right after an exchange, for the output.
-pub(super) struct Step {
-    pub(super) sequence: u64,
-    pub(super) verdict: Verdict,
-    pub(super) estimate: Estimate,
-    pub(super) counter: Counter,
-    pub(super) error: Option<ClockError>,
-    pub(super) error_before: Option<ClockError>,
-    pub(super) truth: Option<Moment<Tai>>,
+/// The clock right after an exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The number of the exchange in the trace.
+    pub sequence: u64,
+    /// Whether the estimator used it.
+    pub verdict: Verdict,
+    /// What was published after it.
+    pub estimate: Estimate,
+    /// Where the reply was received.
+    pub counter: Counter,
+    /// The smallest round trip of the path.
+    pub floor: Span,
+    /// The error of the clock at `counter`, if the truth is known.
+    pub error: Option<ClockError>,
+    /// The error there of the clock that was published before the exchange.
+    pub error_before: Option<ClockError>,
+    /// The true time at `counter`.
+    pub truth: Option<Moment<Tai>>,
     /// Whether the statistics had begun.
-    pub(super) counts: bool,
+    pub counts: bool,
 }
 
 /// The truth at the first and the last reply of an epoch: the true mean period lies between them.
@@ -84,47 +88,42 @@ struct TrueSlope {
     last: (Counter, Moment<Tai>),
 }
 
-/// Whose steps are wanted.
+/// At which exchanges the clock is worked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Steps {
-    /// Every exchange's, for the output.
-    All,
-    /// Nobody's: only what the report needs is worked out.
-    None,
+pub enum Detail {
+    /// At every one: its step is shown.
+    EveryExchange,
+    /// Where the report needs it: at exchanges with a truth, and until the end of the warm-up.
+    ReportOnly,
 }
 
 /// One replay of one server.
-pub(super) struct Track {
-    estimator: Box<dyn Estimator>,
+pub struct Track {
+    clock: PublishedClock,
     from: Option<Span>,
     epoch: Option<CounterEpoch>,
     begin: Option<Moment<Tai>>,
     end: Option<Moment<Tai>>,
     warm: Option<Moment<Tai>>,
-    published: Option<Estimate>,
-    /// Whether the estimator has moved on since `published`.
-    unpublished: bool,
-    steps: Steps,
+    detail: Detail,
     last_counter: Counter,
     slope: Option<TrueSlope>,
-    pub(super) counts: Counts,
-    pub(super) after: Account,
-    pub(super) before: Account,
+    pub(crate) counts: Counts,
+    pub(crate) after: Account,
+    pub(crate) before: Account,
 }
 
 impl Track {
     /// Statistics begin `from` after the first exchange, or at the end of the warm-up.
-    pub(super) fn new(estimator: Box<dyn Estimator>, from: Option<Span>, steps: Steps) -> Self {
+    pub fn new(estimator: Box<dyn Estimator>, from: Option<Span>, detail: Detail) -> Self {
         Track {
-            estimator,
-            steps,
+            clock: PublishedClock::new(estimator),
+            detail,
             from,
             epoch: None,
             begin: None,
             end: None,
             warm: None,
-            published: None,
-            unpublished: false,
             last_counter: Counter::default(),
             slope: None,
             counts: Counts::default(),
@@ -133,44 +132,44 @@ impl Track {
         }
     }
 
-    /// Takes one row; returns the clock after it where steps are wanted, unless the exchange was lost or rejected, or there is no clock
-    /// yet.
-    pub(super) fn feed(&mut self, row: &TraceRow) -> Option<Step> {
+    /// Takes one row. Returns the clock after it where that is worked out, unless the exchange was lost or rejected, or there is no
+    /// clock yet.
+    pub fn feed(&mut self, row: &TraceRow) -> Option<Step> {
         self.enter(row.epoch);
         let Some(exchange) = &row.exchange else {
             self.counts.lost += 1;
             return None;
         };
-        let counter = exchange.received.counter;
         let truth = row.truth.map(|truth| truth.received);
-        let watched = truth.is_some() || self.steps == Steps::All || self.warm.is_none();
-        if watched {
-            self.publish();
+        let is_watched = truth.is_some() || self.detail == Detail::EveryExchange || self.warm.is_none();
+        if is_watched {
+            self.clock.publish();
         }
-        let before = self.published;
-        let outcome = self.estimator.update(exchange);
+        let before = self.clock.published().copied();
+        let outcome = self.clock.update(exchange);
         self.counts.note(&outcome);
-        let rejected = matches!(outcome.verdict, Verdict::Rejected(_));
-        if !rejected {
-            self.last_counter = counter;
-            self.unpublished = true;
+        let is_rejected = matches!(outcome.verdict, Verdict::Rejected(_));
+        if !is_rejected {
+            self.last_counter = exchange.received.counter;
         }
-        if watched {
-            self.publish();
+        if is_watched {
+            self.clock.publish();
         }
+        let after = self.clock.published().copied();
         let counts = self.count_time(exchange, truth);
-        let judged = |estimate: &Option<Estimate>| judge(estimate.as_ref()?, counter, truth?);
-        let (error, error_before) = (judged(&self.published), judged(&before));
+        let judged = |estimate: Option<Estimate>| judge(&estimate?, exchange.received.counter, truth?);
+        let (error, error_before) = (judged(after), judged(before));
         if counts {
             error.into_iter().for_each(|judged| self.after.add(judged));
             error_before.into_iter().for_each(|judged| self.before.add(judged));
         }
-        let estimate = self.published.filter(|_| watched && !rejected)?;
+        let estimate = after.filter(|_| is_watched && !is_rejected)?;
         Some(Step {
             sequence: row.sequence,
             verdict: outcome.verdict,
             estimate,
-            counter,
+            counter: exchange.received.counter,
+            floor: self.floor().unwrap_or_default(),
             error: error.map(|judged| judged.error),
             error_before: error_before.map(|judged| judged.error),
             truth,
@@ -178,19 +177,10 @@ impl Track {
         })
     }
 
-    /// Most exchanges are followed by another before anybody looks at the clock, so it is worked out only then.
-    fn publish(&mut self) {
-        if std::mem::take(&mut self.unpublished) {
-            self.published = self.estimator.estimate();
-        }
-    }
-
     /// A new epoch ends the clock of the one before.
     fn enter(&mut self, epoch: CounterEpoch) {
         if self.epoch.is_some_and(|present| present != epoch) {
-            self.estimator.restart();
-            self.published = None;
-            self.unpublished = false;
+            self.clock.restart();
             self.slope = None;
         }
         if self.epoch != Some(epoch) {
@@ -209,7 +199,7 @@ impl Track {
             let slope = self.slope.get_or_insert(TrueSlope { first: point, last: point });
             slope.last = point;
         }
-        let is_warm = self.published.is_some_and(|estimate| estimate.status > Status::WarmingUp);
+        let is_warm = self.clock.published().is_some_and(|estimate| estimate.status > Status::WarmingUp);
         if is_warm && self.warm.is_none() {
             self.warm = Some(now);
         }
@@ -220,38 +210,42 @@ impl Track {
     }
 
     /// From the first to the last exchange.
-    pub(super) fn span(&self) -> Option<Span> {
+    pub(crate) fn span(&self) -> Option<Span> {
         Some(self.end? - self.begin?)
     }
 
     /// From the first exchange to the end of the warm-up.
-    pub(super) fn warmup(&self) -> Option<Span> {
+    pub(crate) fn warmup(&self) -> Option<Span> {
         Some(self.warm? - self.begin?)
     }
 
     /// The clock at the last reply, with that reading.
-    pub(super) fn last(&self) -> Option<(Estimate, Counter)> {
-        let estimate = if self.unpublished { self.estimator.estimate() } else { self.published };
-        Some((estimate?, self.last_counter))
+    pub(crate) fn last(&self) -> Option<(Estimate, Counter)> {
+        Some((self.clock.present()?, self.last_counter))
     }
 
-    /// The clock as published after the last exchange, where steps are wanted.
-    pub(super) fn published(&self) -> Option<&Estimate> {
-        self.published.as_ref()
+    /// The clock as published after the last exchange at which it was worked out.
+    pub fn published(&self) -> Option<&Estimate> {
+        self.clock.published()
+    }
+
+    /// The number of counter epochs so far.
+    pub fn epochs(&self) -> u64 {
+        self.counts.epochs
     }
 
     /// The smallest round trip of the present path; `None` before there is a clock.
-    pub(super) fn floor(&self) -> Option<Span> {
-        self.published.map(|_| self.estimator.summary().floor)
+    pub fn floor(&self) -> Option<Span> {
+        self.clock.published().map(|_| self.clock.summary().floor)
     }
 
     /// The uncorrected clock minus the absolute one at the last exchange; `None` before there is a clock.
-    pub(super) fn offset(&self) -> Option<Span> {
-        self.published.map(|_| self.estimator.summary().offset.as_span())
+    pub(crate) fn offset(&self) -> Option<Span> {
+        self.clock.published().map(|_| self.clock.summary().offset.as_span())
     }
 
-    /// How much too long `period` is against the true mean period of the present epoch; `None` without the truth.
-    pub(super) fn rate_error(&self, period: Period) -> Option<Rate> {
+    /// The relative error of `period` against the true mean period of the present epoch; `None` without the truth.
+    pub(crate) fn rate_error(&self, period: Period) -> Option<Rate> {
         let slope = self.slope?;
         let ticks = slope.last.0 - slope.first.0;
         let seconds = (slope.last.1 - slope.first.1).as_seconds();
@@ -261,18 +255,31 @@ impl Track {
 }
 
 /// The clock of an estimate at a reading.
-pub(super) fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
+pub fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
     estimate.time + estimate.period * (counter - estimate.counter)
 }
 
 /// The bound of an estimate at a reading.
-pub(super) fn bound_at(estimate: &Estimate, counter: Counter) -> Bound {
+pub fn bound_at(estimate: &Estimate, counter: Counter) -> Bound {
     estimate.bound.grown(estimate.period * (counter - estimate.counter), estimate.bound_growth)
 }
 
-/// The likely error of an estimate at a reading.
-pub(super) fn uncertainty_at(estimate: &Estimate, counter: Counter) -> Bound {
+/// The standard uncertainty of an estimate at a reading.
+pub fn uncertainty_at(estimate: &Estimate, counter: Counter) -> Bound {
     estimate.uncertainty.grown(estimate.period * (counter - estimate.counter), estimate.uncertainty_growth)
+}
+
+/// The round trip of an exchange without the server's own time, by the rate of an estimate.
+pub fn round_trip(exchange: &Exchange, estimate: &Estimate) -> Span {
+    let away = estimate.period * (exchange.received.counter - exchange.sent.counter);
+    away - (exchange.server_out - exchange.server_in)
+}
+
+/// The clock of an estimate minus the server's in the middle of an exchange, as if both ways took equally long.
+pub fn offset_at(exchange: &Exchange, estimate: &Estimate) -> Span {
+    let ahead_at_reply = time_at(estimate, exchange.received.counter) - exchange.server_out;
+    let ahead_at_request = time_at(estimate, exchange.sent.counter) - exchange.server_in;
+    (ahead_at_reply + ahead_at_request).halved()
 }
 
 fn judge(estimate: &Estimate, counter: Counter, truth: Moment<Tai>) -> Option<Judged> {

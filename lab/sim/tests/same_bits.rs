@@ -1,10 +1,11 @@
-//! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the counter: bit by bit.
+//! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the counter: bit
+//! by bit.
 
-use super::super::track::{bound_at, time_at, uncertainty_at};
-use super::*;
+use ffclock_estimator::{Algorithm, Configs};
+use ffclock_replay::{Detail, Plan, Track, bound_at, time_at, uncertainty_at};
 use ffclock_sim::{Claims, Run, Sample, Scenario, Sinks};
-use ffclock_trace::Recorder;
-use ffclock_units::{Counter, Tai};
+use ffclock_trace::{Recorder, TraceReader, TraceRow};
+use ffclock_units::{Counter, LeapTable, Moment, Tai};
 use std::cell::RefCell;
 
 /// A clock at one reading.
@@ -35,7 +36,7 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
         lived.borrow_mut().push(Lived::Row);
     };
     let mut samples = |sample: &Sample| {
-        let claims = sample.claims.expect("a feed-forward clock says what it is worth");
+        let claims = sample.claims.expect("a feed-forward clock claims its errors");
         let time = begin + sample.at + sample.error.as_span();
         lived.borrow_mut().push(Lived::Read(Shown { counter: sample.counter, time, claims }));
     };
@@ -60,12 +61,18 @@ fn shown(track: &Track, counter: Counter) -> Option<Shown> {
 fn compare(name: &str, clock: &str) -> (usize, u64) {
     let scenario = Scenario::named(name).unwrap();
     let (trace, lived) = live(&Run { name, scenario: &scenario, seed: 3 }, clock);
-    let args = args(&["--estimator", clock, "--output", "unused"]);
     let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).unwrap();
-    let nominal = Nominal { period: reader.header().nominal.unwrap(), source: NominalSource::Trace };
-    let configs = configs(&args).unwrap();
-    let estimator = estimator(&args, &configs, &nominal);
-    let mut track = Track::new(estimator, None, Steps::All);
+    let plan = Plan {
+        algorithm: clock.parse::<Algorithm>().unwrap(),
+        configs: Configs::default(),
+        server: None,
+        nominal: None,
+        from: None,
+        detail: Detail::EveryExchange,
+        in_retrospect: false,
+        skips_bad_rows: false,
+    };
+    let mut track = Track::new(plan.estimator(reader.header().nominal.unwrap()), plan.from, plan.detail);
     let mut rows = reader.map(Result::unwrap);
     let mut readings = 0;
     for lived in lived {
@@ -78,7 +85,7 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
         }
     }
     assert!(rows.next().is_none());
-    (readings, track.counts.epochs)
+    (readings, track.epochs())
 }
 
 #[test]
