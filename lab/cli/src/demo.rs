@@ -1,4 +1,5 @@
-//! The main job in two minutes: synchronise over real packets, compare with the known truth, survive the loss of the server.
+//! The main job in two minutes: synchronise over real packets, compare with the known truth, survive the loss of the
+//! server.
 
 mod sampler;
 mod stage;
@@ -30,7 +31,8 @@ pub(crate) struct Args {
     /// Where the results go; the directory is made if it is missing.
     #[arg(long, value_name = "DIR", default_value = "out/demo")]
     output: PathBuf,
-    /// Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server.
+    /// Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded
+    /// reference server.
     #[arg(long, value_name = "PATH", conflicts_with = "ntpd")]
     chronyd: Option<PathBuf>,
     /// Synchronise to this ntpd (of ntpsec) as the server, likewise.

@@ -1,4 +1,5 @@
-//! `ffclock replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace knows the truth.
+//! `ffclock replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace knows
+//! the truth.
 //!
 //! The replay itself and its figures are in `ffclock_replay`; this is the way in and out.
 
@@ -40,13 +41,15 @@ pub(crate) struct Args {
     /// Ticks per second of the counter, where the trace does not state it or is wrong
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     counter_frequency: Option<Period>,
-    /// Begin the statistics this long after the first exchange, instead of at the end of the warm-up; a bare number is seconds
+    /// Begin the statistics this long after the first exchange, instead of at the end of the warm-up; a bare number is
+    /// seconds
     #[arg(long, value_name = "SPAN", value_parser = beginning)]
     from: Option<Span>,
     /// Write the clock after each exchange as CSV, in place of what is in FILE
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true delays
+    /// Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true
+    /// delays
     #[arg(long, value_name = "FILE")]
     exchanges: Option<PathBuf>,
     /// Replay this server, by the name in the trace or its number from 0, instead of the first
@@ -66,7 +69,8 @@ pub(crate) struct Args {
     /// Work out the clock in retrospect too, from the past and the future of each exchange
     #[arg(long)]
     smooth: bool,
-    /// Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead of the report
+    /// Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead
+    /// of the report
     #[arg(long, value_name = "FILE", requires = "smooth")]
     stamps: Option<PathBuf>,
 }

@@ -1,10 +1,11 @@
 //! Judges a clock against the truth: the clock of a recorded trace, or one that was watched while it ran.
 //!
-//! A [`Plan`] says what to replay and [`Plan::run`] does it: the estimator is fed as the daemon feeds it, so the same trace gives the
-//! same estimates. At each reply with a reference time two clocks are judged, both as a reader of the page would have seen them: the
-//! one published right after the exchange, and the one published before it, run on to the same reading. The second is the honest
-//! figure for a program that asks at an arbitrary moment. Error is clock minus truth: positive when our clock is ahead. Memory does
-//! not grow with the trace, except for the clock in retrospect.
+//! A [`Plan`] says what to replay and [`Plan::run`] does it: the estimator is fed as the daemon feeds it, so the same
+//! trace gives the same estimates. At each reply with a reference time two clocks are judged, both as a reader of the
+//! page would have seen them: the one published right after the exchange, and the one published before it, run on to
+//! the same reading. The second is the honest figure for a program that asks at an arbitrary moment. Error is clock
+//! minus truth: positive when our clock is ahead. Memory does not grow with the trace, except for the clock in
+//! retrospect.
 //!
 //! [`LiveRun`] holds the samples of a clock that was compared with the truth live, and makes its figures.
 //!

@@ -1,4 +1,5 @@
-//! The period of the counter that an estimator starts from. Where it is not stated, it is measured over the first exchanges.
+//! The period of the counter that an estimator starts from. Where it is not stated, it is measured over the first
+//! exchanges.
 
 use ffclock_statistics::upper_median;
 use ffclock_trace::TraceRow;
@@ -25,9 +26,9 @@ pub enum NominalSource {
     Estimated,
 }
 
-/// The period between replies: each exchange of the first half against its counterpart in the second half gives one slope, and the
-/// median of them counts, so nearly half the slopes may be spoilt by queueing or a lying server. `None` where no two exchanges of
-/// the first counter epoch lie apart.
+/// The period between replies: each exchange of the first half against its counterpart in the second half gives one
+/// slope, and the median of them counts, so nearly half the slopes may be spoilt by queueing or a lying server. `None`
+/// where no two exchanges of the first counter epoch lie apart.
 pub(crate) fn estimate(rows: &[TraceRow]) -> Option<Period> {
     let epoch = rows.first()?.epoch;
     let exchanges: Vec<&Exchange> =

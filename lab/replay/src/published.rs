@@ -5,8 +5,9 @@ use ffclock_units::{Estimate, Exchange};
 
 /// An estimator, and the estimate that it last published.
 ///
-/// As in the daemon, an exchange that the estimator rejects publishes nothing: readers keep the estimate before it. An estimate is
-/// worked out only when it is read, because most exchanges of a long trace are followed by another before that.
+/// As in the daemon, an exchange that the estimator rejects publishes nothing: readers keep the estimate before it. An
+/// estimate is worked out only when it is read, because most exchanges of a long trace are followed by another before
+/// that.
 pub struct PublishedClock {
     estimator: Box<dyn Estimator>,
     published: Option<Estimate>,

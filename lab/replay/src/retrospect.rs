@@ -1,7 +1,7 @@
 //! The clock in retrospect, by the past and the future.
 //!
-//! The smoother runs beside the estimator that is replayed and sees the same exchanges. Its times are known only at the end, so the
-//! steps of the replay wait for it.
+//! The smoother runs beside the estimator that is replayed and sees the same exchanges. Its times are known only at the
+//! end, so the steps of the replay wait for it.
 
 use crate::report::RetrospectReport;
 use crate::track::{Step, uncertainty_at};

@@ -46,7 +46,8 @@ pub trait Observer {
         Ok(())
     }
 
-    /// The clock after an exchange, in the order of the trace: at once, or at the end where it is worked out in retrospect.
+    /// The clock after an exchange, in the order of the trace: at once, or at the end where it is worked out in
+    /// retrospect.
     ///
     /// # Errors
     /// End the replay.
@@ -201,8 +202,8 @@ impl<O: Observer> Replay<'_, O> {
         Ok(hindsight)
     }
 
-    /// The rows that must be read before the estimator can begin: one where the counter's frequency is known, to see whether there is
-    /// any, and more where it has to be measured.
+    /// The rows that must be read before the estimator can begin: one where the counter's frequency is known, to see
+    /// whether there is any, and more where it has to be measured.
     fn first_rows(&mut self) -> Result<Vec<TraceRow>, ReplayError<O::Error>> {
         let is_known = self.plan.nominal.or(self.reader.header().nominal).is_some();
         let wanted = if is_known { 1 } else { FREQUENCY_ROWS };

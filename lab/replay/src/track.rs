@@ -132,8 +132,8 @@ impl Track {
         }
     }
 
-    /// Takes one row. Returns the clock after it where that is worked out, unless the exchange was lost or rejected, or there is no
-    /// clock yet.
+    /// Takes one row. Returns the clock after it where that is worked out, unless the exchange was lost or rejected, or
+    /// there is no clock yet.
     pub fn feed(&mut self, row: &TraceRow) -> Option<Step> {
         self.enter(row.epoch);
         let Some(exchange) = &row.exchange else {

@@ -59,7 +59,8 @@ pub(crate) struct ClockAccount {
 }
 
 impl ClockAccount {
-    /// `asymmetry`: forward minimum delay minus backward minimum delay. A clock that takes them as equal is ahead by half of it.
+    /// `asymmetry`: forward minimum delay minus backward minimum delay. A clock that takes them as equal is ahead by
+    /// half of it.
     pub(crate) fn new(name: &str, scenario: &Scenario, asymmetry: Span) -> Self {
         let window = |name: &str, begin: Span, end: Span| Window {
             name: name.to_owned(),

@@ -1,7 +1,7 @@
 //! Clocks that are run in a world and judged against its truth.
 //!
-//! All of them see the same packets at the same counter readings. Feed-forward clocks are estimators driven as the daemon drives them; feedback
-//! clocks keep a system clock and take their stamps with it.
+//! All of them see the same packets at the same counter readings. Feed-forward clocks are estimators driven as the
+//! daemon drives them; feedback clocks keep a system clock and take their stamps with it.
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
@@ -14,9 +14,9 @@ pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regres
 /// A clock at one reading of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Read {
-    /// What it shows.
+    /// The time that it shows.
     pub time: Moment<Tai>,
-    /// What it says of its errors and of its rate; feedback clocks say nothing.
+    /// What it claims about its errors and its rate; feedback clocks claim nothing.
     pub claims: Option<Claims>,
 }
 
@@ -25,7 +25,7 @@ pub struct Read {
 pub struct Claims {
     /// The largest error.
     pub bound: Bound,
-    /// The likely error.
+    /// The standard uncertainty.
     pub uncertainty: Bound,
     /// The period of the difference clock.
     pub difference_period: Period,
@@ -39,7 +39,7 @@ pub trait Clock {
     /// An exchange is complete; the counter stands where its reply was received.
     fn exchange(&mut self, exchange: &Exchange);
 
-    /// The host was suspended: the counter may have stopped or begun anew, and stamps from before mean nothing any more.
+    /// The host was suspended: the counter may have stopped or restarted, and earlier stamps are void.
     fn broke(&mut self);
 
     /// A request was given up at `counter`.
@@ -71,7 +71,7 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// A clock that has heard nothing yet.
+    /// A clock without any exchange yet.
     pub fn new(estimator: Box<dyn Estimator>) -> Self {
         FeedForward { clock: PublishedClock::new(estimator) }
     }

@@ -1,5 +1,5 @@
-//! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the counter: bit
-//! by bit.
+//! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the
+//! counter: bit by bit.
 
 use ffclock_estimator::{Algorithm, Configs};
 use ffclock_replay::{Detail, Plan, Track, bound_at, time_at, uncertainty_at};
@@ -30,9 +30,9 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
     let lived = RefCell::new(Vec::new());
     let header = run.trace_header();
     let begin = LeapTable::built_in().tai_from_utc(header.created.expect("a run says when its world began"));
-    let mut recorder = Recorder::to_writer(&mut trace, &header).unwrap();
+    let mut recorder = Recorder::to_writer(&mut trace, &header).expect("a header that fits");
     let mut rows = |row: &TraceRow| {
-        recorder.append(row).unwrap();
+        recorder.append(row).expect("written to memory");
         lived.borrow_mut().push(Lived::Row);
     };
     let mut samples = |sample: &Sample| {
@@ -59,11 +59,11 @@ fn shown(track: &Track, counter: Counter) -> Option<Shown> {
 
 /// Compares every reading; returns how many there were, and in how many epochs.
 fn compare(name: &str, clock: &str) -> (usize, u64) {
-    let scenario = Scenario::named(name).unwrap();
+    let scenario = Scenario::named(name).expect("built in");
     let (trace, lived) = live(&Run { name, scenario: &scenario, seed: 3 }, clock);
-    let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).unwrap();
+    let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).expect("a trace that reads");
     let plan = Plan {
-        algorithm: clock.parse::<Algorithm>().unwrap(),
+        algorithm: clock.parse::<Algorithm>().expect("an algorithm"),
         configs: Configs::default(),
         server: None,
         nominal: None,
@@ -72,8 +72,9 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
         in_retrospect: false,
         skips_bad_rows: false,
     };
-    let mut track = Track::new(plan.estimator(reader.header().nominal.unwrap()), plan.from, plan.detail);
-    let mut rows = reader.map(Result::unwrap);
+    let mut track =
+        Track::new(plan.estimator(reader.header().nominal.expect("a simulated counter")), plan.from, plan.detail);
+    let mut rows = reader.map(|row| row.expect("a row that reads"));
     let mut readings = 0;
     for lived in lived {
         match lived {

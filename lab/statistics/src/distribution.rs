@@ -1,8 +1,8 @@
 //! The distribution of many errors in little memory.
 //!
-//! Up to a million values are kept and their percentiles are exact. From then on they are counted in a histogram with 4096 steps an
-//! octave on either side of zero, so that a percentile is right to 1 part in 8192 (0.012 %). The largest size and the root mean
-//! square are always exact.
+//! Up to a million values are kept and their percentiles are exact. From then on they are counted in a histogram with
+//! 4096 steps an octave on either side of zero, so that a percentile is right to 1 part in 8192 (0.012 %). The largest
+//! size and the root mean square are always exact.
 
 use crate::Sorted;
 use crate::signed_histogram::SignedHistogram;

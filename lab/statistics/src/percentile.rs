@@ -1,11 +1,12 @@
 //! Percentiles of a few values.
 //!
-//! The value at a share of the way is interpolated linearly between the two order statistics beside it: type 7 of R. J. Hyndman and
-//! Y. Fan, "Sample quantiles in statistical packages" (1996), which NumPy calls "linear".
+//! The value at a share of the way is interpolated linearly between the two order statistics beside it: type 7 of R. J.
+//! Hyndman and Y. Fan, "Sample quantiles in statistical packages" (1996), which NumPy calls "linear".
 
 use std::cmp::Ordering;
 
-/// The value at `share` (0 to 1) of the way; `None` of no values. Selects instead of sorting, and leaves the values in another order.
+/// The value at `share` (0 to 1) of the way; `None` of no values. Selects instead of sorting, and leaves the values in
+/// another order.
 pub fn percentile_in_place(values: &mut [f64], share: f64) -> Option<f64> {
     let place = share * values.len().checked_sub(1)? as f64;
     let below = place as usize;
@@ -14,13 +15,14 @@ pub fn percentile_in_place(values: &mut [f64], share: f64) -> Option<f64> {
     Some(*low + (high - *low) * (place - below as f64))
 }
 
-/// The value at `share` (0 to 1) of the way; `None` of no values. Of many values or for several shares, [`Sorted`] is faster.
+/// The value at `share` (0 to 1) of the way; `None` of no values. Of many values or for several shares, [`Sorted`] is
+/// faster.
 pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
     Sorted::of(values.iter().copied()).quantile(share)
 }
 
-/// The middle value, of an even number of values the upper of the two in the middle; `None` of no values. It is always one of the
-/// values, never between two of them.
+/// The middle value, of an even number of values the upper of the two in the middle; `None` of no values. It is always
+/// one of the values, never between two of them.
 pub fn upper_median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     upper_median_by(values, f64::total_cmp)
 }

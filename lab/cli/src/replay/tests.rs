@@ -61,7 +61,8 @@ fn a_trace_without_a_frequency_names_the_option_for_it() {
     assert!(replay(HEADER, &[]).unwrap_err().message.contains("no rows"));
 }
 
-/// With known delays of 150 us and less than 9 us of noise each way, everything in the list of exchanges can be worked out by hand.
+/// With known delays of 150 us and less than 9 us of noise each way, everything in the list of exchanges can be worked
+/// out by hand.
 #[test]
 fn the_exchanges_are_the_evidence_of_the_estimator() {
     let path = std::env::temp_dir().join(format!("ffclock-exchanges-{}.csv", std::process::id()));
@@ -81,7 +82,8 @@ fn the_exchanges_are_the_evidence_of_the_estimator() {
     }
 }
 
-/// Between two rows of the output the clock is utc_ns + (N - counter) * period_s; at the next reply it has the stated error.
+/// Between two rows of the output the clock is utc_ns + (N - counter) * period_s; at the next reply it has the stated
+/// error.
 #[test]
 fn the_output_is_the_clock_that_a_reader_would_have_seen() {
     let directory = std::env::temp_dir().join(format!("ffclock-replay-{}", std::process::id()));

@@ -30,7 +30,7 @@ fn plan() -> Plan {
 }
 
 fn reader(trace: &str) -> TraceReader {
-    TraceReader::from_reader(Box::new(std::io::Cursor::new(trace.to_owned()))).unwrap()
+    TraceReader::from_reader(Box::new(std::io::Cursor::new(trace.to_owned()))).expect("a trace that reads")
 }
 
 fn replay(trace: &str, plan: &Plan) -> Result<Report, ReplayError<Infallible>> {

@@ -1,9 +1,10 @@
 //! Proportional-integral servos on offsets.
 //!
-//! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options, software stamping, `delay_filter moving_median` of 10, `first_step_threshold` 20 us, no
-//! later step) and the discrete form documented with its servo; ptpd 1: K. Correll, N. Barendt, M. Branicky, "Design considerations for software only
-//! implementations of the IEEE 1588 precision time protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a
-//! first-order filter, offset averaged over two; when the master is lost the accumulated drift is cleared).
+//! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options, software stamping, `delay_filter moving_median` of 10,
+//! `first_step_threshold` 20 us, no later step) and the discrete form documented with its servo; ptpd 1: K. Correll, N.
+//! Barendt, M. Branicky, "Design considerations for software only implementations of the IEEE 1588 precision time
+//! protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a first-order filter, offset
+//! averaged over two; when the master is lost the accumulated drift is cleared).
 
 use super::{Sample, Servo, SystemClock};
 use ffclock_statistics::percentile;
@@ -32,7 +33,7 @@ const PTPD_PROPORTIONAL: f64 = 1.0 / 10.0;
 const PTPD_INTEGRAL: f64 = 1.0 / 1000.0;
 /// ptpd's delay filter approaches 1 / 2^6 of the way (its stiffness).
 const PTPD_STIFFNESS: f64 = 64.0;
-/// So many answers must stay out before ptpd takes its master for lost.
+/// ptpd takes its master for lost after this many missing answers.
 const PTPD_PATIENCE: u32 = 10;
 /// Beyond this ptpd resets its clock.
 const PTPD_STEP_S: f64 = 1.0;
