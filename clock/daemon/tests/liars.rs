@@ -4,8 +4,8 @@ mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
-use ffclock_counter::CounterKind;
-use ffclock_daemon::control::report::{BeliefReport, QuorumReport, StatusReport};
+use ffclock_counter::CounterId;
+use ffclock_daemon::control::report::{BeliefReport, QuorumReport, SourceState, StatusReport};
 use ffclock_units::{Bound, Span, Status};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Case {
 impl Case {
     /// Honest servers that claim 15 ms, as distant ones do.
     fn new(name: &str, servers: usize) -> Self {
-        let truth = Truth::beginning_now(CounterKind::Tsc);
+        let truth = Truth::beginning_now(CounterId::CPU);
         let start = |_| {
             let server = TestServer::start("127.0.0.1:0", truth);
             server.behave(|behaviour| behaviour.root_dispersion = Bound::of(Span::from_millis(15)));
@@ -48,7 +48,7 @@ impl Case {
             self.servers.iter().map(|server| server_section(server.address, PATIENCE)).collect();
         let daemon =
             Daemon::start(&self.scratch, &(self.scratch.daemon_section("counter = \"tsc\"") + &sections.concat()));
-        let judge = Judge::new(&self.scratch, CounterKind::Tsc, self.truth);
+        let judge = Judge::new(&self.scratch, CounterId::CPU, self.truth);
         (daemon, judge)
     }
 
@@ -164,5 +164,5 @@ fn the_first_answer_alone_decides_nothing_until_the_others_are_given_up() {
     alone.silence(2, true);
     let (daemon, _) = alone.start();
     let status = daemon.wait_for("the one that answers", |status| status.selected == Some(alone.name(0)));
-    assert!(status.sources[1..].iter().all(|source| source.state == "unreachable"));
+    assert!(status.sources[1..].iter().all(|source| source.state == SourceState::Unreachable));
 }

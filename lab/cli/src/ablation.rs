@@ -1,4 +1,4 @@
-//! `--without PART`: the learned estimator with parts left out, so that anybody can measure what each is worth.
+//! `--without PART`: the learned estimator with parts left out, to measure what each is worth.
 
 use crate::Failure;
 use ffclock_estimator::LearnedConfig;

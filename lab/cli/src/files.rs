@@ -54,17 +54,17 @@ mod tests {
         let [there, link, new, again] = ["there", "link", "new", "./new"].map(|name| directory.join(name));
         std::fs::write(&there, "").unwrap();
         std::os::unix::fs::symlink(&there, &link).unwrap();
-        let told = |input: &Path, outputs: [&Path; 2]| {
+        let refusal = |input: &Path, outputs: [&Path; 2]| {
             let outputs = [("--a", Some(outputs[0])), ("--none", None), ("--b", Some(outputs[1]))];
             check(&[("trace", Some(input)), ("stamps", None)], &outputs).err().map(|failure| failure.message)
         };
         let null = Path::new("/dev/null");
         let answers = [
-            told(&there, [&link, &new]),
-            told(&there, [&new, &again]),
-            told(&new, [&there, &link]),
-            told(null, [null, null]),
-            told(&there, [&new, null]),
+            refusal(&there, [&link, &new]),
+            refusal(&there, [&new, &again]),
+            refusal(&new, [&there, &link]),
+            refusal(null, [null, null]),
+            refusal(&there, [&new, null]),
         ];
         std::fs::remove_dir_all(&directory).unwrap();
         let wrong = |text: &str| Some(text.to_owned());

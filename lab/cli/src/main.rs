@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod ablation;
+mod algorithm;
 mod control;
 mod counters;
 mod csv_file;

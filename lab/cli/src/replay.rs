@@ -1,39 +1,28 @@
-//! `ffclock replay`: runs the estimator over a recorded trace, and says how good its clock was where the trace knows the truth.
+//! `ffclock replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace knows
+//! the truth.
 //!
-//! The estimator is fed as the daemon feeds it, so the same trace gives the same estimates. Two clocks are judged at each reply, both
-//! as a reader of the page would have seen them: the one published right after the exchange (`error`), and the one published before
-//! it, run on to the same reading (`error_before`), which is the honest figure for whoever asks at an arbitrary moment.
-//! Error is clock minus truth: positive when our clock is ahead. Memory does not grow with the trace.
+//! The replay itself and its figures are in `ffclock_replay`; this is the way in and out.
 
-mod distribution;
 mod exchanges;
-mod frequency;
 pub(crate) mod progress;
-mod report;
-mod retrospect;
 mod rows;
-mod selection;
 mod stamps;
 mod table;
-mod track;
 
 use crate::ablation::Ablation;
 use crate::failure::Failure;
-use crate::{Global, output};
+use crate::{Global, algorithm, output};
 use exchanges::Exchanges;
-use ffclock_estimator::{Chosen, Configs, Estimator};
+use ffclock_estimator::{Algorithm, Configs};
+use ffclock_replay::{Detail, Hindsight, Observer, Plan, ReplayError, Replayed, Report, SettledStep, Step, Track};
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
-use frequency::{Nominal, NominalSource};
 use progress::Progress;
-use report::Report;
-use retrospect::{Hindsight, Retrospect};
 use rows::{Columns, Rows};
-use selection::Selection;
+use serde::Serialize;
 use stamps::Stamps;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use track::{Steps, Track};
 
 /// Options of `ffclock replay`.
 #[derive(clap::Args)]
@@ -49,16 +38,18 @@ measurements, plain or compressed with gzip or zstd; docs/trace.md describes the
 pub(crate) struct Args {
     /// The trace; `-` reads standard input
     file: PathBuf,
-    /// Ticks per second of the counter, where the trace does not tell or is wrong
+    /// Ticks per second of the counter, where the trace does not state it or is wrong
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     counter_frequency: Option<Period>,
-    /// Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds
+    /// Begin the statistics this long after the first exchange, instead of at the end of the warm-up; a bare number is
+    /// seconds
     #[arg(long, value_name = "SPAN", value_parser = beginning)]
     from: Option<Span>,
     /// Write the clock after each exchange as CSV, in place of what is in FILE
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true delays
+    /// Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true
+    /// delays
     #[arg(long, value_name = "FILE")]
     exchanges: Option<PathBuf>,
     /// Replay this server, by the name in the trace or its number from 0, instead of the first
@@ -68,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long)]
     keep_going: bool,
     /// The algorithm
-    #[arg(long, value_name = "NAME", default_value = "learned")]
+    #[arg(long, value_name = "NAME", default_value = "learned", value_parser = algorithm::named())]
     estimator: Algorithm,
     /// Set an option of the algorithm, such as `offset_window=512 s`
     #[arg(long, value_name = "OPTION=VALUE")]
@@ -78,27 +69,10 @@ pub(crate) struct Args {
     /// Work out the clock in retrospect too, from the past and the future of each exchange
     #[arg(long)]
     smooth: bool,
-    /// Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead of the report
+    /// Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead
+    /// of the report
     #[arg(long, value_name = "FILE", requires = "smooth")]
     stamps: Option<PathBuf>,
-}
-
-/// The algorithms that can be replayed.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Algorithm {
-    /// The algorithm of the RADclock papers
-    Classic,
-    /// One-sided evidence, two directions and a bank of oscillators
-    Learned,
-}
-
-impl From<Algorithm> for ffclock_estimator::Algorithm {
-    fn from(named: Algorithm) -> Self {
-        match named {
-            Algorithm::Classic => ffclock_estimator::Algorithm::Classic,
-            Algorithm::Learned => ffclock_estimator::Algorithm::Learned,
-        }
-    }
 }
 
 fn hertz(text: &str) -> Result<Period, String> {
@@ -112,23 +86,57 @@ fn beginning(text: &str) -> Result<Span, String> {
     seconds.or_else(|_| text.parse()).map_err(|error: ffclock_units::ParseError| error.to_string())
 }
 
+/// A replay as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    report: Report,
+    /// Rows of the trace read and replayed in a second of this run.
+    exchanges_per_s: f64,
+    /// What a reader should know about the trace.
+    notes: Vec<String>,
+}
+
 /// Replays the trace and prints the report.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let configs = configs(args)?;
-    // A replay may take minutes, and overwrites what it writes: whatever is wrong with the stamps is told before.
+    // A replay may take minutes, and overwrites what it writes: stamps that cannot be read are refused first.
     let stamps = args.stamps.as_deref().map(Stamps::read).transpose()?;
-    let begun = Instant::now();
     let reader = if args.file == Path::new("-") {
         TraceReader::from_reader(Box::new(std::io::stdin()))
     } else {
         TraceReader::open(&args.file)
     };
     let reader = reader.map_err(|error| with_file(&args.file, &error))?;
-    let (report, hindsight) = Replay::new(args, reader, configs)?.run(begun)?;
+    let (answer, hindsight) = replay(args, configs, reader)?;
     match (stamps, hindsight) {
         (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global),
-        _ if global.json => output::json(&report),
-        _ => output::write(&table::render(&report)),
+        _ if global.json => output::json(&answer),
+        _ => output::write(&table::render(&answer)),
+    }
+}
+
+fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(Answer, Option<Hindsight>), Failure> {
+    let begun = Instant::now();
+    let mut outputs = Outputs::create(args)?;
+    let replayed = plan(args, configs).run(reader, &mut outputs);
+    let Replayed { report, notes, hindsight } = replayed.map_err(|error| failure(args, error))?;
+    let rows = outputs.finish()?;
+    let exchanges_per_s = rows as f64 / begun.elapsed().as_secs_f64();
+    Ok((Answer { report, exchanges_per_s, notes }, hindsight))
+}
+
+fn plan(args: &Args, configs: Configs) -> Plan {
+    let shows_every = args.output.is_some() || args.exchanges.is_some();
+    Plan {
+        algorithm: args.estimator,
+        configs,
+        server: args.server.clone(),
+        nominal: args.counter_frequency,
+        from: args.from,
+        detail: if shows_every { Detail::EveryExchange } else { Detail::ReportOnly },
+        in_retrospect: args.smooth,
+        skips_bad_rows: args.keep_going,
     }
 }
 
@@ -159,168 +167,62 @@ fn with_file(file: &Path, error: &TraceError) -> Failure {
     }
 }
 
-/// How many rows the counter's frequency is judged by.
-const FREQUENCY_ROWS: usize = 100;
-
-/// One replay under way.
-struct Replay<'a> {
-    args: &'a Args,
-    reader: TraceReader,
-    configs: Configs,
-    selection: Selection,
-    output: Option<Rows>,
-    exchanges: Option<Exchanges>,
-    retrospect: Option<Retrospect>,
-    progress: Progress,
-    trouble: Trouble,
-}
-
-/// What went wrong on the way and did not stop the replay.
-#[derive(Default)]
-struct Trouble {
-    bad_rows: u64,
-    told: Vec<String>,
-}
-
-/// How much of it is told.
-const TOLD_MAX: usize = 5;
-
-impl Trouble {
-    fn note(&mut self, error: &TraceError) {
-        self.bad_rows += u64::from(error.is_one_row());
-        if self.told.len() < TOLD_MAX || !error.is_one_row() {
-            self.told.push(error.to_string());
+fn failure(args: &Args, error: ReplayError<Failure>) -> Failure {
+    let reason = match error {
+        ReplayError::Trace(error) => return with_file(&args.file, &error),
+        ReplayError::Observer(failure) => return failure,
+        ReplayError::NoRows(reason) => reason,
+        ReplayError::UnknownFrequency => {
+            "its first rows do not show the frequency of the counter; give --counter-frequency".to_owned()
         }
-    }
+    };
+    Failure::from(format!("{}: {reason}", args.file.display()))
 }
 
-impl<'a> Replay<'a> {
-    fn new(args: &'a Args, reader: TraceReader, configs: Configs) -> Result<Self, Failure> {
+/// The files that a replay writes, and its sign of life.
+struct Outputs {
+    rows: Option<Rows>,
+    exchanges: Option<Exchanges>,
+    progress: Progress,
+}
+
+impl Outputs {
+    fn create(args: &Args) -> Result<Self, Failure> {
         check_files(args)?;
         let columns = if args.smooth { Columns::Smoothed } else { Columns::Causal };
-        let output = args.output.as_deref().map(|path| Rows::create(path, columns)).transpose()?;
-        let exchanges = args.exchanges.as_deref().map(Exchanges::create).transpose()?;
-        let selection = Selection::new(args.server.clone());
-        let (progress, trouble) = (Progress::new(), Trouble::default());
-        Ok(Replay { args, reader, configs, selection, output, exchanges, retrospect: None, progress, trouble })
+        Ok(Outputs {
+            rows: args.output.as_deref().map(|path| Rows::create(path, columns)).transpose()?,
+            exchanges: args.exchanges.as_deref().map(Exchanges::create).transpose()?,
+            progress: Progress::new(),
+        })
     }
 
-    /// The next row of the chosen server; `None` at the end.
-    fn next_row(&mut self) -> Result<Option<TraceRow>, Failure> {
-        loop {
-            match self.reader.next() {
-                None => return Ok(None),
-                Some(Ok(row)) => {
-                    self.progress.advance();
-                    if self.selection.takes(&self.reader, row.server) {
-                        return Ok(Some(row));
-                    }
-                }
-                Some(Err(error)) if self.args.keep_going => self.trouble.note(&error),
-                Some(Err(error)) => return Err(with_file(&self.args.file, &error)),
-            }
-        }
-    }
-
-    /// Feeds one row to the track, and what came of it to the output, unless that waits for the end.
-    fn feed(&mut self, track: &mut Track, row: &TraceRow) -> Result<(), Failure> {
-        let step = track.feed(row);
-        if let Some(exchanges) = &mut self.exchanges {
-            exchanges.write(row, track, step.as_ref())?;
-        }
-        let floor = track.floor().unwrap_or_default();
-        if let Some(retrospect) = &mut self.retrospect {
-            retrospect.feed(row, step, floor);
-            return Ok(());
-        }
-        let (Some(output), Some(step)) = (&mut self.output, step) else { return Ok(()) };
-        output.write(&step, floor)
-    }
-
-    fn run(mut self, begun: Instant) -> Result<(Report, Option<Hindsight>), Failure> {
-        let first = self.first_rows()?;
-        let nominal = self.nominal(&first)?;
-        if self.args.smooth {
-            self.retrospect = Some(Retrospect::new(self.configs.clone(), nominal.period));
-        }
-        let mut track = self.track(&nominal);
-        for row in first {
-            self.feed(&mut track, &row)?;
-        }
-        while let Some(row) = self.next_row()? {
-            self.feed(&mut track, &row)?;
-        }
-        let hindsight = self.look_back()?;
-        if let Some(output) = self.output.take() {
-            output.finish()?;
-        }
-        if let Some(exchanges) = self.exchanges.take() {
-            exchanges.finish()?;
-        }
-        let rows_per_second = self.progress.rows() as f64 / begun.elapsed().as_secs_f64();
-        let run = report::Run { nominal, bad_rows: self.trouble.bad_rows, told: self.trouble.told, rows_per_second };
-        let smooth = hindsight.as_ref().map(Hindsight::report);
-        Ok((report::make(&self.reader, &self.selection, &track, (run, smooth)), hindsight))
-    }
-
-    fn track(&self, nominal: &Nominal) -> Track {
-        let estimator = estimator(self.args, &self.configs, nominal);
-        let all = self.output.is_some() || self.exchanges.is_some() || self.args.smooth;
-        Track::new(estimator, self.args.from, if all { Steps::All } else { Steps::None })
-    }
-
-    /// Works out the clock in retrospect where that is wanted, and writes the rows that waited for it.
-    fn look_back(&mut self) -> Result<Option<Hindsight>, Failure> {
-        let Some(retrospect) = self.retrospect.take() else { return Ok(None) };
-        let hindsight = retrospect.finish(&mut |done, all| self.progress.show_share(done, all));
-        if let Some(output) = &mut self.output {
-            hindsight.steps.iter().try_for_each(|settled| output.write_settled(settled))?;
-        }
-        Ok(Some(hindsight))
-    }
-
-    /// What must be read before the estimator can begin: nothing where the counter's frequency is known, the first row to know whether
-    /// there is one.
-    fn first_rows(&mut self) -> Result<Vec<TraceRow>, Failure> {
-        let known = self.args.counter_frequency.or(self.reader.header().nominal).is_some();
-        let wanted = if known { 1 } else { FREQUENCY_ROWS };
-        let mut rows = Vec::new();
-        while rows.len() < wanted {
-            match self.next_row()? {
-                Some(row) => rows.push(row),
-                None => break,
-            }
-        }
-        if rows.is_empty() {
-            return Err(with_reason(self.args, &self.selection.explain(&self.reader)));
-        }
-        Ok(rows)
-    }
-
-    fn nominal(&self, first: &[TraceRow]) -> Result<Nominal, Failure> {
-        if let Some(period) = self.args.counter_frequency {
-            return Ok(Nominal { period, source: NominalSource::Given });
-        }
-        if let Some(period) = self.reader.header().nominal {
-            return Ok(Nominal { period, source: NominalSource::Trace });
-        }
-        let period = frequency::estimate(first).ok_or_else(|| {
-            with_reason(self.args, "its first rows do not tell the frequency of the counter; give --counter-frequency")
-        })?;
-        Ok(Nominal { period, source: NominalSource::Estimated })
+    /// Hands the last rows to the system; returns the number of rows that were read.
+    fn finish(self) -> Result<u64, Failure> {
+        self.rows.map_or(Ok(()), Rows::finish)?;
+        self.exchanges.map_or(Ok(()), Exchanges::finish)?;
+        Ok(self.progress.rows())
     }
 }
 
-/// The estimator that is asked for.
-fn estimator(args: &Args, configs: &Configs, nominal: &Nominal) -> Box<dyn Estimator> {
-    match Chosen::new(args.estimator.into(), configs.clone(), nominal.period, None) {
-        Chosen::Classic(classic) => classic,
-        Chosen::Learned(learned) => learned,
-    }
-}
+impl Observer for Outputs {
+    type Error = Failure;
 
-fn with_reason(args: &Args, reason: &str) -> Failure {
-    Failure::from(format!("{}: {reason}", args.file.display()))
+    fn row_read(&mut self) {
+        self.progress.advance();
+    }
+
+    fn fed(&mut self, row: &TraceRow, track: &Track, step: Option<&Step>) -> Result<(), Failure> {
+        self.exchanges.as_mut().map_or(Ok(()), |exchanges| exchanges.write(row, track, step))
+    }
+
+    fn settled(&mut self, step: &SettledStep) -> Result<(), Failure> {
+        self.rows.as_mut().map_or(Ok(()), |rows| rows.write(step))
+    }
+
+    fn looking_back(&mut self, done: usize, all: usize) {
+        self.progress.show_share(done, all);
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `ffclock sim`: the simulated laboratory.
 //!
-//! Runs scenarios in virtual time and says how each clock did against the truth, and whether the checks of the scenario hold. The
-//! models are in `ffclock_sim`; this is the way in and out.
+//! Runs scenarios in virtual time and shows the error of each clock against the truth, and whether the checks of the
+//! scenario hold. The models are in `ffclock_sim`; this is the way in and out.
 
 mod goals;
 mod happenings;
@@ -45,7 +45,7 @@ enum Command {
     Run(once::Args),
     /// Run one scenario with many seeds
     Sweep(sweep::Args),
-    /// Hold the learned estimator against its goals, over all scenarios and many seeds
+    /// Judge the learned estimator by its goals, over all scenarios and many seeds
     Goals(goals::Args),
 }
 

@@ -1,4 +1,5 @@
-//! The figures of the feed-forward clocks in the worlds of some files, live and in retrospect, to the last bit. `tools/mutation` compares them.
+//! The figures of the feed-forward clocks in the worlds of some files, live and in retrospect, to the last bit.
+//! `tools/mutation` compares them.
 //!
 //! `cargo run --release -p ffclock-sim --example figures -- FILE.toml ...`
 
@@ -8,7 +9,7 @@ use ffclock_trace::TraceRow;
 use ffclock_units::{CounterEpoch, Ticks};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A smoother that is told of every epoch of the counter.
+/// A smoother that restarts at every epoch of the counter.
 struct Retrospect {
     smoother: Smoother,
     epoch: Option<CounterEpoch>,

@@ -43,14 +43,14 @@ pub(crate) struct Check {
     right: Value,
 }
 
-/// What became of a check.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct CheckResult {
     /// Its name.
     pub name: String,
-    /// What was asked.
+    /// Its text.
     pub check: String,
-    /// The figure; none if there was no reading to make it of.
+    /// The figure; none without readings.
     pub measured: Option<f64>,
     /// The limit.
     pub limit: Option<f64>,

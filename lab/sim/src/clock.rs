@@ -1,11 +1,12 @@
 //! Clocks that are run in a world and judged against its truth.
 //!
-//! All of them see the same packets at the same counter readings. Feed-forward clocks are estimators driven as the daemon drives them; feedback
-//! clocks keep a system clock and take their stamps with it.
+//! All of them see the same packets at the same counter readings. Feed-forward clocks are estimators driven as the
+//! daemon drives them; feedback clocks keep a system clock and take their stamps with it.
 
 use crate::feedback::{Disciplined, Pi, Pll, Regression};
-use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
-use ffclock_units::{Bound, Counter, Estimate, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
+use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
+use ffclock_replay::PublishedClock;
+use ffclock_units::{Bound, Counter, Exchange, Moment, Period, StandardUncertainty, Tai, TaiReading};
 
 /// The names of the clocks.
 pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regression"];
@@ -13,9 +14,9 @@ pub const NAMES: [&str; 6] = ["classic", "learned", "pi", "ptpd", "pll", "regres
 /// A clock at one reading of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Read {
-    /// What it shows.
+    /// The time that it shows.
     pub time: Moment<Tai>,
-    /// What it says of its errors and of its rate; feedback clocks say nothing.
+    /// What it claims about its errors and its rate; feedback clocks claim nothing.
     pub claims: Option<Claims>,
 }
 
@@ -38,7 +39,7 @@ pub trait Clock {
     /// An exchange is complete; the counter stands where its reply was received.
     fn exchange(&mut self, exchange: &Exchange);
 
-    /// The host was suspended: the counter may have stopped or begun anew, and stamps from before mean nothing any more.
+    /// The host was suspended: the counter may have stopped or restarted, and earlier stamps are void.
     fn broke(&mut self);
 
     /// A request was given up at `counter`.
@@ -64,16 +65,15 @@ pub(crate) fn make(name: &str, nominal: Period, learned: &LearnedConfig) -> Opti
     })
 }
 
-/// An estimator, and what it last published.
+/// A clock of an estimator, driven as the daemon drives it.
 pub struct FeedForward {
-    estimator: Box<dyn Estimator>,
-    published: Option<Estimate>,
+    clock: PublishedClock,
 }
 
 impl FeedForward {
-    /// A clock that has heard nothing yet.
+    /// A clock without any exchange yet.
     pub fn new(estimator: Box<dyn Estimator>) -> Self {
-        FeedForward { estimator, published: None }
+        FeedForward { clock: PublishedClock::new(estimator) }
     }
 }
 
@@ -81,22 +81,18 @@ impl Clock for FeedForward {
     fn sent(&mut self, _: Counter) {}
 
     fn exchange(&mut self, exchange: &Exchange) {
-        let outcome = self.estimator.update(exchange);
-        if !matches!(outcome.verdict, Verdict::Rejected(_)) {
-            self.published = self.estimator.estimate();
-        }
+        self.clock.update(exchange);
     }
 
     /// As the daemon does after a suspend: of the past only the rate is kept.
     fn broke(&mut self) {
-        self.estimator.restart();
-        self.published = None;
+        self.clock.restart();
     }
 
     fn lost(&mut self, _: Counter) {}
 
     fn read(&mut self, counter: Counter) -> Option<Read> {
-        let estimate = self.published?;
+        let estimate = self.clock.publish()?;
         let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
         let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
         Some(Read { time, claims: Some(claims) })

@@ -1,8 +1,9 @@
 //! Counters: an oscillator, counted.
 //!
-//! Hardware counters differ in their rate and in how soon they begin again. The kernel adds up the differences of a narrow counter, and has to
-//! look at it at least once per turn; here it looks twice per turn, as Linux does (kernel/time/clocksource.c), and the sum never jumps.
-//! Sources: Intel, "IA-PC HPET specification" 1.0a; ACPI specification 6.5, section 4.8.3.3.
+//! Hardware counters differ in their rate and in how soon they begin again. The kernel adds up the differences of a
+//! narrow counter, and has to look at it at least once per turn; here it looks twice per turn, as Linux does
+//! (kernel/time/clocksource.c), and the sum never jumps. Sources: Intel, "IA-PC HPET specification" 1.0a; ACPI
+//! specification 6.5, section 4.8.3.3.
 
 use crate::oscillator::Oscillator;
 use crate::scenario::Asleep;
@@ -58,8 +59,9 @@ impl CounterKind {
         }
     }
 
-    /// How long a reading takes [s]; the reading is taken in the middle. Cycles measured on FreeBSD: Ridoux, Veitch, "The case for
-    /// feed-forward clock synchronization", section III (420, 1935 and 10440 cycles, most of it the interface), at 3 GHz.
+    /// How long a reading takes [s]; the reading is taken in the middle. Cycles measured on FreeBSD: Ridoux, Veitch,
+    /// "The case for feed-forward clock synchronization", section III (420, 1935 and 10440 cycles, most of it the
+    /// interface), at 3 GHz.
     pub const fn read_latency(self) -> f64 {
         match self {
             CounterKind::Tsc => 0.14e-6,
@@ -112,12 +114,13 @@ impl SimulatedCounter {
         // The true time exactly, the phase error as a float: at 3 GHz a float alone would lose ticks within a day.
         let exact = at.units() * hertz;
         let (whole, rest) = (exact >> 64, (exact as u64) as f64 / 18_446_744_073_709_551_616.0);
-        // A counter has no end: beyond it, it begins anew.
+        // Beyond its largest value a counter continues at zero.
         let ticks = whole.wrapping_add(libm::floor(rest + phase * hertz as f64) as i128);
         (self.start as i128).wrapping_add(ticks) as u64 & self.kind.mask()
     }
 
-    /// Takes a look and adds what has passed since the last one. Noise may take a reading a little back; the sum stands still then.
+    /// Takes a look and adds what has passed since the last one. Noise may take a reading a little back; the sum stands
+    /// still then.
     fn look(&mut self, at: Span) {
         let shown = self.hardware(at);
         let mask = self.kind.mask();
@@ -141,7 +144,7 @@ impl SimulatedCounter {
         Counter::from_raw(self.sum)
     }
 
-    /// The host wakes at the true time `at`, after a sleep in which nobody looked.
+    /// The host wakes at the true time `at`, after a sleep without any reading.
     pub(crate) fn wake(&mut self, at: Span, asleep: Asleep) {
         match asleep {
             Asleep::Runs => {

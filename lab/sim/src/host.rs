@@ -1,8 +1,8 @@
 //! Hosts: how far a stamp is from the wire.
 //!
-//! The delays between the wire and the place of a stamp follow M. Wu, D. Veitch, T. Broomhead, "Latencies of software timestamping", figures 1
-//! and 3, in the order of magnitude of its light load: small and steady at the packet tap, larger and longer-tailed towards user space, and
-//! longer for incoming packets than for outgoing ones.
+//! The delays between the wire and the place of a stamp follow M. Wu, D. Veitch, T. Broomhead, "Latencies of software
+//! timestamping", figures 1 and 3, in the order of magnitude of its light load: small and steady at the packet tap,
+//! larger and longer-tailed towards user space, and longer for incoming packets than for outgoing ones.
 
 use crate::queue::Queues;
 use crate::random::Random;

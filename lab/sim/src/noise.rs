@@ -1,9 +1,10 @@
 //! Noise of oscillators, generated at any sequence of times.
 //!
-//! Each process is a Gaussian Markov process and is stepped exactly over whatever interval lies between two looks at it, so neither a grid
-//! nor a filter length has a say in the result. Flicker noise is a sum of Ornstein-Uhlenbeck processes whose time constants are a factor of
-//! four apart; within the range that they cover, its spectrum follows 1/f to a per cent. Levels are Allan deviations, as data sheets
-//! give them: D. W. Allan, "Statistics of atomic frequency standards", 1966; W. J. Riley, NIST SP 1065, table 4 and section 5.
+//! Each process is a Gaussian Markov process and is stepped exactly over whatever interval lies between two looks at
+//! it, so neither a grid nor a filter length has a say in the result. Flicker noise is a sum of Ornstein-Uhlenbeck
+//! processes whose time constants are a factor of four apart; within the range that they cover, its spectrum follows
+//! 1/f to a per cent. Levels are Allan deviations, as data sheets give them: D. W. Allan, "Statistics of atomic
+//! frequency standards", 1966; W. J. Riley, NIST SP 1065, table 4 and section 5.
 
 use crate::random::Random;
 
@@ -15,7 +16,8 @@ const FREQUENCY_PROCESSES: usize = 13;
 /// The same for flicker phase noise: 1 ms to 6.7e4 s.
 const PHASE_FASTEST_S: f64 = 1e-3;
 const PHASE_PROCESSES: usize = 14;
-/// Below this many time constants differences of exponentials lose their digits and the first term of their series is exact enough.
+/// Below this many time constants differences of exponentials lose their digits and the first term of their series is
+/// exact enough.
 const SHORT: f64 = 1e-3;
 
 /// White frequency noise: the phase walks.
@@ -80,7 +82,8 @@ pub(crate) struct Forgetting {
 }
 
 impl Forgetting {
-    /// Over `u` time constants (D. T. Gillespie, "Exact numerical simulation of the Ornstein-Uhlenbeck process and its integral", 1996).
+    /// Over `u` time constants (D. T. Gillespie, "Exact numerical simulation of the Ornstein-Uhlenbeck process and its
+    /// integral", 1996).
     pub(crate) fn over(u: f64) -> Self {
         let gone = -libm::expm1(-u);
         let kept = 1.0 - gone;
@@ -127,16 +130,16 @@ fn constants(fastest: f64, count: usize) -> impl Iterator<Item = f64> {
     (0..count).map(move |index| fastest * libm::pow(RATIO, index as f64))
 }
 
-/// Time constants [s] and deviations [s/s] of the processes that make flicker frequency noise with the Allan deviation `floor`. The sum's
-/// spectrum is v/(f ln RATIO), which a floor of sigma^2 = 2 ln 2 h(-1) asks for.
+/// Time constants [s] and deviations [s/s] of the processes that make flicker frequency noise with the Allan deviation
+/// `floor`. The sum's spectrum is v/(f ln RATIO), which a floor of sigma^2 = 2 ln 2 h(-1) asks for.
 pub(crate) fn flicker_frequency_parts(floor: f64) -> impl Iterator<Item = (f64, f64)> {
     let deviation = floor * libm::sqrt(libm::log(RATIO) / (2.0 * core::f64::consts::LN_2));
     let count = if floor == 0.0 { 0 } else { FREQUENCY_PROCESSES };
     constants(FREQUENCY_FASTEST_S, count).map(move |constant| (constant, deviation))
 }
 
-/// Time constants and deviations [s] of those that make flicker phase noise with the Allan deviation `at_1_s` at 1 s: sigma^2 = sum of
-/// v (3 - 4a + a^2), a = exp(-1 s / constant).
+/// Time constants and deviations [s] of those that make flicker phase noise with the Allan deviation `at_1_s` at 1 s:
+/// sigma^2 = sum of v (3 - 4a + a^2), a = exp(-1 s / constant).
 pub(crate) fn flicker_phase_parts(at_1_s: f64) -> impl Iterator<Item = (f64, f64)> {
     let share = |constant: f64| {
         let kept = libm::exp(-1.0 / constant);

@@ -1,7 +1,8 @@
 //! Oscillators: what a counter counts.
 //!
-//! An oscillator has a phase error x(t), the time that it has shown minus the true time, since the beginning of the world. It is made of a
-//! constant skew, ageing, noise (see `noise.rs`), temperature waves and steps. It is looked at in the order of time only.
+//! An oscillator has a phase error x(t), the time that it has shown minus the true time, since the beginning of the
+//! world. It is made of a constant skew, ageing, noise (see `noise.rs`), temperature waves and steps. It is looked at
+//! in the order of time only.
 
 use crate::noise::{FlickerFrequency, FlickerPhase, WalkFrequency, WhiteFrequency, white_phase};
 use crate::random::Random;
@@ -25,7 +26,7 @@ pub struct Oscillator {
     steady: Steady,
 }
 
-/// What can be told for any time without having been there.
+/// The part that is a function of time and needs no history.
 #[derive(Clone, Debug)]
 struct Steady {
     skew: f64,
@@ -43,7 +44,7 @@ impl Steady {
     }
 }
 
-/// The phase error at `t` [s] that the specification alone tells: ageing and steps of temperature.
+/// The phase error at `t` [s] that follows from the specification alone: ageing and steps of temperature.
 pub(crate) fn announced_phase(spec: &OscillatorSpec, t: f64) -> f64 {
     let steps = spec.step.clone();
     Steady { skew: 0.0, ageing: spec.ageing_per_day.fraction(), waves: Vec::new(), steps }.phase(t)

@@ -5,7 +5,7 @@ use crate::random::Random;
 use crate::scenario::PathSpec;
 use ffclock_units::{Direction, Span};
 
-/// A straggler is held back by at least so much [s].
+/// A straggler is held back by at least this [s].
 const STRAGGLE_S: f64 = 1.0;
 
 /// The smallest delay of a packet that leaves at `at`, on the route of that time.

@@ -4,8 +4,8 @@ use crate::random::Random;
 use crate::scenario::{Between, LONGEST_S, Law, Periodic, QueueSpec, Spells, When};
 use ffclock_units::Direction;
 
-/// The exponent of the lengths of self-similar spells: on-off sources with such spells add up to traffic with a Hurst parameter of 0.75
-/// (W. Willinger et al., "Self-similarity through high-variability", 1997).
+/// The exponent of the lengths of self-similar spells: on-off sources with such spells add up to traffic with a Hurst
+/// parameter of 0.75 (W. Willinger et al., "Self-similarity through high-variability", 1997).
 const SPELL_EXPONENT: f64 = 1.5;
 
 /// The scale with which a law has the mean that is asked for [s].
@@ -134,8 +134,9 @@ mod tests {
         assert!((seen - 0.2e-3).abs() < 1e-9, "{seen}");
     }
 
-    /// The Hurst parameter of the delays of many sources together, by the variances of means over 32 and over 1024 s: they fall as the
-    /// length to the power 2 H - 2 (J. Beran, "Statistics for long-memory processes", 1994, section 4.4).
+    /// The Hurst parameter of the delays of many sources together, by the variances of means over 32 and over 1024 s:
+    /// they fall as the length to the power 2 H - 2 (J. Beran, "Statistics for long-memory processes", 1994, section
+    /// 4.4).
     fn hurst(when: When, seed: u64) -> f64 {
         let (sources, seconds) = (30, 1 << 16);
         let mut random = Random::new(seed);
@@ -153,7 +154,8 @@ mod tests {
         1.0 + 0.5 * (variance(1024) / variance(32)).ln() / 32.0_f64.ln()
     }
 
-    /// Spells with tails of exponent 1.5 add up to load with H = (3 - 1.5) / 2 (Willinger et al.); memoryless spells to load without memory.
+    /// Spells with tails of exponent 1.5 add up to load with H = (3 - 1.5) / 2 (Willinger et al.); memoryless spells to
+    /// load without memory.
     #[test]
     fn heavy_tailed_spells_make_self_similar_load() {
         let spells = Spells { calm: Length(Span::from_secs(3)), busy: Length(Span::from_secs(3)) };

@@ -1,8 +1,9 @@
 //! The one random generator of the project.
 //!
-//! Streams of library generators change between versions and would move golden figures, so this one is written down here: xoshiro256++
-//! (D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", 2021), its state filled by splitmix64. Everything drawn
-//! from it uses IEEE 754 arithmetic and libm only, so a seed gives the same bits on every machine.
+//! Streams of library generators change between versions and would move golden figures, so this one is written down
+//! here: xoshiro256++ (D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", 2021), its state
+//! filled by splitmix64. Everything drawn from it uses IEEE 754 arithmetic and libm only, so a seed gives the same bits
+//! on every machine.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ impl Random {
         Random { state: core::array::from_fn(|_| splitmix64(&mut filler)), spare: None }
     }
 
-    /// A stream for one part of a world. It depends on the seed and the name only, so that a part which draws more or fewer numbers
-    /// leaves the others as they are.
+    /// A stream for one part of a world. It depends on the seed and the name only, so that a part which draws more or
+    /// fewer numbers leaves the others as they are.
     pub fn named(seed: u64, name: &str) -> Self {
         // FNV-1a.
         let hash = name

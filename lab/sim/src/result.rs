@@ -1,21 +1,27 @@
-//! What a run yields: the figures of each clock against the truth.
+//! The result of a run: the figures of each clock against the truth.
 
 use crate::check::CheckResult;
+use crate::scenario::Tag;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One run of one scenario.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct RunResult {
-    /// Which scenario.
+    /// The scenario.
     pub scenario: String,
-    /// With which seed.
+    /// The tags of the scenario.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<Tag>,
+    /// The seed.
     pub seed: u64,
-    /// What the learned estimator was run without.
+    /// The parts that were left out of the learned estimator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
     /// How long the world lasted [s].
     pub duration_s: f64,
-    /// Forward minimum delay minus backward minimum delay, at the beginning [s]. Half of it is a bias that no clock can see.
+    /// Forward minimum delay minus backward minimum delay, at the beginning [s]. Half of it is a bias that no clock can
+    /// see.
     pub asymmetry_s: f64,
     /// Requests sent.
     pub requests: u64,
@@ -35,11 +41,11 @@ pub struct RunResult {
 /// One figure of one clock over that of the oracles.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct OracleRatio {
-    /// Which clock.
+    /// The clock.
     pub clock: String,
-    /// In which window; empty: the whole time of the statistics.
+    /// The window; empty for the whole time of the statistics.
     pub window: String,
-    /// Which figure.
+    /// The name of the figure.
     pub figure: String,
     /// Over that of the oracle that sees the past.
     pub over_causal: Option<f64>,

@@ -32,7 +32,7 @@ impl Server {
         Server { spec: spec.clone(), random: Random::named(seed, "server"), begin, last_request: None }
     }
 
-    /// What becomes of a request that arrives at `at`; `None` of what is no request.
+    /// Answers a request that arrives at `at`; `None` if it is no request.
     pub(crate) fn answer(&mut self, request: &[u8], at: Span) -> Option<Reply> {
         let request = Packet::decode(request).ok().filter(|packet| packet.mode == Mode::Client)?;
         let mean = self.spec.residence.seconds();
@@ -64,7 +64,7 @@ impl Server {
         };
         let since_last = self.last_request.replace(at).map(|last| at - last);
         for fault in &self.spec.fault {
-            apply(fault, &mut packet, (at, since_last, self.begin));
+            apply(fault, &mut packet, &Asked { at, since_last, begin: self.begin });
         }
         packet
     }
@@ -117,8 +117,17 @@ fn error_of(fault: &FaultSpec, t: f64) -> f64 {
     }
 }
 
-/// What a fault makes of the server's description of itself.
-fn apply(fault: &FaultSpec, packet: &mut Packet, (at, since_last, begin): (Span, Option<Span>, Moment<Tai>)) {
+/// When a request comes.
+struct Asked {
+    at: Span,
+    since_last: Option<Span>,
+    /// The beginning of the world.
+    begin: Moment<Tai>,
+}
+
+/// Changes the server's description of itself as a fault has it.
+fn apply(fault: &FaultSpec, packet: &mut Packet, asked: &Asked) {
+    let Asked { at, since_last, begin } = *asked;
     match fault {
         FaultSpec::Claims(claims) if (claims.at.0..claims.until.0).contains(&at) => {
             packet.root_dispersion = Bound::of(claims.root_dispersion.0);

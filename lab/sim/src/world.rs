@@ -1,14 +1,15 @@
 //! A world: one host, one path, one server, in virtual time, with the clocks that are judged.
 //!
-//! Time goes on from event to event, and every part is looked at in the order of time. The conversation is held by the real
-//! [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called again at the deadline it names.
+//! Time goes on from event to event, and every part is looked at in the order of time. The conversation is held by the
+//! real [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called
+//! again at the deadline it names.
 
+use crate::account::{ClockAccount, Look};
 use crate::agenda::Agenda;
 use crate::clock::{self, Claims, Clock};
 use crate::counter::SimulatedCounter;
 use crate::host::Host;
-use crate::ledger::{Ledger, Look};
-use crate::oracle::{self, ORACLES, Passage, Witness};
+use crate::oracle::{self, ORACLES, Origin, Passage, Witness};
 use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
@@ -22,7 +23,7 @@ use ffclock_units::{ClockError, Counter, CounterEpoch, Direction, LeapTable, Mom
 
 /// Every world begins at 2026-12-31 00:00:00 UTC: a leap second may come after a day.
 const BEGIN_TAI_S: i64 = 1_798_675_200 + 37;
-/// The clocks are read so many times per poll, but not more often and not more rarely than this.
+/// The mean number of readings per poll, and the limits of the mean interval between them.
 const READINGS_PER_POLL: f64 = 4.0;
 const READING_INTERVAL_S: [f64; 2] = [4.0, 64.0];
 type Bytes = [u8; ffclock_wire::HEADER_BYTES];
@@ -76,7 +77,7 @@ enum Happening {
     AtHost(Bytes),
     /// The host stamps a reply that arrived at this time.
     Stamped(Bytes, Span),
-    /// Somebody reads the clocks.
+    /// The clocks are read.
     Reading,
     /// The host wakes.
     Wake(Asleep),
@@ -85,7 +86,7 @@ enum Happening {
 /// A clock with its account.
 struct Judged {
     clock: Box<dyn Clock>,
-    ledger: Ledger,
+    account: ClockAccount,
 }
 
 struct World<'a> {
@@ -128,8 +129,8 @@ impl Run<'_> {
         self.execute_with(&clock::NAMES, sink)
     }
 
-    /// The same with some of the clocks of [`CLOCKS`](crate::CLOCKS) and some of the oracles of [`ORACLES`], which come last and cost many
-    /// times what the clocks do.
+    /// The same with some of the clocks of [`CLOCKS`](crate::CLOCKS) and some of the oracles of [`ORACLES`], which come
+    /// last and cost many times what the clocks do.
     pub fn execute_with<'b>(&'b self, clocks: &[&str], sink: Option<RowSink<'b>>) -> RunResult {
         let cast = Cast { clocks, learned: &LearnedConfig::default() };
         self.execute_as(&cast, Sinks { rows: sink, samples: None })
@@ -141,22 +142,24 @@ impl Run<'_> {
         let mut world = World::new(self.scenario, self.seed, sinks);
         let oracles: Vec<&str> = ORACLES.into_iter().filter(|name| clocks.contains(name)).collect();
         if !oracles.is_empty() {
-            world.witness = Some(Witness::new(self.scenario, (SimulatedCounter::BEGIN, begin())));
+            world.witness =
+                Some(Witness::new(self.scenario, Origin { counter: SimulatedCounter::BEGIN, time: begin() }));
         }
         let asymmetry = world.path.asymmetry() + world.host.asymmetry();
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
             let clock = clock::make(name, nominal, learned)?;
-            Some(Judged { clock, ledger: Ledger::new(name, self.scenario, asymmetry) })
+            Some(Judged { clock, account: ClockAccount::new(name, self.scenario, asymmetry) })
         };
         world.clocks = clocks.iter().filter_map(judged).collect();
         world.live();
         let (requests, exchanges) = (world.asked + world.source.statistics().sent, world.exchanges);
-        let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.ledger.result()).collect();
+        let mut clocks: Vec<_> = world.clocks.into_iter().map(|judged| judged.account.result()).collect();
         clocks.extend(world.witness.map(|witness| witness.judge(&oracles, self.seed)).unwrap_or_default());
         let checks: Vec<_> = crate::check::all(self.scenario).flatten().map(|check| check.judge(&clocks)).collect();
         RunResult {
             scenario: self.name.to_owned(),
+            tags: self.scenario.tags.clone(),
             seed: self.seed,
             without: learned.left_out().into_iter().map(str::to_owned).collect(),
             duration_s: self.scenario.duration.seconds(),
@@ -267,7 +270,7 @@ impl<'a> World<'a> {
         (self.sent, self.announced_timeout) = (None, None);
         for judged in &mut self.clocks {
             judged.clock.broke();
-            judged.ledger.broke();
+            judged.account.broke();
         }
         if let Some(witness) = &mut self.witness {
             witness.counter_broke();
@@ -329,8 +332,8 @@ impl<'a> World<'a> {
         Stamp { counter: self.counter.read(now), width: self.stamp_width, location: self.host.stamp_location() }
     }
 
-    /// Fetches what the source has to send and to say, and plans its next deadline. `arrived` is when the packet that caused it was on
-    /// the wire.
+    /// Fetches what the source has to send and to say, and plans its next deadline. `arrived` is when the packet that
+    /// caused it was on the wire.
     fn drain(&mut self, now: Span, arrived: Option<Span>) {
         while let Some(transmit) = self.source.poll_transmit() {
             self.agenda.enter(now, Happening::Depart(transmit.bytes, transmit.ticket));
@@ -404,9 +407,9 @@ impl<'a> World<'a> {
             let read = judged.clock.read(counter);
             if let (Some(sink), Some(read)) = (&mut self.sinks.samples, read) {
                 let error = ClockError::new(read.time - look.truth);
-                sink(&Sample { clock: judged.ledger.name(), at: now, counter, error, claims: read.claims });
+                sink(&Sample { clock: judged.account.name(), at: now, counter, error, claims: read.claims });
             }
-            judged.ledger.note(look, read);
+            judged.account.note(look, read);
         }
         if let Some(witness) = &mut self.witness {
             witness.look(look);

@@ -61,7 +61,8 @@ enum Kind {
     Rate,
 }
 
-/// A key, its table or what it is part of with `?` in place of the value, and what it holds. The world has all of them at once.
+/// A key, its table or what it is part of with `?` in place of the value, and what it holds. The world has all of them
+/// at once.
 struct Key {
     name: &'static str,
     kind: Kind,
@@ -284,7 +285,8 @@ fn so_are_several_at_once() {
     assert!(faults.is_empty(), "{} cases:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// With everything at once the oracles take seconds, so each of what they tabulate or filter stands in a small world of its own.
+/// With everything at once the oracles take seconds, so each of what they tabulate or filter stands in a small world of
+/// its own.
 #[test]
 fn the_oracles_live_through_what_they_must_know() {
     let levels = [

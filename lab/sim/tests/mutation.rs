@@ -1,5 +1,5 @@
-//! That no constant of the estimators which a user can set is without effect: with any one of them moved, the figures of some world
-//! are others. (`tools/mutation` does the same to the constants in the source.)
+//! That no constant of the estimators which a user can set is without effect: with any one of them moved, the figures
+//! of some world are others. (`tools/mutation` does the same to the constants in the source.)
 
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
 use ffclock_sim::{Clock, FeedForward, Read, Run, Scenario};

@@ -1,7 +1,7 @@
 //! The short list: every scenario once, with all its checks. `make campaign` is the long one.
 //!
-//! What does not hold is listed with its figure in `known-misses.txt` beside this file. A miss that is not there fails the test, and so does a line that is
-//! stale: its check holds again, or is none of its scenario's any more.
+//! What does not hold is listed with its figure in `known-misses.txt` beside this file. A miss that is not there fails
+//! the test, and so does a line that is stale: its check holds again, or is none of its scenario's any more.
 
 use ffclock_sim::{CheckResult, Run, Scenario, scenario};
 use std::collections::BTreeSet;
@@ -54,7 +54,8 @@ fn every_check_of_every_scenario_holds_or_is_known_to_miss() {
     assert!(new.is_empty(), "{new:#?}");
 }
 
-/// These runs begin in the middle of congestion of one direction; a filter that is sure of its first exchanges keeps what they mislead it by.
+/// These runs begin in the middle of congestion of one direction; a filter that is sure of its first exchanges keeps
+/// what they mislead it by.
 #[test]
 fn congestion_from_the_first_exchange_on_leaves_no_offset() {
     let runs = [("lan-congested-forward", [1, 6, 13, 20, 23, 52]), ("far-congested-forward", [9, 11, 30, 38, 51, 55])];

@@ -216,8 +216,8 @@ fn complaints_say_what_is_wrong_and_what_is_allowed() {
             "oscillator: within `duration` its rates can come to 1000001.2546 ppm together, which can stop the counter: they must stay below 1000000 ppm",
         ),
     ] {
-        let told = complaint(&lines);
-        assert!(told.starts_with(&format!("scenario wrong: {why}")), "{told}\n{why}");
+        let message = complaint(&lines);
+        assert!(message.starts_with(&format!("scenario wrong: {why}")), "{message}\n{why}");
     }
 }
 
@@ -232,8 +232,8 @@ fn complaints_about_checks_say_what_is_allowed() {
         ("classic.max = 1 s", "\"=\" is no relation: it must be <, <=, > or >="),
         ("classic.max < 1 s too much", "\"1 s too much\" is no value: it must be a number, "),
     ] {
-        let told = complaint(&format!("{PATH}[checks]\nit = \"{check}\""));
-        assert!(told.starts_with(&format!("scenario wrong: check \"it\": {why}")), "{told}");
+        let message = complaint(&format!("{PATH}[checks]\nit = \"{check}\""));
+        assert!(message.starts_with(&format!("scenario wrong: check \"it\": {why}")), "{message}");
     }
     assert!(complaint("extends = 3").ends_with("extends: must be the name of a scenario in quotes"));
     assert!(complaint("extends = \"fish\"").ends_with("extends: there is no built-in scenario \"fish\""));

@@ -60,7 +60,7 @@ fn report(shown: &Shown, all: &[Shown]) -> Outcome {
     Ok(figure.report()?)
 }
 
-/// In which unit to tell a figure, and how many of it are in the unit of the demonstration.
+/// The unit in which to print a figure, and its number in one unit of the demonstration.
 fn unit(shown: &Shown, value: f64) -> (&'static str, f64) {
     match shown.unit.as_str() {
         "s" if value.abs() < 1e-3 => ("us", 1e6),

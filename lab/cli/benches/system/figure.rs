@@ -74,9 +74,7 @@ fn rounded(value: f64) -> f64 {
 
 /// The middle value.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    ffclock_statistics::upper_median(values).unwrap_or(f64::NAN)
 }
 
 /// The largest value.

@@ -45,7 +45,7 @@ impl Lab {
         self.start(name, &[&daemon.display().to_string(), "--config", &configuration.display().to_string()])
     }
 
-    /// Starts a chronyd that tells the system clock's time on loopback, without ever touching that clock.
+    /// Starts a chronyd that serves the system clock's time on loopback, without ever touching that clock.
     pub(crate) fn start_chronyd_server(&self, port: u16) -> Result<Program, Box<dyn Error>> {
         self.start_chronyd("server", &format!("local stratum 1\nallow 127.0.0.1\nbindaddress 127.0.0.1\nport {port}\n"))
     }
@@ -64,7 +64,7 @@ impl Lab {
         let (configuration, run) = (run.join("chrony.conf"), run.display());
         fs::write(&configuration, format!("{text}cmdport 0\npidfile {run}/pid\nbindcmdaddress {run}/socket\n"))?;
         let configuration = configuration.display().to_string();
-        // -U: whoever it is started by, it stays that and needs no more.
+        // -U: it keeps the user that started it, and needs no more rights.
         let user = Command::new("id").arg("-un").output()?.stdout;
         let user = String::from_utf8(user)?;
         self.start(&format!("chronyd-{role}"), &[CHRONYD, "-x", "-d", "-U", "-u", user.trim(), "-f", &configuration])
@@ -89,12 +89,12 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // What is left is below the build directory and in nobody's way.
+        // What is left is below the build directory and disturbs nothing.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// A port of loopback on which nobody listens at present.
+/// A port of loopback without a listener at present.
 pub(crate) fn free_port() -> std::io::Result<u16> {
     Ok(UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -1,7 +1,7 @@
 //! How true intervals are: the difference clock after some time of polling, and the clocks of quanta and minstant, in the same run and against
 //! the same truth.
 //!
-//! The truth is the system clock of this host, which nobody may discipline meanwhile; a chronyd that never touches it tells it over NTP to two
+//! The truth is the system clock of this host, which must not be disciplined meanwhile; a chronyd that never touches it serves it over NTP to two
 //! daemons. Each daemon's rate is measured as a program would: a stamp at the beginning, a stamp at the end, `elapsed` between them.
 
 use crate::figure::{Figure, largest, median};
@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_secs(30);
 const START_S: f64 = 10.0;
 /// A daemon has its first estimate by then.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Less than this between the system clock and CLOCK_MONOTONIC_RAW, and nobody disciplines the system clock.
+/// Less than this between the system clock and CLOCK_MONOTONIC_RAW, and the system clock is not disciplined.
 const UNDISCIPLINED_PPM: f64 = 0.01;
 
 /// A daemon, its clock, and the stamp at the beginning.
@@ -127,7 +127,7 @@ fn progress(elapsed: Duration, observed: &mut [Observed], others: &Others, last:
     let here = others.rates();
     line += &format!("  quanta {:+.3}  minstant {:+.3}", here.quanta, here.minstant);
     if let Some(last) = last {
-        line += &format!("; started anew {:+.3} {:+.3}", last.quanta, last.minstant);
+        line += &format!("; restarted {:+.3} {:+.3}", last.quanta, last.minstant);
     }
     eprintln!("{line}");
     Ok(())

@@ -94,7 +94,7 @@ pub(crate) fn rate_error_ppm(elapsed: Span, truth: Span) -> f64 {
     (elapsed - truth).as_seconds() / truth.as_seconds() * 1e6
 }
 
-/// Measures this start over so many seconds and prints both rate errors and the blur.
+/// Measures this start over this many seconds and prints both rate errors and the blur.
 pub(crate) fn run(seconds: &str) -> Outcome {
     let others = Others::start();
     sleep(Duration::from_secs_f64(seconds.parse()?));

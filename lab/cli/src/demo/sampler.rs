@@ -3,42 +3,20 @@
 use super::stage::Reference;
 use ffclock_client::{Clock, Stamp};
 use ffclock_counter::{CounterId, read_narrowest};
-use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Status, Ticks, Utc};
-
-/// One comparison.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    /// Since the start of the run [s].
-    pub(super) t_s: f64,
-    /// Published clock - truth [s].
-    pub(super) error_s: f64,
-    /// The published bound [s].
-    pub(super) bound_s: f64,
-    /// The published uncertainty [s].
-    pub(super) uncertainty_s: f64,
-    /// Whether the truth lay within the bound, in exact arithmetic, but for the width of the comparison itself.
-    pub(super) contained: bool,
-    /// The published status.
-    pub(super) status: Status,
-    /// Difference clock's period / true mean period - 1, where the truth has a known rate.
-    pub(super) rate_error_ppm: Option<f64>,
-}
+use ffclock_replay::{LiveRun, LiveSample};
+use ffclock_units::{Bound, ClockError, LeapTable, Moment, Rate, Ticks, Utc};
 
 /// A clock under observation.
 pub(super) struct Observed {
-    /// What it is called in the table.
-    pub(super) name: &'static str,
     clock: Clock,
     /// All comparisons so far.
-    pub(super) samples: Vec<Sample>,
-    /// How often the page refused a reading after it had given one.
-    pub(super) refused: u64,
+    pub(super) run: LiveRun,
 }
 
 /// Attempts at reading the system clock between two counter readings; the narrowest counts.
 const TRIES: usize = 5;
 
-/// The true time at a stamp, and how far the comparison itself can be off.
+/// The true time at a stamp, and the largest error of the comparison itself.
 struct Look {
     stamp: Stamp,
     truth: Moment<Utc>,
@@ -47,7 +25,7 @@ struct Look {
 
 impl Observed {
     pub(super) fn new(name: &'static str, clock: Clock) -> Self {
-        Observed { name, clock, samples: Vec::new(), refused: 0 }
+        Observed { clock, run: LiveRun { name, samples: Vec::new(), refused: 0 } }
     }
 
     /// Takes one sample. Before the first estimate there is nothing to compare.
@@ -55,12 +33,12 @@ impl Observed {
         let look = self.look(reference);
         let estimate = self.clock.snapshot().ok().and_then(|snapshot| snapshot.estimate());
         let (Ok(reading), Some(estimate)) = (self.clock.at(look.stamp), estimate) else {
-            self.refused += u64::from(!self.samples.is_empty());
+            self.run.refused += u64::from(!self.run.samples.is_empty());
             return;
         };
         let error = reading.time - look.truth;
         let blur = Bound::of(estimate.difference_period * look.width.halved());
-        self.samples.push(Sample {
+        self.run.samples.push(LiveSample {
             t_s,
             error_s: error.as_seconds(),
             bound_s: reading.bound.as_seconds(),
@@ -87,7 +65,7 @@ impl Observed {
     }
 
     /// The latest comparison.
-    pub(super) fn latest(&self) -> Option<&Sample> {
-        self.samples.last()
+    pub(super) fn latest(&self) -> Option<&LiveSample> {
+        self.run.samples.last()
     }
 }

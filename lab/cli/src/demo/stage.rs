@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// What the true time is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reference {
-    /// A function of the raw counter, told by the embedded server.
+    /// A function of the raw counter, which the embedded server serves.
     Embedded(Truth),
-    /// The system clock of this host, told by a server that somebody else wrote. Nobody adjusts it while the demo runs.
+    /// The system clock of this host, served by another program. Nothing adjusts it while the demo runs.
     SystemClock,
 }
 
@@ -28,7 +28,7 @@ impl Reference {
     }
 }
 
-/// Which daemon, by where it stamps its packets.
+/// A daemon, by the place where it stamps its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamps {
     Kernel,
@@ -44,7 +44,7 @@ impl Stamps {
     }
 }
 
-/// Who serves.
+/// The server.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Server {
     /// `ffclock lab server`.
@@ -56,7 +56,7 @@ pub(super) enum Server {
 }
 
 impl Server {
-    /// Above 1023 where the server can be told, so that it needs no privilege.
+    /// Above 1023 where the server has an option for it, so that it needs no privilege.
     fn port(&self) -> u16 {
         match self {
             Server::Embedded | Server::Chronyd(_) => 11_123,
@@ -134,7 +134,7 @@ impl Stage {
             link::join(&server, &client)?;
         }
         server.release()?;
-        // The first request is not to meet a server that does not listen yet.
+        // The server listens before the first request.
         std::thread::sleep(SERVER_START);
         stage.started = ffclock_sys::mono_now();
         client.release()?;
@@ -168,7 +168,7 @@ impl Stage {
     }
 
     /// Brings the server back.
-    pub(super) fn mend(&mut self) -> Result<(), Failure> {
+    pub(super) fn reconnect(&mut self) -> Result<(), Failure> {
         match &self.server {
             Some(server) if self.linked => link::set_carrier(server, Carrier::Up),
             _ => {
@@ -190,14 +190,11 @@ impl Stage {
         Ok(())
     }
 
-    /// Resident memory of the first daemon [bytes] and how often it has gone to sleep of its own accord.
-    pub(super) fn daemon_usage(&self) -> Option<(u64, u64)> {
+    /// Resident memory of the first daemon [bytes].
+    pub(super) fn daemon_memory(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.daemons.first()?.pid())).ok()?;
-        let field = |name: &str| {
-            let line = status.lines().find(|line| line.starts_with(name))?;
-            line.split_whitespace().nth(1)?.parse::<u64>().ok()
-        };
-        Some((field("VmRSS:")? * 1024, field("voluntary_ctxt_switches:")?))
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
     }
 
     /// Ends everything, the daemons in good order, so that their records are complete.
@@ -258,11 +255,11 @@ fn server_command(plan: &Plan<'_>, address: &str) -> Result<(Vec<String>, Rights
             command.extend(truth.as_arguments());
             Ok((command, Rights::None))
         }
-        (Server::Embedded, Reference::SystemClock) => Err("the embedded server tells its own truth".into()),
+        (Server::Embedded, Reference::SystemClock) => Err("the embedded server serves a truth of its own".into()),
     }
 }
 
-/// A server's own directory, for nobody else, as chronyd demands.
+/// A server's own directory, closed to others, as chronyd demands.
 fn server_directory(plan: &Plan<'_>, name: &str) -> Result<PathBuf, Failure> {
     use std::os::unix::fs::DirBuilderExt;
     let path = plan.directory.join(name);

@@ -72,8 +72,8 @@ impl ReferenceServer {
         let truth = self.truth.at(counter);
         let wrong = self.step.filter(|step| truth - self.truth.time >= step.after).map_or(Span::ZERO, |step| step.by);
         let utc = self.leaps.utc_from_tai(truth + wrong);
-        let told: Moment<Server> = Moment::from_origin(utc.since_origin());
-        NtpTimestamp::from_server(told)
+        let label: Moment<Server> = Moment::from_origin(utc.since_origin());
+        NtpTimestamp::from_server(label)
     }
 
     /// The reply to one request that arrived at `received`; it leaves as soon as it is made.

@@ -1,4 +1,5 @@
-//! Heavy traffic between two namespaces, and a program that captures every packet of it: the network stress of the papers.
+//! Heavy traffic between two namespaces, and a program that captures every packet of it: the network stress of the
+//! papers.
 
 use crate::failure::Failure;
 use crate::lab::link::SERVER_END;
@@ -18,7 +19,7 @@ pub(crate) struct FloodArgs {
 /// Arguments of `ffclock lab capture`.
 #[derive(clap::Args)]
 pub(crate) struct CaptureArgs {
-    /// The port that takes the packets, so that nobody complains about them.
+    /// The port that takes the packets, so that the kernel answers none of them with an error.
     #[arg(long, value_name = "PORT")]
     port: u16,
 }
@@ -41,7 +42,7 @@ pub(super) fn flood(args: &FloodArgs) -> Result<(), Failure> {
 
 /// Captures every packet of every interface, one at a time, until it is killed.
 pub(super) fn capture(args: &CaptureArgs) -> Result<(), Failure> {
-    // Nobody reads from it: what it cannot hold is dropped, as on a busy host.
+    // It is never read: what it cannot hold is dropped, as on a busy host.
     let _sink = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, args.port))?;
     run("ip", &["link", "set", "dev", SERVER_END, "promisc", "on"])?;
     let tap = socket(AddressFamily::PACKET, SocketType::RAW, Some(eth::ALL)).map_err(std::io::Error::from)?;

@@ -1,7 +1,7 @@
 //! A time that is known everywhere on this machine, because it is a function of the raw counter.
 //!
-//! The reference server tells this time, and whoever compares a clock with it computes it from the same counter: the shared counter is
-//! the external monitor of the papers (case-for-feed-forward, section II-B).
+//! The reference server serves this time, and a program that compares a clock with it computes it from the same
+//! counter, which is the external monitor of the papers (case-for-feed-forward, section II-B).
 
 use ffclock_units::{Counter, Moment, Period, Rate, Span, Tai};
 use std::f64::consts::TAU;

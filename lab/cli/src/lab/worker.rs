@@ -1,6 +1,8 @@
-//! Child processes of the laboratory: each in a network namespace of its own where that is permitted, none outliving its parent.
+//! Child processes of the laboratory: each in a network namespace of its own where that is permitted, none outliving
+//! its parent.
 //!
-//! The namespaces have no names: they live exactly as long as the processes inside, so there is nothing to clean up, whatever happens.
+//! The namespaces have no names: they live exactly as long as the processes inside, so there is nothing to clean up,
+//! whatever happens.
 
 use crate::failure::Failure;
 use std::fs::{self, File};
@@ -56,8 +58,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Prepares a task to run in its network; it starts when [`Worker::release`] is called. No worker may set the system clock,
-    /// and each is killed when its parent dies.
+    /// Prepares a task to run in its network; it starts when [`Worker::release`] is called. No worker may set the
+    /// system clock, and each is killed when its parent dies.
     pub(crate) fn prepare(task: &Task<'_>, network: Network) -> Result<Worker, Failure> {
         let mut starter = Command::new("setpriv");
         starter.args(["--pdeathsig", "KILL"]);
@@ -76,7 +78,7 @@ impl Worker {
     pub(crate) fn beside(host: &Worker, task: &Task<'_>) -> Result<Worker, Failure> {
         let mut starter = Command::new("setpriv");
         starter.args(["--pdeathsig", "KILL"]);
-        // Where it is the network of everybody, there is nothing to enter, and perhaps no right to.
+        // The shared network needs not be entered, and perhaps there is no right to.
         if host.network == Network::Own {
             starter.args(["nsenter", "--target", &host.pid().to_string(), "--net"]);
         }

@@ -1,12 +1,12 @@
-//! The exchanges themselves, as CSV: what the estimator had to go by.
+//! The exchanges themselves, as CSV: the evidence of the estimator.
 
-use super::track::{Step, Track};
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
+use ffclock_replay::{Step, Track, offset_at, round_trip};
 use ffclock_trace::TraceRow;
 use ffclock_trace::decimal::write_seconds;
-use ffclock_units::{Estimate, Exchange, LeapTable, Span};
+use ffclock_units::{Exchange, LeapTable, Span};
 use std::path::Path;
 
 const HEADER: &str = "seq,utc_ns,round_trip_s,floor_s,offset_s,forward_s,backward_s,used";
@@ -30,7 +30,7 @@ impl Exchanges {
         self.file.write(|output| {
             let utc = leaps.utc_from_tai(exchange.server_out).since_origin().as_nanos();
             write!(output, "{},{utc}", row.sequence)?;
-            for span in [round_trip(exchange, estimate), floor, offset(exchange, estimate)] {
+            for span in [round_trip(exchange, estimate), floor, offset_at(exchange, estimate)] {
                 output.write_all(b",")?;
                 write_seconds(output, span)?;
             }
@@ -46,20 +46,6 @@ impl Exchanges {
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.file.finish()
     }
-}
-
-/// Without the server's own time.
-fn round_trip(exchange: &Exchange, estimate: &Estimate) -> Span {
-    let away = estimate.period * (exchange.received.counter - exchange.sent.counter);
-    away - (exchange.server_out - exchange.server_in)
-}
-
-/// Our clock minus the server's in the middle of the exchange, as if both ways took equally long.
-fn offset(exchange: &Exchange, estimate: &Estimate) -> Span {
-    let ours = |counter| estimate.at(counter).time;
-    let ahead_at_reply = ours(exchange.received.counter) - exchange.server_out;
-    let ahead_at_request = ours(exchange.sent.counter) - exchange.server_in;
-    (ahead_at_reply + ahead_at_request).halved()
 }
 
 /// To the server and back, where the trace has reference times.

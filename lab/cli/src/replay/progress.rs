@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// How many rows pass between two looks at the clock.
+/// Rows between two looks at the clock.
 const STRIDE: u64 = 1 << 14;
-/// A replay shorter than this says nothing.
+/// A replay shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN: Duration = Duration::from_millis(200);
 
@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// So many more rows were read.
+    /// This many more rows were read.
     pub(crate) fn advance_by(&mut self, more: u64) {
         self.rows += more;
         if self.next.is_some_and(|next| Instant::now() >= next) {
@@ -39,12 +39,12 @@ impl Progress {
         }
     }
 
-    /// How many rows were read.
+    /// The number of rows that were read.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// So many of all steps of something that takes long are done.
+    /// This many of all steps of a long work are done.
     pub(super) fn show_share(&mut self, done: usize, all: usize) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
             let _ = write!(stderr(), "\rlooking back: {:.0} % {:20}", 100.0 * done as f64 / all.max(1) as f64, "");

@@ -1,10 +1,9 @@
 //! The clock after each exchange, as CSV.
 
-use super::retrospect::Settled;
-use super::track::Step;
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
+use ffclock_replay::{SettledStep, Step};
 use ffclock_trace::decimal::write_seconds;
 use ffclock_units::{LeapTable, Span};
 use std::io::{self, Write};
@@ -13,45 +12,41 @@ use std::path::Path;
 /// The columns. Until the next row the clock is `utc_ns` + (N - `counter`) * `period_s`.
 const HEADER: &str = "seq,counter,utc_ns,period_s,uncertainty_s,bound_s,floor_s,status,verdict,error_s,error_before_s";
 
-/// What stands after them where the clock is worked out in retrospect as well.
+/// The columns after them where the clock is worked out in retrospect as well.
 const SMOOTHED_HEADER: &str = ",smoothed_utc_ns,smoothed_uncertainty_s,smoothed_error_s";
 
-/// Which columns there are.
+/// The clocks that have columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Columns {
     /// The clock as it was.
     Causal,
-    /// And in retrospect.
+    /// Also the clock in retrospect.
     Smoothed,
 }
 
 /// Writes a row for each exchange that was not rejected.
 pub(super) struct Rows {
     file: CsvFile,
+    columns: Columns,
     leaps: LeapTable,
 }
 
 impl Rows {
     pub(super) fn create(path: &Path, columns: Columns) -> Result<Self, Failure> {
         let more = if columns == Columns::Smoothed { SMOOTHED_HEADER } else { "" };
-        Ok(Rows { file: CsvFile::create(path, &format!("{HEADER}{more}"))?, leaps: LeapTable::built_in() })
+        let file = CsvFile::create(path, &format!("{HEADER}{more}"))?;
+        Ok(Rows { file, columns, leaps: LeapTable::built_in() })
     }
 
-    /// Writes the clock after one exchange; `floor` is the smallest round trip of the path.
-    pub(super) fn write(&mut self, step: &Step, floor: Span) -> Result<(), Failure> {
-        let leaps = &self.leaps;
+    /// Writes the clock after one exchange.
+    pub(super) fn write(&mut self, settled: &SettledStep) -> Result<(), Failure> {
+        let (leaps, columns) = (&self.leaps, self.columns);
         self.file.write(|output| {
-            write_step(output, leaps, (step, floor))?;
+            write_step(output, leaps, &settled.step)?;
+            if columns == Columns::Smoothed {
+                write_smoothed(output, leaps, settled)?;
+            }
             output.write_all(b"\n")
-        })
-    }
-
-    /// Writes the clock after one exchange, with its time in retrospect.
-    pub(super) fn write_settled(&mut self, settled: &Settled) -> Result<(), Failure> {
-        let leaps = &self.leaps;
-        self.file.write(|output| {
-            write_step(output, leaps, (&settled.step, settled.floor))?;
-            write_smoothed(output, leaps, settled)
         })
     }
 
@@ -61,7 +56,7 @@ impl Rows {
     }
 }
 
-fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, Span)) -> io::Result<()> {
+fn write_step(output: &mut dyn Write, leaps: &LeapTable, step: &Step) -> io::Result<()> {
     let Step { estimate, counter, .. } = step;
     let at = estimate.at(*counter).to_utc(leaps);
     let utc = at.time.since_origin().as_nanos();
@@ -73,7 +68,7 @@ fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, 
         }
         output.write_all(b",")?;
     }
-    write_seconds(output, floor)?;
+    write_seconds(output, step.floor)?;
     write!(output, ",{},{}", estimate.status.name(), verdict_name(step.verdict))?;
     for error in [step.error, step.error_before] {
         output.write_all(b",")?;
@@ -82,13 +77,12 @@ fn write_step(output: &mut dyn Write, leaps: &LeapTable, (step, floor): (&Step, 
     Ok(())
 }
 
-fn write_smoothed(output: &mut dyn Write, leaps: &LeapTable, settled: &Settled) -> io::Result<()> {
-    let Some(smoothed) = settled.smoothed else { return output.write_all(b",,,\n") };
+fn write_smoothed(output: &mut dyn Write, leaps: &LeapTable, settled: &SettledStep) -> io::Result<()> {
+    let Some(smoothed) = settled.smoothed else { return output.write_all(b",,,") };
     write!(output, ",{},", leaps.utc_from_tai(smoothed.time).since_origin().as_nanos())?;
     write_seconds(output, smoothed.uncertainty.as_span())?;
     output.write_all(b",")?;
-    settled.error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))?;
-    output.write_all(b"\n")
+    settled.error.map_or(Ok(()), |error| write_seconds(output, error.as_span()))
 }
 
 const fn verdict_name(verdict: Verdict) -> &'static str {

@@ -1,10 +1,10 @@
-//! `--stamps`: raw stamps that were taken meanwhile, converted in retrospect.
+//! `--stamps`: raw stamps that were taken during the recording, converted in retrospect.
 
-use super::retrospect::Hindsight;
 use crate::failure::Failure;
 use crate::stamp::StampText;
 use crate::{Global, output, text};
 use ffclock_estimator::SmoothedTime;
+use ffclock_replay::Hindsight;
 use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Utc};
 use serde::Serialize;
 use std::fs::File;
@@ -22,15 +22,15 @@ struct Converted<'a> {
     uncertainty_s: Option<f64>,
 }
 
-/// A stamp, as it was written and what it says; without an epoch it is of the last one.
-struct Stamp {
+/// A stamp with its text; without an epoch it belongs to the last one.
+struct WrittenStamp {
     text: String,
     counter: Counter,
     epoch: Option<CounterEpoch>,
 }
 
 /// The stamps of a file, which has one on each line: `COUNTER@EPOCH`, or `COUNTER`.
-pub(super) struct Stamps(Vec<Stamp>);
+pub(super) struct Stamps(Vec<WrittenStamp>);
 
 impl Stamps {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
@@ -47,14 +47,14 @@ impl Stamps {
                 let place = format!("{}: line {}", path.display(), number + 1);
                 Failure::from(format!("{place}: a stamp is COUNTER@EPOCH, as `ffclock stamp` prints it, or COUNTER"))
             })?;
-            stamps.push(Stamp { text: line.to_owned(), counter, epoch });
+            stamps.push(WrittenStamp { text: line.to_owned(), counter, epoch });
         }
         Ok(Stamps(stamps))
     }
 
     /// Prints the time of each.
     pub(super) fn convert(&self, hindsight: &Hindsight, global: &Global) -> Result<(), Failure> {
-        for Stamp { text, counter, epoch } in &self.0 {
+        for WrittenStamp { text, counter, epoch } in &self.0 {
             let time = hindsight.at(*counter, *epoch);
             if global.json { output::json(&converted(text, time))? } else { output::line(&sentence(text, time))? }
         }

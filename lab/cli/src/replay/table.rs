@@ -1,28 +1,28 @@
 //! The report for people.
 
-use super::distribution::Figures;
-use super::frequency::NominalSource;
-use super::report::Report;
-use super::retrospect;
+use super::Answer;
+use ffclock_replay::{ClockErrors, ExchangeCounts, NominalSource, PathFigures, Report, RetrospectReport};
+use ffclock_statistics::ErrorFigures;
 use ffclock_units::{Rate, Span};
 
 /// The report as lines.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(answer: &Answer) -> String {
+    let report = &answer.report;
     let mut text = field("Trace", &origin(report));
-    text += &field("Exchanges", &exchanges(report));
-    text += &field("Path", &path(report));
+    text += &field("Exchanges", &exchanges(&report.exchanges));
+    text += &field("Path", &path(&report.path));
     text += &field("Counter", &counter(report));
     text += &field("Clock", &clock(report));
-    text += &errors("after", report.error.as_ref(), (report.containment, report.outside));
-    text += &errors("before", report.error_before.as_ref(), (report.containment_before, report.outside_before));
+    text += &errors("after", &report.after);
+    text += &errors("before", &report.before);
     text += &report.smooth.as_ref().map_or_else(String::new, smoothed);
-    if report.error.is_none() {
+    if report.after.error.is_none() {
         text += &field("Error", "not known: no reference times in the trace, or none after the warm-up (see --from)");
     }
-    for note in &report.notes {
+    for note in &answer.notes {
         text += &field("Note", note);
     }
-    text + &field("Speed", &speed(report.exchanges_per_s))
+    text + &field("Speed", &speed(answer.exchanges_per_s))
 }
 
 fn speed(rows_per_second: f64) -> String {
@@ -46,20 +46,22 @@ fn or_dash(seconds: Option<f64>) -> String {
 }
 
 fn origin(report: &Report) -> String {
-    let name = report.server_name.clone().unwrap_or_else(|| report.server.to_string());
-    let server = if report.servers > 1 { format!(", server {name} of {}", report.servers) } else { String::new() };
-    let epochs = if report.epochs > 1 { format!(", {} counter epochs", report.epochs) } else { String::new() };
-    format!("{}{server}{epochs}, {}", report.format, or_dash(report.span_s))
+    let origin = &report.origin;
+    let name = origin.server_name.clone().unwrap_or_else(|| origin.server.to_string());
+    let server = if origin.servers > 1 { format!(", server {name} of {}", origin.servers) } else { String::new() };
+    let epochs = report.exchanges.epochs;
+    let epochs = if epochs > 1 { format!(", {epochs} counter epochs") } else { String::new() };
+    format!("{}{server}{epochs}, {}", origin.format, or_dash(report.span_s))
 }
 
-fn exchanges(report: &Report) -> String {
-    let mut parts = vec![format!("{} with a reply, {} used", report.exchanges, report.used)];
+fn exchanges(counts: &ExchangeCounts) -> String {
+    let mut parts = vec![format!("{} with a reply, {} used", counts.exchanges, counts.used)];
     for (count, what) in [
-        (report.lost, "lost"),
-        (report.rejected, "rejected"),
-        (report.contradictions, "contradicting"),
-        (report.server_steps, "steps of the server accepted"),
-        (report.bad_rows, "rows unreadable"),
+        (counts.lost, "lost"),
+        (counts.rejected, "rejected"),
+        (counts.contradictions, "contradicting"),
+        (counts.server_steps, "steps of the server accepted"),
+        (counts.bad_rows, "rows unreadable"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
@@ -68,48 +70,47 @@ fn exchanges(report: &Report) -> String {
     parts.join(", ")
 }
 
-fn path(report: &Report) -> String {
-    let shifts = format!("{} shifts up, {} down", report.shifts_up, report.shifts_down);
-    format!("smallest round trip {}, {shifts}", or_dash(report.floor_s))
+fn path(path: &PathFigures) -> String {
+    let shifts = format!("{} shifts up, {} down", path.shifts_up, path.shifts_down);
+    format!("smallest round trip {}, {shifts}", or_dash(path.floor_s))
 }
 
 fn counter(report: &Report) -> String {
-    let name = report.counter.as_deref().unwrap_or("counter");
-    let source = match report.nominal_source {
+    let name = report.origin.counter.as_deref().unwrap_or("counter");
+    let rate = &report.rate;
+    let source = match rate.nominal_source {
         NominalSource::Given => "as given",
         NominalSource::Trace => "by the trace",
         NominalSource::Estimated => "by the first exchanges",
     };
-    let mut text = format!("{name}, {:.3} MHz nominal {source}", 1e-6 / report.nominal_period_s);
-    if let Some(period) = report.period_s {
-        text += &format!(", measured {}", Rate::from_fraction(period / report.nominal_period_s - 1.0));
+    let mut text = format!("{name}, {:.3} MHz nominal {source}", 1e-6 / rate.nominal_period_s);
+    if let Some(period) = rate.period_s {
+        text += &format!(", measured {}", Rate::from_fraction(period / rate.nominal_period_s - 1.0));
     }
-    if let Some(error) = report.rate_error_ppm {
+    if let Some(error) = rate.rate_error_ppm {
         text += &format!(", {} off the truth", Rate::from_ppm(error));
     }
     text
 }
 
 fn clock(report: &Report) -> String {
-    let (bound, uncertainty) = (or_dash(report.bound_s), or_dash(report.uncertainty_s));
-    format!(
-        "{}, bound {bound}, standard uncertainty {uncertainty}, warm after {}",
-        report.status,
-        or_dash(report.warmup_s)
-    )
+    let last = &report.last;
+    let (bound, uncertainty) = (or_dash(last.bound_s), or_dash(last.uncertainty_s));
+    let status = last.status.name();
+    format!("{status}, bound {bound}, standard uncertainty {uncertainty}, warm after {}", or_dash(report.warmup_s))
 }
 
-fn percentiles(figures: &Figures) -> String {
+fn percentiles(figures: &ErrorFigures) -> String {
     let [p1, p25, median, p75, p99] = [figures.p1, figures.p25, figures.median, figures.p75, figures.p99].map(span);
     format!("median {median}, IQR {}, [1 25 75 99] % {p1}, {p25}, {p75}, {p99}", span(figures.iqr))
 }
 
-fn extremes(figures: &Figures) -> String {
+fn extremes(figures: &ErrorFigures) -> String {
     format!("largest {}, rms {}, {} readings", span(figures.max_abs), span(figures.rms), figures.count)
 }
 
-/// The clock in retrospect: percentiles, then whether what it says of itself holds.
-fn smoothed(report: &retrospect::Report) -> String {
+/// The clock in retrospect: percentiles, then whether its uncertainty holds.
+fn smoothed(report: &RetrospectReport) -> String {
     let claim = |share: Option<f64>, said: Option<f64>| {
         let share = share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
         format!("{share} within twice the standard uncertainty of {}", or_dash(said))
@@ -127,10 +128,10 @@ fn smoothed(report: &retrospect::Report) -> String {
 }
 
 /// The errors of one clock: percentiles, then whether the bound held.
-fn errors(moment: &str, figures: Option<&Figures>, (containment, outside): (Option<f64>, u64)) -> String {
-    let (Some(figures), Some(containment)) = (figures, containment) else { return String::new() };
+fn errors(moment: &str, clock: &ClockErrors) -> String {
+    let (Some(figures), Some(containment)) = (&clock.error, clock.containment) else { return String::new() };
     let (first, second) = (percentiles(figures), extremes(figures));
-    let third = format!("{outside} outside the bound ({:.4} % inside)", containment * 100.0);
+    let third = format!("{} outside the bound ({:.4} % inside)", clock.outside, containment * 100.0);
     field("Error", &format!("of the clock {moment} each exchange:"))
         + &field("", &first)
         + &field("", &format!("{second}, {third}"))

@@ -6,7 +6,7 @@ use super::{Named, open, without};
 use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
 use ffclock_estimator::LearnedConfig;
-use ffclock_sim::goals::{Campaign, Containment, Goal, JUDGED, Medians};
+use ffclock_sim::goals::{Campaign, CampaignContainment, Goal, JUDGED, Medians};
 use ffclock_sim::scenario::NAMES;
 use ffclock_sim::{ORACLES, RunResult};
 use serde::Serialize;
@@ -31,8 +31,8 @@ pub(super) struct Args {
     /// How many runs at a time [default: as many as there are processors]
     #[arg(long)]
     jobs: Option<Jobs>,
-    /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on.
-    /// A file with anything else in it is refused
+    /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off
+    /// and goes on. A file with anything else in it is refused
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     /// Run the oracles, which take most of the time, with the first N seeds only [default: with all]
@@ -48,7 +48,7 @@ struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     without: Vec<String>,
     goals: Vec<Goal>,
-    containment: Containment,
+    containment: CampaignContainment,
     scenarios: Vec<Medians>,
 }
 
@@ -152,7 +152,7 @@ fn origin(goal: &Goal) -> String {
     }
 }
 
-fn render_containment(text: &mut String, sum: &Containment) {
+fn render_containment(text: &mut String, sum: &CampaignContainment) {
     let _ = writeln!(
         text,
         "\nbound: {} of {} readings did not hold the truth, in {} runs of {:.0} simulated hours together",
@@ -210,8 +210,8 @@ mod tests {
         let goals = Campaign::default().goals();
         assert!(goals.len() > 10);
         for goal in goals {
-            let told = serde_json::to_value(&goal).unwrap();
-            assert!(told["measured"].is_null() && told["met"].is_null(), "{told}");
+            let json = serde_json::to_value(&goal).unwrap();
+            assert!(json["measured"].is_null() && json["met"].is_null(), "{json}");
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
             seeds: [1, 20],
             without: Vec::new(),
             goals,
-            containment: Containment::default(),
+            containment: CampaignContainment::default(),
             scenarios: Vec::new(),
         });
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("largest error")).collect();

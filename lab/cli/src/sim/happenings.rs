@@ -1,7 +1,7 @@
 //! What a scenario does to its world and when, in words for a report.
 
 use ffclock_sim::Scenario;
-use ffclock_sim::scenario::{Directions, FaultSpec, IntermittentSpec, Length, Periodic, QueueSpec, When};
+use ffclock_sim::scenario::{Between, Directions, FaultSpec, IntermittentSpec, Length, Periodic, QueueSpec, When};
 use ffclock_units::Span;
 
 /// More pieces than this are one remark: a report would be shaded all over.
@@ -70,9 +70,9 @@ const fn congestion(direction: Directions) -> &'static str {
     }
 }
 
-/// The rest of each period, in which nothing passes.
+/// The rest of each period, in which no packet passes.
 fn of_link(link: &IntermittentSpec, last: Length) -> Vec<Happening> {
-    let down = pieces(link.every, (link.up, link.every), last);
+    let down = pieces(link.every, Between { at: link.up, until: link.every }, last);
     down.map_or_else(
         || vec![load(Length::default(), Length::default(), &format!("link away in each {}", link.every.0))],
         |down| down.into_iter().map(|(begin, end)| happening(begin, end, "link away")).collect(),
@@ -84,7 +84,7 @@ fn of_queue(queue: &QueueSpec, text: &str, last: Length) -> Vec<Happening> {
         When::Always | When::Markov(_) | When::SelfSimilar(_) => Vec::new(),
         When::Between(between) => vec![load(between.at, between.until, text)],
         When::Periodic(Periodic { every, lasts }) => {
-            let on = pieces(every, (Length::default(), lasts), last);
+            let on = pieces(every, Between { at: Length::default(), until: lasts }, last);
             on.map_or_else(
                 || vec![load(Length::default(), Length::default(), &format!("{text} in each {}", every.0))],
                 |on| on.into_iter().map(|(begin, end)| load(begin, end, text)).collect(),
@@ -94,15 +94,15 @@ fn of_queue(queue: &QueueSpec, text: &str, last: Length) -> Vec<Happening> {
 }
 
 /// A part of each period as long as the world lasts; none if there are too many.
-fn pieces(every: Length, part: (Length, Length), last: Length) -> Option<Vec<(Length, Length)>> {
+fn pieces(every: Length, part: Between, last: Length) -> Option<Vec<(Length, Length)>> {
     let mut found = Vec::new();
     let mut begin = Span::ZERO;
-    while begin + part.0.0 < last.0 {
+    while begin + part.at.0 < last.0 {
         if found.len() == PIECES_MAX {
             return None;
         }
-        if part.0 < part.1 {
-            found.push((Length(begin + part.0.0), Length((begin + part.1.0).min(last.0))));
+        if part.at < part.until {
+            found.push((Length(begin + part.at.0), Length((begin + part.until.0).min(last.0))));
         }
         begin += every.0;
     }
@@ -133,7 +133,7 @@ fn load(begin: Length, end: Length, text: &str) -> Happening {
 mod tests {
     use super::*;
 
-    fn told(lines: &str) -> Vec<(f64, f64, String, Kind)> {
+    fn listed(lines: &str) -> Vec<(f64, f64, String, Kind)> {
         let text = format!("extends = \"lan-16\"\nabout = \"x\"\nfrom = \"0 s\"\n{lines}");
         let scenario = Scenario::parse("x", &text).unwrap();
         all(&scenario).into_iter().map(|one| (one.begin_s, one.end_s, one.text, one.kind)).collect()
@@ -150,18 +150,18 @@ mod tests {
     #[test]
     fn a_sleeping_host_and_a_link_that_comes_and_goes_are_events() {
         let suspend = "[host]\nsuspend = [{ at = \"1 h\", until = \"2 h\", counter = \"stops\" }]";
-        assert_eq!(told(suspend), [event(3600.0, 7200.0, "host suspended")]);
+        assert_eq!(listed(suspend), [event(3600.0, 7200.0, "host suspended")]);
         let link = "duration = \"2.5 h\"\n[path]\nintermittent = { every = \"1 h\", up = \"10 min\" }";
         let away = |hour: f64| event(3600.0 * hour + 600.0, 3600.0 * (hour + 1.0).min(2.5), "link away");
-        assert_eq!(told(link), [away(0.0), away(1.0), away(2.0)]);
+        assert_eq!(listed(link), [away(0.0), away(1.0), away(2.0)]);
         let always = "[path]\nintermittent = { every = \"1 h\", up = \"1 h\" }";
-        assert_eq!(told(always), []);
+        assert_eq!(listed(always), []);
     }
 
     #[test]
     fn congestion_and_flapping_are_loads() {
         let queue = |when: &str| {
-            told(&format!(
+            listed(&format!(
                 "duration = \"3 h\"\n[path]\nqueue = [{{ mean = \"1 ms\", direction = \"forward\", when = {when} }}]"
             ))
         };
@@ -172,7 +172,7 @@ mod tests {
         let often = queue("{ periodic = { every = \"10 s\", lasts = \"1 s\" } }");
         assert_eq!(often, [load(0.0, 0.0, "congestion on the way there in each 10 s")]);
         assert_eq!(queue("{ markov = { calm = \"1 h\", busy = \"1 h\" } }"), []);
-        let flap = told("[path]\nflap = { share = 0.5, forward = \"1 us\", backward = \"1 us\" }");
+        let flap = listed("[path]\nflap = { share = 0.5, forward = \"1 us\", backward = \"1 us\" }");
         assert_eq!(flap, [load(0.0, 0.0, "two routes by turns")]);
     }
 }

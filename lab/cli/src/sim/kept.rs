@@ -1,8 +1,8 @@
 //! Runs that are kept in a file while a long command goes on, so that it can be broken off and taken up again.
 //!
-//! One JSON object per line: which program made the run, and the result. Runs of another program, or another build of this one, are
-//! left alone and made anew: an estimator that changed says other things. The last line may be half written. A file with any other line is somebody
-//! else's, and is refused untouched.
+//! One JSON object per line: which program made the run, and the result. Runs of another program, or another build of
+//! this one, are left alone and made again: an estimator that changed gives other figures. The last line may be half
+//! written. A file with any other line is of another origin, and is refused untouched.
 
 use crate::Failure;
 use ffclock_sim::RunResult;

@@ -24,14 +24,16 @@ pub(super) struct Args {
     /// Where all chance comes from
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our own format,
-    /// which alone keeps every bit. FILE must not be there yet
+    /// Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our
+    /// own format, which alone keeps every bit. FILE must not be there yet
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`, in place of what is in FILE
+    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`, in place of what is
+    /// in FILE
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long
+    /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as
+    /// long
     #[arg(long)]
     oracle: bool,
     #[command(flatten)]
@@ -59,7 +61,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     verdict(&[result])
 }
 
-/// The files that the run leaves. The trace comes first: it is never overwritten, and what refuses it must not have emptied the series.
+/// The files that the run leaves. The trace comes first: it is never overwritten, and what refuses it must not have
+/// emptied the series.
 fn make_files(args: &Args, run: &Run) -> Result<(Option<TraceFile>, Option<Series>), Failure> {
     let scenario = super::is_file(&args.name).then_some(Path::new(&args.name));
     let (trace, series) = (args.trace.as_deref(), args.series.as_deref());

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many seeds at a time, at most: every run is kept until the end, some kilobytes each.
+/// At most this many seeds at a time: every run is kept until the end, some kilobytes each.
 const SEEDS_MAX: u64 = 100_000;
 /// More threads than any computer has processors for.
 const JOBS_MAX: usize = 1024;

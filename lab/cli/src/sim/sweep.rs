@@ -6,8 +6,8 @@ use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
 use super::{Named, open, verdict, without};
 use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
-use ffclock_sim::goals::median;
 use ffclock_sim::{CLOCKS, RunResult};
+use ffclock_statistics::percentile;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -76,7 +76,10 @@ fn summarise(results: &[RunResult]) -> Vec<Line> {
                     .iter()
                     .filter_map(move |run| Some((run.seed, run.clocks.get(clock_index)?.windows.get(window_index)?)))
             };
-            let figure = |name: &str| median(each().filter_map(|(_, window)| window.figure(name)).collect());
+            let figure = |name: &str| {
+                let values: Vec<f64> = each().filter_map(|(_, window)| window.figure(name)).collect();
+                percentile(&values, 0.5)
+            };
             let worst = each().max_by(|one, other| one.1.max.unwrap_or(0.0).total_cmp(&other.1.max.unwrap_or(0.0)));
             lines.push(Line {
                 clock: clock.name.clone(),

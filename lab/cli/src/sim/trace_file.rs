@@ -51,7 +51,7 @@ impl TraceFile {
 
     /// Takes the file away again, of a run that does not begin.
     pub(super) fn discard(self) {
-        // Whatever stops the run is told; an empty file that stays as well is no news.
+        // The error that stops the run is reported; that an empty file stays besides is not.
         let _ = std::fs::remove_file(&self.path);
     }
 }

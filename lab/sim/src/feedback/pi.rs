@@ -1,12 +1,13 @@
 //! Proportional-integral servos on offsets.
 //!
-//! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options, software stamping, `delay_filter moving_median` of 10, `first_step_threshold` 20 us, no
-//! later step) and the discrete form documented with its servo; ptpd 1: K. Correll, N. Barendt, M. Branicky, "Design considerations for software only
-//! implementations of the IEEE 1588 precision time protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a
-//! first-order filter, offset averaged over two; when the master is lost the accumulated drift is cleared).
+//! Sources: linuxptp, manual page ptp4l(8) (`pi_*` options, software stamping, `delay_filter moving_median` of 10,
+//! `first_step_threshold` 20 us, no later step) and the discrete form documented with its servo; ptpd 1: K. Correll, N.
+//! Barendt, M. Branicky, "Design considerations for software only implementations of the IEEE 1588 precision time
+//! protocol", 2005 (offset / Ap + sum / Ai, Ap = 10, Ai = 1000, one-way delay through a first-order filter, offset
+//! averaged over two; when the master is lost the accumulated drift is cleared).
 
 use super::{Sample, Servo, SystemClock};
-use crate::ledger::percentile;
+use ffclock_statistics::percentile;
 use ffclock_units::Counter;
 use std::collections::VecDeque;
 
@@ -32,7 +33,7 @@ const PTPD_PROPORTIONAL: f64 = 1.0 / 10.0;
 const PTPD_INTEGRAL: f64 = 1.0 / 1000.0;
 /// ptpd's delay filter approaches 1 / 2^6 of the way (its stiffness).
 const PTPD_STIFFNESS: f64 = 64.0;
-/// So many answers must stay out before ptpd takes its master for lost.
+/// ptpd takes its master for lost after this many missing answers.
 const PTPD_PATIENCE: u32 = 10;
 /// Beyond this ptpd resets its clock.
 const PTPD_STEP_S: f64 = 1.0;
@@ -66,7 +67,7 @@ impl DelayFilter {
                     recent.pop_front();
                 }
                 recent.push_back(one_way);
-                percentile(&mut recent.iter().copied().collect::<Vec<_>>(), 0.5).unwrap_or(one_way)
+                percentile(&recent.iter().copied().collect::<Vec<_>>(), 0.5).unwrap_or(one_way)
             }
             DelayFilter::FirstOrder { delay, updates } => {
                 // The weight of the past grows from nothing to the stiffness.

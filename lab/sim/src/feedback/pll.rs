@@ -1,16 +1,17 @@
 //! The phase and frequency locked loop of NTP, with its clock filter, at a fixed poll.
 //!
-//! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), section 11.3 (clock discipline, appendix A.5.5.6) and 11.4 (clock adjust, appendix
-//! A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it leaves the loop to the Linux kernel, as it does by
-//! default (kernel/time/ntp.c: phase time constant 4 polls), which converges four times sooner than the gain of 16 in ntpd's own loop; the
-//! interval is capped at one poll as the RFC has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose
-//! among servers; with one server they have no effect and are left out.
+//! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), section 11.3 (clock discipline, appendix A.5.5.6) and
+//! 11.4 (clock adjust, appendix A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it
+//! leaves the loop to the Linux kernel, as it does by default (kernel/time/ntp.c: phase time constant 4 polls), which
+//! converges four times sooner than the gain of 16 in ntpd's own loop; the interval is capped at one poll as the RFC
+//! has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose among servers; with one
+//! server they have no effect and are left out.
 
 use super::{Sample, Servo, SystemClock};
 use ffclock_units::Counter;
 
 const STAGES: usize = 8;
-/// After so many requests without an answer empty samples are shifted into the filter (appendix A.5.7.3).
+/// After this many requests without an answer, empty samples are shifted into the filter (appendix A.5.7.3).
 const LOST_MAX: u32 = 3;
 const JITTER_MIN: f64 = 1e-9;
 /// SGATE: popcorn spikes are as many jitters away.

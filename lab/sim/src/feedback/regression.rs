@@ -1,21 +1,23 @@
 //! A robust regression over a history of samples, in the manner of chrony.
 //!
-//! Source: chrony's documentation (chrony.conf(5): `minsamples`, `maxsamples`, `maxdelaydevratio`, `maxclockerror`, `corrtimeratio`, `maxslewrate`, with their defaults) and
-//! the description of its statistics in the FAQ and the comments of its source statistics: weighted least squares over at most 64 samples, weights by the
-//! delay in excess of the smallest, the history cut at the front until the residuals pass a runs test, the frequency set and the phase slewed.
-//! Samples are kept against the uncorrected counter, which spares the rewriting of the history after each correction. Left out: the
-//! asymmetry estimate, combining of sources, and the choice of a poll interval.
+//! Source: chrony's documentation (chrony.conf(5): `minsamples`, `maxsamples`, `maxdelaydevratio`, `maxclockerror`,
+//! `corrtimeratio`, `maxslewrate`, with their defaults) and the description of its statistics in the FAQ and the
+//! comments of its source statistics: weighted least squares over at most 64 samples, weights by the delay in excess of
+//! the smallest, the history cut at the front until the residuals pass a runs test, the frequency set and the phase
+//! slewed. Samples are kept against the uncorrected counter, which spares the rewriting of the history after each
+//! correction. Left out: the asymmetry estimate, combining of sources, and the choice of a poll interval.
 
 use super::{Sample, Servo, SystemClock};
 use std::collections::VecDeque;
 
 const SAMPLES_MAX: usize = 64;
 const SAMPLES_MIN: usize = 6;
-/// The runs test looks at so many times the samples of the line, where there are older ones: a line that is to go on has to fit what came before it.
+/// The runs test covers this many times the samples of the line, where there are older ones: a line is kept only if it
+/// fits the samples before it.
 const RUNS_RATIO: usize = 2;
 /// A line through fewer samples says nothing of its own error.
 const LINE_MIN: usize = 3;
-/// Excess delay counts by so much, in deviations.
+/// The weight of excess delay, in deviations.
 const DEVIATION_TO_DISTANCE: f64 = 0.7;
 /// `maxdelaydevratio`.
 const DELAY_DEVIATION_RATIO: f64 = 10.0;
@@ -27,7 +29,7 @@ const SLEW_MAX: f64 = 83_333.333e-6;
 const SLEW_S: [f64; 2] = [1.0, 1e4];
 /// The precision of a reading [s].
 const DEVIATION_MIN: f64 = 1e-9;
-/// Five per cent of random sign sequences have fewer runs: so many deviations below their mean.
+/// Five per cent of random sign sequences have fewer runs: this many deviations below their mean.
 const RUNS_QUANTILE: f64 = 1.645;
 
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +66,8 @@ impl Regression {
         self.points.iter().skip(unused).map(|point| point.delay).fold(f64::INFINITY, f64::min)
     }
 
-    /// A sample whose delay is out of all proportion is left out, unless its offset is, too. The longer ago the last one was, the more is allowed: a longer
-    /// route is accepted in the end.
+    /// A sample whose delay is out of all proportion is left out, unless its offset is, too. The longer ago the last
+    /// one was, the more is allowed: a longer route is accepted in the end.
     fn is_acceptable(&self, sample: &Sample) -> bool {
         let Some(line) = self.line.filter(|_| self.in_use >= SAMPLES_MIN) else { return true };
         let Some(last) = self.points.back() else { return true };
@@ -106,7 +108,8 @@ impl Regression {
     }
 
     fn correct(&mut self, line: Line, sample: &Sample, clock: &mut SystemClock) {
-        // By how much the server is ahead at the newest sample: as measured, with the line's offset in place of the sample's own.
+        // How far the server is ahead at the newest sample: as measured, with the line's offset in place of the
+        // sample's own.
         let offset = sample.offset + line.offset - sample.raw_offset;
         let interval = self.updated.replace(line.time).map_or(1.0, |updated| line.time - updated);
         clock.set_frequency(sample.counter, line.slope);

@@ -14,8 +14,9 @@ fn figure(result: &RunResult, clock: &str, window: &str, figure: &str) -> f64 {
     clock.windows.iter().find(|result| result.name == window).unwrap().figure(figure).unwrap()
 }
 
-/// Ridoux, Veitch, Broomhead, section II-C and figure 7: ptpd is off by hundreds of milliseconds after two hours without its server, because it
-/// forgets the drift, while the feed-forward clock runs off by what its oscillator wanders.
+/// Ridoux, Veitch, Broomhead, section II-C and figure 7: ptpd is off by hundreds of milliseconds after two hours
+/// without its server, because it forgets the drift, while the feed-forward clock runs off by what its oscillator
+/// wanders.
 #[test]
 fn ptpd_without_its_server_runs_off_at_the_skew_of_the_oscillator() {
     let result = run("extends = \"lan-16\"\nabout = \"x\"\nduration = \"14 h\"\n\
@@ -27,7 +28,8 @@ fn ptpd_without_its_server_runs_off_at_the_skew_of_the_oscillator() {
     assert!(figure(&result, "classic", "end", "max") < 1e-3);
 }
 
-/// The same section, figure 4: ptpd takes more than an hour to converge where the feed-forward clock is there almost at once.
+/// The same section, figure 4: ptpd takes more than an hour to converge where the feed-forward clock is there almost at
+/// once.
 #[test]
 fn ptpd_converges_slowly() {
     let result = run("extends = \"lan-16\"\nabout = \"x\"\nduration = \"4 h\"\nfrom = \"0 s\"\n\
@@ -37,8 +39,8 @@ fn ptpd_converges_slowly() {
     assert!(early > 10.0 * figure(&result, "classic", "early", "p50"));
 }
 
-/// The same paper, section II-B and table: ntpd's spread is 50 us on a LAN at 256 s polls, where the feed-forward clock has 7; at larger polls its
-/// loop is not stable.
+/// The same paper, section II-B and table: ntpd's spread is 50 us on a LAN at 256 s polls, where the feed-forward clock
+/// has 7; at larger polls its loop is not stable.
 #[test]
 fn ntpd_loses_its_hold_at_large_polls() {
     let spreads = ["lan-16", "lan-256", "lan-1024"].map(|name| {
@@ -60,8 +62,9 @@ fn all_of_them_converge_on_a_quiet_network() {
     }
 }
 
-/// The real programs, run in a simulated network of the same noise (chrony 4.8, ntpd 4.2.8 and ptp4l 4.4 at 16 s polls), had these spreads [us] on a quiet
-/// LAN and with a temperature wave of 0.1 ppm and 1000 s. The models must be neither weaker nor much stronger.
+/// The real programs, run in a simulated network of the same noise (chrony 4.8, ntpd 4.2.8 and ptp4l 4.4 at 16 s
+/// polls), had these spreads [us] on a quiet LAN and with a temperature wave of 0.1 ppm and 1000 s. The models must be
+/// neither weaker nor much stronger.
 #[test]
 fn the_models_do_as_well_as_the_programs_they_stand_for() {
     for (scenario, measured) in [

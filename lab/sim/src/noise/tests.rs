@@ -1,13 +1,15 @@
 //! The generators against the definition of what they claim: the Allan deviation of what they make.
 //!
-//! A confidence interval follows W. J. Riley, NIST SP 1065, section 5.3: the overlapping estimate over M intervals in N seconds has about N / M
-//! degrees of freedom for the noises here, and its relative error is about 1 / sqrt(2 N / M). Four of these are allowed; seeds are fixed.
+//! A confidence interval follows W. J. Riley, NIST SP 1065, section 5.3: the overlapping estimate over M intervals in N
+//! seconds has about N / M degrees of freedom for the noises here, and its relative error is about 1 / sqrt(2 N / M).
+//! Four of these are allowed; seeds are fixed.
 
 use super::*;
 
 const SAMPLES: usize = 12_000;
 
-/// The overlapping Allan deviation of a phase record sampled each `step` seconds, over `span` steps (NIST SP 1065, equation 11).
+/// The overlapping Allan deviation of a phase record sampled each `step` seconds, over `span` steps (NIST SP 1065,
+/// equation 11).
 fn allan_deviation(phase: &[f64], span: usize, step: f64) -> f64 {
     let differences = phase.windows(2 * span + 1).map(|window| window[2 * span] - 2.0 * window[span] + window[0]);
     let (sum, count) = differences.fold((0.0, 0.0), |(sum, count), second| (sum + second * second, count + 1.0));
@@ -94,8 +96,9 @@ fn white_phase_noise_falls_with_the_interval() {
     );
 }
 
-/// The formula of table 4 for 1/f phase noise: sigma^2 interval^2 grows with the logarithm of the interval, so by the same amount for each
-/// factor of four. Each process contributes v (3 - 4a + a^2), and 3 v once the interval has passed its constant.
+/// The formula of table 4 for 1/f phase noise: sigma^2 interval^2 grows with the logarithm of the interval, so by the
+/// same amount for each factor of four. Each process contributes v (3 - 4a + a^2), and 3 v once the interval has passed
+/// its constant.
 #[test]
 fn flicker_phase_noise_falls_a_little_slower() {
     let exact = |interval: f64| {
@@ -117,7 +120,7 @@ fn flicker_phase_noise_falls_a_little_slower() {
     });
 }
 
-/// The modified Allan deviation (NIST SP 1065, equation 14), which tells white phase noise from flicker.
+/// The modified Allan deviation (NIST SP 1065, equation 14), which distinguishes white phase noise from flicker.
 fn modified_allan_deviation(phase: &[f64], span: usize, step: f64) -> f64 {
     let sums: Vec<f64> = [0.0]
         .into_iter()
@@ -133,7 +136,8 @@ fn modified_allan_deviation(phase: &[f64], span: usize, step: f64) -> f64 {
     (sum / (2.0 * count as f64)).sqrt() / (span as f64).powi(2) / step
 }
 
-/// The slope of a deviation over spans of 4 to 64 seconds on double logarithmic paper, with its standard error over the seeds.
+/// The slope of a deviation over spans of 4 to 64 seconds on double logarithmic paper, with its standard error over the
+/// seeds.
 fn slope(deviation: fn(&[f64], usize, f64) -> f64, record: impl Fn(u64) -> Vec<f64>) -> (f64, f64) {
     let seeds = 8_u32;
     let of = |seed: u32| {
@@ -146,8 +150,8 @@ fn slope(deviation: fn(&[f64], usize, f64) -> f64, record: impl Fn(u64) -> Vec<f
     (mean, (square / f64::from(seeds * (seeds - 1))).sqrt())
 }
 
-/// The slope that flicker phase noise must have, by the covariances of its processes: -1, and a little more since what is faster than the
-/// second between two looks is seen as white.
+/// The slope that flicker phase noise must have, by the covariances of its processes: -1, and a little more since what
+/// is faster than the second between two looks is seen as white.
 fn flicker_phase_slope() -> f64 {
     let variance = |span: usize| {
         let weight = |index: usize| [1.0, -2.0, 1.0][index / span];
@@ -163,7 +167,7 @@ fn flicker_phase_slope() -> f64 {
     0.5 * (variance(64) / variance(4)).ln() / 16.0_f64.ln()
 }
 
-/// Table 4 of NIST SP 1065: the slopes by which the five kinds are told apart.
+/// Table 4 of NIST SP 1065: the slopes that distinguish the five kinds.
 #[test]
 fn each_kind_has_its_slope() {
     let make = |kind: usize, seed: u64| {
@@ -193,7 +197,7 @@ fn each_kind_has_its_slope() {
         assert!((seen - expected).abs() < 4.0 * error + systematic, "{kind}: {seen} +- {error}, expected {expected}");
         assert!(error < 0.05, "{kind}: {error}");
     }
-    // The plain deviation does not tell the phase noises apart by more than the logarithm.
+    // The plain deviation distinguishes the phase noises by the logarithm only.
     let (white, _) = slope(allan_deviation, |seed| make(0, seed));
     assert!((white + 1.0).abs() < 0.02, "{white}");
 }

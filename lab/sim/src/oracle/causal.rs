@@ -4,11 +4,11 @@ use super::dynamics::{Dynamics, Normal, dot};
 use super::evidence::Observed;
 use super::knowledge::Way;
 use super::nodes;
-use super::particles::Particles;
+use super::particles::{Laws, Particles};
 use super::propagation::{Node, Setting, filter};
 use crate::random::Random;
 
-/// With so many exchanges the skew is known well enough for particles.
+/// With this many exchanges the skew is known well enough for particles.
 const YOUNG: usize = 40;
 /// Particles. With 400 or 5000 the spread of the errors is the same to two per cent.
 const PARTICLES: usize = 800;
@@ -53,8 +53,8 @@ impl<'a> Causal<'a> {
         let setting = Setting { dynamics: self.dynamics, ways: self.ways, prior: &young.prior };
         young.state = filter(setting, &young.packets);
         if young.packets.len() >= 2 * YOUNG {
-            let world = (self.dynamics, self.ways);
-            self.particles = Some(Particles::new(world, &young.state, PARTICLES, self.random.clone()));
+            let laws = Laws { dynamics: self.dynamics, ways: self.ways };
+            self.particles = Some(Particles::new(laws, &young.state, PARTICLES, self.random.clone()));
         } else {
             self.young = Some(young);
         }
@@ -81,7 +81,7 @@ impl<'a> Causal<'a> {
         self.particles.as_ref().map(|particles| particles.phase(at)).or_else(young)
     }
 
-    /// The counter stopped or began anew.
+    /// The counter stopped or restarted.
     pub(super) fn lose_phase(&mut self) {
         let known = self.particles.take().map(|particles| particles.state());
         let young = self.young.take().map(|young| young.state);

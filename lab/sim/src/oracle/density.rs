@@ -1,7 +1,7 @@
 //! Densities of delays, tabulated, and the densities of their sums. Microseconds.
 //!
-//! The cells of a table begin at the smallest delay and widen with the distance from it, 32 to an octave: queueing has a sharp edge and a
-//! long tail. A node's index is read off the bits of the float, so that a look costs no logarithm.
+//! The cells of a table begin at the smallest delay and widen with the distance from it, 32 to an octave: queueing has
+//! a sharp edge and a long tail. A node's index is read off the bits of the float, so that a look costs no logarithm.
 
 /// The first cells are 2^-6 us over 32 wide.
 const ORIGIN: f64 = 1.0 / 64.0;
@@ -133,8 +133,8 @@ impl Table {
         }
     }
 
-    /// The density of the sum of two delays. Each half of the integral begins where its first factor may be infinite, and takes that factor
-    /// cell by cell as a probability.
+    /// The density of the sum of two delays. Each half of the integral begins where its first factor may be infinite,
+    /// and takes that factor cell by cell as a probability.
     fn plus(&self, other: &Table) -> Table {
         let half = |narrow: &Table, wide: &Table, q: f64| {
             let mut sum = 0.0;
@@ -217,7 +217,7 @@ impl Delay {
         old.share = whole;
     }
 
-    /// The density at a delay. Parts without a density have none; whoever looks adds something continuous first.
+    /// The density at a delay. Parts without a density have none; the caller adds something continuous first.
     pub(super) fn at(&self, delay: f64) -> f64 {
         let tables = self.0.iter().filter_map(|component| Some((component.share, component.table.as_ref()?)));
         GARBAGE + tables.map(|(share, table)| share * table.at(delay)).sum::<f64>()

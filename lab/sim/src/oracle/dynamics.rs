@@ -1,8 +1,10 @@
-//! What is known of an oscillator before it is measured: its noise laws as a linear system with normal noise, stepped exactly.
+//! What is known of an oscillator before it is measured: its noise laws as a linear system with normal noise, stepped
+//! exactly.
 //!
-//! The state is the phase error [us], the rate [ppm] that walks, the processes whose sum is flicker frequency noise [ppm], the two parts of
-//! each temperature wave [ppm], and the processes of flicker phase noise [us]. These are the laws by which `noise.rs` makes the noise, with the
-//! same constants. The skew is unknown; ageing and steps of temperature are known to the oracle and taken out before.
+//! The state is the phase error [us], the rate [ppm] that walks, the processes whose sum is flicker frequency noise
+//! [ppm], the two parts of each temperature wave [ppm], and the processes of flicker phase noise [us]. These are the
+//! laws by which `noise.rs` makes the noise, with the same constants. The skew is unknown; ageing and steps of
+//! temperature are known to the oracle and taken out before.
 
 use crate::noise::{Forgetting, flicker_frequency_parts, flicker_phase_parts, walk_size};
 use crate::scenario::OscillatorSpec;
@@ -109,7 +111,7 @@ impl Normal {
         self.at = at;
     }
 
-    /// The counter stopped or began anew: the phase is somewhere near `phase`, all else remains.
+    /// The counter stopped or restarted: the phase is somewhere near `phase`, all else remains.
     pub(super) fn lose_phase(&mut self, phase: f64) {
         let size = self.covariance.size;
         for index in 0..size {

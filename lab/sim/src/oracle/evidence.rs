@@ -4,10 +4,11 @@ use super::density::{Delay, NODES, node};
 use super::knowledge::Way;
 use std::rc::Rc;
 
-/// Of the nodes of a table, one in so many is enough to draw from.
+/// To draw from, one in this many nodes of a table is enough.
 const THINNING: usize = 4;
 
-/// One exchange: with the phase x [us], the request was delayed by `x - lower` beyond its floor, the reply by `upper - x`.
+/// One exchange: with the phase x [us], the request was delayed by `x - lower` beyond its floor, the reply by `upper -
+/// x`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
     /// When the reply was stamped [s].
@@ -35,7 +36,8 @@ impl Evidence {
         [at_request - self.observed.lower, self.observed.upper - at_reply]
     }
 
-    /// The density of both delays for a phase that is the same at both ends, with the probabilities of the states of each way.
+    /// The density of both delays for a phase that is the same at both ends, with the probabilities of the states of
+    /// each way.
     pub(super) fn density(&self, phase: f64, states: &[Vec<f64>; 2]) -> f64 {
         let delays = self.delays(phase, phase);
         let of = |way: usize| -> f64 {

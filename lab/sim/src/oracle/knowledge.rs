@@ -1,4 +1,5 @@
-//! What an oracle knows of the way between the counter and the server's clock: floors, laws of delay and their spells, events.
+//! What an oracle knows of the way between the counter and the server's clock: floors, laws of delay and their spells,
+//! events.
 
 use super::density::{Delay, Nature};
 use super::dynamics::MICRO;
@@ -15,7 +16,7 @@ use std::rc::Rc;
 const STRAGGLE_US: f64 = 1e6;
 /// A law without any density is made this wide [us].
 const LEAST_WIDTH: f64 = 1e-3;
-/// More spells at a time than these are not told apart.
+/// More spells at a time than these are not distinguished.
 const HIDDEN_MAX: usize = 4;
 
 /// A delay that comes and goes.
@@ -30,7 +31,7 @@ struct Switched {
 pub(super) struct Way {
     steady: Delay,
     switched: Vec<Switched>,
-    /// The spells that nobody announces, and which of `switched` each is.
+    /// The spells that are not announced, each with its place in `switched`.
     hidden: Vec<(usize, Spells)>,
     /// Laws that were asked for, by the set of what is there.
     made: RefCell<BTreeMap<u64, Rc<Delay>>>,
@@ -105,8 +106,8 @@ impl Way {
         (0..self.states()).map(share).collect()
     }
 
-    /// Row by row, the probability of each state `interval` [s] after each. Spells are taken as memoryless: of self-similar ones
-    /// the oracle knows the mean lengths.
+    /// Row by row, the probability of each state `interval` [s] after each. Spells are taken as memoryless: of
+    /// self-similar ones the oracle knows the mean lengths.
     pub(super) fn transition(&self, interval: f64) -> Vec<f64> {
         let one = |from: usize, to: usize| {
             let each = self.hidden.iter().enumerate();
@@ -167,8 +168,8 @@ pub(super) fn tick(scenario: &Scenario) -> f64 {
     MICRO / scenario.counter.hertz() as f64
 }
 
-/// The smallest delay between a stamp and the server at `at` [us]. A counter that steps shows too little, so an incoming packet seems
-/// early by up to a step; its law begins there.
+/// The smallest delay between a stamp and the server at `at` [us]. A counter that steps shows too little, so an
+/// incoming packet seems early by up to a step; its law begins there.
 pub(super) fn floor(scenario: &Scenario, direction: Direction, at: Span) -> f64 {
     let [sending, receiving] = latencies(scenario.host.stamps);
     let reading = 0.5 * scenario.counter.read_latency();

@@ -1,15 +1,16 @@
 //! The causal oracle: the mean of the phase given all packets so far and the true laws.
 //!
-//! A Rao-Blackwellised particle filter (A. Doucet, N. de Freitas, K. Murphy, S. Russell, "Rao-Blackwellised particle filtering for dynamic Bayesian
-//! networks", 2000). Each particle is a path of the phase as the counter shows it. Given that path everything else is exact: the rate and
-//! the parts of its noise by a Kalman filter, whose covariance is the same for all particles, and the spells of congestion by a
-//! hidden Markov filter of each particle's own. The error of the method falls with the root of the number of particles.
+//! A Rao-Blackwellised particle filter (A. Doucet, N. de Freitas, K. Murphy, S. Russell, "Rao-Blackwellised particle
+//! filtering for dynamic Bayesian networks", 2000). Each particle is a path of the phase as the counter shows it. Given
+//! that path everything else is exact: the rate and the parts of its noise by a Kalman filter, whose covariance is the
+//! same for all particles, and the spells of congestion by a hidden Markov filter of each particle's own. The error of
+//! the method falls with the root of the number of particles.
 //!
-//! A path tells a constant such as the skew so well that particles which began with the wrong one could never mend it. So the filter begins
-//! with what expectation propagation makes of the first exchanges (see `causal.rs`).
+//! A path fixes a constant such as the skew so well that particles with a wrong one at the start could never correct
+//! it. So the filter begins with what expectation propagation makes of the first exchanges (see `causal.rs`).
 //!
-//! Particles move by the oscillator's law and are weighed by the packets. Where that leaves too few of them, as after an outage, they
-//! are drawn from what the packets say and weighed by the oscillator's law.
+//! Particles move by the oscillator's law and are weighed by the packets. Where that leaves too few of them, as after
+//! an outage, they are drawn from what the packets say and weighed by the oscillator's law.
 
 use super::dynamics::{Dynamics, Matrix, Normal, Step, dot};
 use super::evidence::{Evidence, Observed, Sketch};
@@ -18,7 +19,7 @@ use crate::random::Random;
 
 /// An oscillator without noise still needs a variance to divide by [us^2].
 const LEAST_VARIANCE: f64 = 1e-18;
-/// Fewer effective particles than this share, and they are drawn anew: by the packets, and from among themselves.
+/// With fewer effective particles than this share they are drawn again: by the packets, and from among themselves.
 const POOR: f64 = 0.1;
 const UNEVEN: f64 = 0.5;
 
@@ -38,7 +39,7 @@ pub(super) struct Particles<'a> {
     last: f64,
 }
 
-/// Where the particles go, with what speaks for each, up to a common factor.
+/// Where the particles go, with the likelihood of each up to a common factor.
 struct Move {
     shown: Vec<f64>,
     likelihoods: Vec<f64>,
@@ -51,14 +52,23 @@ struct Forecast {
     variance: f64,
 }
 
+/// The laws of a world: of its oscillator, and of the two ways.
+#[derive(Clone, Copy)]
+pub(super) struct Laws<'a> {
+    pub(super) dynamics: &'a Dynamics,
+    pub(super) ways: &'a [Way; 2],
+}
+
+/// The delays of an exchange if a particle is right.
+struct Guess {
+    particle: usize,
+    delays: [f64; 2],
+}
+
 impl<'a> Particles<'a> {
-    /// Particles that are spread as `state` tells.
-    pub(super) fn new(
-        (dynamics, ways): (&'a Dynamics, &'a [Way; 2]),
-        state: &Normal,
-        count: usize,
-        random: Random,
-    ) -> Self {
+    /// Particles with the distribution of `state`.
+    pub(super) fn new(laws: Laws<'a>, state: &Normal, count: usize, random: Random) -> Self {
+        let Laws { dynamics, ways } = laws;
         let usual = |way: &Way| way.usual().into_iter().cycle().take(count * way.states()).collect();
         let seen = dynamics.seen();
         let with_shown = state.covariance.times(&seen);
@@ -144,8 +154,9 @@ impl<'a> Particles<'a> {
         }
     }
 
-    /// The density of the delays for one particle, with what it says of the spells left in `states`.
-    fn weigh(&self, evidence: &Evidence, delays: [f64; 2], (particle, states): (usize, &mut [Vec<f64>; 2])) -> f64 {
+    /// The density of the delays for one particle. Its probabilities of the spells are left in `states`.
+    fn weigh(&self, evidence: &Evidence, guess: &Guess, states: &mut [Vec<f64>; 2]) -> f64 {
+        let Guess { particle, delays } = *guess;
         let mut product = 1.0;
         for (way, states) in states.iter_mut().enumerate() {
             let laws = &evidence.laws[way];
@@ -172,15 +183,17 @@ impl<'a> Particles<'a> {
         let likelihood = |particle: usize| {
             let now = shown[particle];
             let before = now - rate_share * (now - self.shown[particle]);
-            self.weigh(evidence, evidence.delays(now, before), (particle, &mut states))
+            self.weigh(evidence, &Guess { particle, delays: evidence.delays(now, before) }, &mut states)
         };
         let likelihoods = (0..shown.len()).map(likelihood).collect();
         Move { shown, likelihoods, states }
     }
 
-    /// Particles drawn from what the packets say and weighed by the oscillator's law; `None` if no phase explains the packets.
+    /// Particles drawn from the likelihood of the packets and weighed by the oscillator's law; `None` if no phase
+    /// explains the packets.
     fn drawn(&mut self, evidence: &Evidence, forecast: &Forecast, rate_share: f64) -> Option<Move> {
-        // The request's phase differs from the reply's by what the rate makes of the trip; its mean will do to draw from.
+        // The request's phase differs from the reply's by what the rate makes of the trip; its mean will do to draw
+        // from.
         let count = self.shown.len();
         let shift = rate_share * (dot(&forecast.means, &self.weights) - dot(&self.shown, &self.weights));
         let shifted = Observed { lower: evidence.observed.lower + shift, ..evidence.observed };
@@ -195,7 +208,8 @@ impl<'a> Particles<'a> {
         let log = |particle: usize| {
             let (now, proposed) = places[particle];
             let before = now - rate_share * (now - self.shown[particle]);
-            let likely = libm::log(self.weigh(evidence, evidence.delays(now, before), (particle, &mut states)));
+            let likely =
+                libm::log(self.weigh(evidence, &Guess { particle, delays: evidence.delays(now, before) }, &mut states));
             let off = now - forecast.means[particle];
             likely - 0.5 * off * off / forecast.variance - libm::log(proposed)
         };

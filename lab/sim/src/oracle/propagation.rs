@@ -1,10 +1,11 @@
 //! The smoother oracle: the mean of the phase given all packets, past and future, and the true laws.
 //!
-//! Expectation propagation (T. P. Minka, "Expectation propagation for approximate Bayesian inference", 2001). Each packet is stood for by a normal
-//! likelihood of its own. With these the problem is linear and normal, and solved exactly, forward by a Kalman filter and backward by
-//! the recursion of A. E. Bryson and M. Frazier (1963; G. J. Bierman, "Fixed interval smoothing with discrete measurements", 1973), which inverts no
-//! matrix. Then each stand-in is chosen anew, so that with what all others say it gives the mean and variance that the packet's true
-//! likelihood gives, and so on until nothing moves. For normal noise this is the Rauch-Tung-Striebel smoother.
+//! Expectation propagation (T. P. Minka, "Expectation propagation for approximate Bayesian inference", 2001). Each
+//! packet is stood for by a normal likelihood of its own. With these the problem is linear and normal, and solved
+//! exactly, forward by a Kalman filter and backward by the recursion of A. E. Bryson and M. Frazier (1963; G. J.
+//! Bierman, "Fixed interval smoothing with discrete measurements", 1973), which inverts no matrix. Then each stand-in
+//! is replaced, so that together with all others it gives the mean and variance that the packet's true likelihood
+//! gives, and so on until nothing moves. For normal noise this is the Rauch-Tung-Striebel smoother.
 //!
 //! Spells of congestion are hidden Markov chains and are smoothed forward and backward between the passes.
 
@@ -13,7 +14,7 @@ use super::dynamics::{Dynamics, Matrix, Normal, dot};
 use super::knowledge::Way;
 use std::rc::Rc;
 
-/// So often are all stand-ins chosen anew.
+/// The number of passes in which all stand-ins are replaced.
 const PASSES: usize = 6;
 /// How far a stand-in moves towards its new choice.
 const DAMPING: f64 = 0.8;
@@ -21,7 +22,8 @@ const DAMPING: f64 = 0.8;
 const REACH: f64 = 6.0;
 const PARTS: usize = 48;
 
-/// One packet: the phase at its stamp differs from `edge` by its delay beyond the floor, upwards for a request and downwards for a reply.
+/// One packet: the phase at its stamp differs from `edge` by its delay beyond the floor, upwards for a request and
+/// downwards for a reply.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
     /// Of which way.
@@ -147,7 +149,7 @@ impl<'a> Propagation<'a> {
         }
     }
 
-    /// Chooses all stand-ins anew, each against what the others say.
+    /// Replaces all stand-ins, each given the others.
     fn choose(&mut self, beliefs: &[Belief]) {
         for (index, belief) in beliefs.iter().enumerate() {
             let Some(packet) = &self.nodes[index].packet else { continue };
@@ -205,7 +207,7 @@ impl<'a> Propagation<'a> {
             shares.iter_mut().for_each(|share| *share /= sum);
             shares
         };
-        let told = |index: usize, shares: &[f64]| {
+        let likely = |index: usize, shares: &[f64]| {
             let most = self.said[index].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             normal(shares.iter().zip(&self.said[index]).map(|(share, log)| share * libm::exp(log - most)).collect())
         };
@@ -213,13 +215,13 @@ impl<'a> Propagation<'a> {
             |pair: &[usize]| self.setting.ways[way].transition(self.nodes[pair[1]].at - self.nodes[pair[0]].at);
         let mut forward = vec![self.setting.ways[way].usual()];
         for pair in mine.windows(2) {
-            let (move_on, was) = (between(pair), told(pair[0], &forward[forward.len() - 1]));
+            let (move_on, was) = (between(pair), likely(pair[0], &forward[forward.len() - 1]));
             let next = (0..count).map(|to| (0..count).map(|from| was[from] * move_on[from * count + to]).sum());
             forward.push(normal(next.collect()));
         }
         let mut backward = vec![vec![1.0; count]];
         for pair in mine.windows(2).rev() {
-            let (move_on, will) = (between(pair), told(pair[1], &backward[backward.len() - 1]));
+            let (move_on, will) = (between(pair), likely(pair[1], &backward[backward.len() - 1]));
             let before = (0..count).map(|from| (0..count).map(|to| move_on[from * count + to] * will[to]).sum());
             backward.push(normal(before.collect()));
         }
@@ -230,6 +232,12 @@ impl<'a> Propagation<'a> {
             self.states[*index] = shares;
         }
     }
+}
+
+/// The adjoint variable of the backward recursion, and its covariance.
+struct Adjoint {
+    vector: Vec<f64>,
+    weight: Matrix,
 }
 
 impl Line<'_> {
@@ -262,17 +270,17 @@ impl Line<'_> {
     fn smoothed(&self) -> Vec<Belief> {
         let (passed, _) = self.forward();
         let size = self.setting.dynamics.size();
-        let (mut adjoint, mut weight) = (vec![0.0; size], Matrix::zero(size));
+        let mut adjoint = Adjoint { vector: vec![0.0; size], weight: Matrix::zero(size) };
         let mut beliefs = Vec::with_capacity(passed.len());
         for (index, seen) in passed.iter().enumerate().rev() {
-            self.absorb((&mut adjoint, &mut weight), index, seen);
-            let mean = seen.expected - dot(&seen.with_seen, &adjoint);
-            let variance = seen.variance - dot(&seen.with_seen, &weight.times(&seen.with_seen));
+            self.absorb(&mut adjoint, index, seen);
+            let mean = seen.expected - dot(&seen.with_seen, &adjoint.vector);
+            let variance = seen.variance - dot(&seen.with_seen, &adjoint.weight.times(&seen.with_seen));
             beliefs.push(Belief { mean, variance });
             if let Some(before) = index.checked_sub(1) {
                 let step = self.setting.dynamics.step(self.nodes[index].at - self.nodes[before].at);
-                step.retreat(&mut adjoint);
-                step.retreat_weight(&mut weight);
+                step.retreat(&mut adjoint.vector);
+                step.retreat_weight(&mut adjoint.weight);
             }
         }
         beliefs.reverse();
@@ -280,7 +288,7 @@ impl Line<'_> {
     }
 
     /// Takes the adjoint back over a packet (Bierman, equations 2.9 and 2.10).
-    fn absorb(&self, (adjoint, weight): (&mut [f64], &mut Matrix), index: usize, passed: &Passed) {
+    fn absorb(&self, adjoint: &mut Adjoint, index: usize, passed: &Passed) {
         let (Some(packet), stand_in) = (&self.nodes[index].packet, self.stand_ins[index]) else { return };
         if stand_in.precision <= 0.0 {
             return;
@@ -288,8 +296,9 @@ impl Line<'_> {
         let spread = passed.variance + 1.0 / stand_in.precision;
         let news = packet.edge + stand_in.pull / stand_in.precision - passed.expected;
         let gain: Vec<f64> = passed.with_seen.iter().map(|covariance| covariance / spread).collect();
-        let pushed = dot(&gain, adjoint) + news / spread;
-        adjoint.iter_mut().zip(self.seen).for_each(|(part, seen)| *part -= seen * pushed);
+        let Adjoint { vector, weight } = adjoint;
+        let pushed = dot(&gain, vector) + news / spread;
+        vector.iter_mut().zip(self.seen).for_each(|(part, seen)| *part -= seen * pushed);
         let weighed = weight.times(&gain);
         let both = dot(&gain, &weighed) + 1.0 / spread;
         let size = weight.size;

@@ -4,7 +4,7 @@ use super::dynamics::{Dynamics, Matrix, Normal};
 use super::evidence::Observed;
 use super::knowledge::Way;
 use super::nodes;
-use super::particles::Particles;
+use super::particles::{Laws, Particles};
 use super::propagation::{Node, Setting, filter, smooth};
 use crate::random::Random;
 use crate::scenario::Scenario;
@@ -26,7 +26,7 @@ struct Toy {
 
 impl Toy {
     /// `delay` draws one [us]; the world is `text` below the path.
-    fn new(text: &str, (seed, count): (u64, usize), delay: impl Fn(&mut Random) -> f64) -> Self {
+    fn new(text: &str, seed: u64, count: usize, delay: impl Fn(&mut Random) -> f64) -> Self {
         let text = format!("about = \"x\"\n[path]\nforward = \"100 us\"\nbackward = \"100 us\"\n{text}");
         let scenario = Scenario::parse("toy", &text).unwrap();
         let walk = scenario.oscillator.white_frequency_at_1_s * 1e6 * STEP_S.sqrt();
@@ -57,8 +57,8 @@ impl Toy {
 
     /// The means after each exchange by the particles.
     fn by_particles(&self, count: usize) -> Vec<f64> {
-        let world = (&self.dynamics, &self.ways);
-        let mut particles = Particles::new(world, &self.prior, count, Random::new(1));
+        let laws = Laws { dynamics: &self.dynamics, ways: &self.ways };
+        let mut particles = Particles::new(laws, &self.prior, count, Random::new(1));
         let mut after = |exchange: &Observed| {
             particles.observe(*exchange);
             particles.phase(exchange.at)
@@ -71,7 +71,8 @@ impl Toy {
         smooth(self.setting(), &self.packets(), &looks).iter().map(|belief| belief.mean).collect()
     }
 
-    /// Filter and smoother as sums over all possibilities, on a grid: means of the phase, and the deviation of the filter's.
+    /// Filter and smoother as sums over all possibilities, on a grid: means of the phase, and the deviation of the
+    /// filter's.
     fn on_a_grid(&self, density: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<f64>, f64) {
         const CELL: f64 = 0.02;
         let places: Vec<f64> = (-1000..=1000).map(|cell| CELL * f64::from(cell)).collect();
@@ -119,7 +120,8 @@ fn rms(one: &[f64], other: &[f64]) -> f64 {
     (squares / one.len() as f64).sqrt()
 }
 
-/// Kalman filter and Rauch-Tung-Striebel smoother of a walking phase, each exchange worth two packets with a deviation of 1 us.
+/// Kalman filter and Rauch-Tung-Striebel smoother of a walking phase, each exchange worth two packets with a deviation
+/// of 1 us.
 fn kalman(toy: &Toy) -> (Vec<f64>, Vec<f64>) {
     let (mut mean, mut variance) = (0.0, 25.0);
     let mut after = Vec::new();
@@ -144,7 +146,7 @@ const WALKING: &str = "[oscillator]\nskew = \"0 ppm\"\nflicker_frequency = 0.0\n
 #[test]
 fn with_normal_noise_they_are_the_filter_of_kalman_and_the_smoother_of_rauch() {
     let text = format!("{WALKING}[server]\nnoise = \"1 us\"\n");
-    let toy = Toy::new(&text, (1, 120), Random::normal);
+    let toy = Toy::new(&text, 1, 120, Random::normal);
     let (filtered, smoothed) = kalman(&toy);
     // The normal density is tabulated and ends at six deviations: a thousandth of its deviation is lost.
     assert!(rms(&toy.smoothed(), &smoothed) < 2e-3, "{}", rms(&toy.smoothed(), &smoothed));
@@ -155,15 +157,16 @@ fn with_normal_noise_they_are_the_filter_of_kalman_and_the_smoother_of_rauch() {
     assert!(off < 0.02, "{off}");
 }
 
-/// With exponential queueing and a clock that stands still, each phase between the largest lower and the smallest upper end is as likely as any
-/// other: the mean is the middle. That is off by half the difference of the smallest delays of n, which are exponential with the mean
-/// over n; their difference follows the law of Laplace, whose quartiles lie ln 2 scales from the middle (H. A. David, "Order statistics").
+/// With exponential queueing and a clock that stands still, each phase between the largest lower and the smallest upper
+/// end is as likely as any other: the mean is the middle. That is off by half the difference of the smallest delays of
+/// n, which are exponential with the mean over n; their difference follows the law of Laplace, whose quartiles lie ln 2
+/// scales from the middle (H. A. David, "Order statistics").
 #[test]
 fn with_a_sharp_edge_and_a_steady_clock_the_middle_of_the_edges_is_known() {
     let text = format!("queue = [{{ mean = \"4 us\" }}]\n{}", WALKING.replace("2e-8", "1e-12"));
     let (mut errors, count) = (Vec::new(), 25);
     for seed in 1..=60 {
-        let toy = Toy::new(&text, (seed, count), |random| 4.0 * random.exponential());
+        let toy = Toy::new(&text, seed, count, |random| 4.0 * random.exponential());
         let fold = |start: f64, pick: fn(f64, f64) -> f64, end: fn(&Observed) -> f64| {
             toy.exchanges.iter().map(end).fold(start, pick)
         };
@@ -186,7 +189,7 @@ fn with_a_sharp_edge_and_a_steady_clock_the_middle_of_the_edges_is_known() {
 #[test]
 fn with_a_sharp_edge_and_a_walking_clock_they_agree_with_the_sum_over_all_possibilities() {
     let text = format!("queue = [{{ mean = \"4 us\" }}]\n{WALKING}");
-    let toy = Toy::new(&text, (2, 100), |random| 4.0 * random.exponential());
+    let toy = Toy::new(&text, 2, 100, |random| 4.0 * random.exponential());
     let density = |q: f64| if q < 0.0 { 0.0 } else { 0.25 * (-q / 4.0).exp() };
     let (filtered, smoothed, deviation) = toy.on_a_grid(density);
     let causal = rms(&toy.by_particles(3000), &filtered);
@@ -200,7 +203,8 @@ fn with_a_sharp_edge_and_a_walking_clock_they_agree_with_the_sum_over_all_possib
     assert!(reached < 1.02 * exact, "{reached} {exact}");
 }
 
-/// The smoother is better than the causal oracle, that is at least as good as every clock, and both are the same with every run.
+/// The smoother is better than the causal oracle, that is at least as good as every clock, and both are the same with
+/// every run.
 #[test]
 fn oracles_are_ahead_of_all_clocks_and_depend_on_the_seed_alone() {
     let text = "extends = \"lan-16\"\nabout = \"x\"\nduration = \"4 h\"\nfrom = \"1 h\"\n\

@@ -3,11 +3,12 @@
 use ffclock_units::{ParseError, Rate, Span};
 use serde::Deserialize;
 
-/// The longest time that a scenario may speak of, and the earliest and the latest: 3650 days. Whatever is made of such times (sums of them, ticks of
-/// a counter, times of a server) fits the types that hold it.
+/// The longest time that a scenario may speak of, and the earliest and the latest: 3650 days. Whatever is made of such
+/// times (sums of them, ticks of a counter, times of a server) fits the types that hold it.
 const LONGEST: Span = Span::from_secs(3650 * 86_400);
 
-/// The longest that chance may hold up a packet [s]. The tails of some laws have no end, and what comes after the world is lost in any case.
+/// The longest that chance may hold up a packet [s]. The tails of some laws have no end, and what comes after the world
+/// is lost in any case.
 pub(crate) const LONGEST_S: f64 = 3650.0 * 86_400.0;
 
 /// A length of time, such as `"16 s"`, at most ten years.

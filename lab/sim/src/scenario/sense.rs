@@ -1,4 +1,4 @@
-//! Whether what a scenario says can be: what types alone cannot tell. Every complaint begins with the key that is wrong.
+//! Whether a world is possible, beyond what types can ensure. Every message begins with the key that is wrong.
 
 use super::spec::{
     FaultSpec, HostSpec, IntermittentSpec, Law, OscillatorSpec, PathSpec, Periodic, QueueSpec, Scenario, ServerSpec,
@@ -19,16 +19,17 @@ const LEVEL_MAX: f64 = 1e-3;
 /// How many standard deviations a random walk may go.
 const DEVIATIONS: f64 = 5.0;
 
-/// Whether there can be such a world.
+/// Whether such a world is possible.
 pub(super) fn of_scenario(scenario: &Scenario) -> Sense {
     of_times(scenario)?;
+    of_tags(scenario)?;
     of_oscillator(&scenario.oscillator, scenario.duration)?;
     of_host(&scenario.host)?;
     of_path(&scenario.path)?;
     of_server(&scenario.server)
 }
 
-/// What is wrong with the value of a key, and what it may be.
+/// The value of a key is wrong; `why` says what it may be.
 fn refused(key: &str, why: impl std::fmt::Display) -> Sense {
     Err(format!("{key}: {why}"))
 }
@@ -97,7 +98,7 @@ fn of_times(scenario: &Scenario) -> Sense {
             format_args!("{from} is too late: it must be before the world ends, `duration` = {duration}"),
         );
     }
-    // What the conversation would use instead is nobody's wish.
+    // The conversation would replace a value out of its range; here that is an error.
     let mut conversation = SourceConfig::default();
     let wrong = |key: &str, why: &dyn std::fmt::Display| Err(format!("{key}: {why}"));
     conversation.set("poll", &scenario.poll.0.to_string()).or_else(|error| wrong("poll", &error))?;
@@ -109,6 +110,17 @@ fn of_times(scenario: &Scenario) -> Sense {
                 &format!("windows.{name}"),
                 format_args!("its end, {end}, must be later than its beginning, {begin}"),
             );
+        }
+    }
+    Ok(())
+}
+
+/// A goal for scenarios of this kind finds the windows that it looks at.
+fn of_tags(scenario: &Scenario) -> Sense {
+    for tag in &scenario.tags {
+        if let Some(window) = tag.windows().iter().find(|window| !scenario.windows.contains_key(**window)) {
+            let name = tag.name();
+            return refused("tags", format_args!("{name} needs the window `{window}`: it must be a key of [windows]"));
         }
     }
     Ok(())
@@ -230,7 +242,8 @@ fn of_path(spec: &PathSpec) -> Sense {
     of_way(spec, Direction::Incoming)
 }
 
-/// A packet arrives after it leaves, whatever routes add up at a time. A sum of routes is smallest where one of them begins or another ends.
+/// A packet arrives after it leaves, whatever routes add up at a time. A sum of routes is smallest where one of them
+/// begins or another ends.
 fn of_way(spec: &PathSpec, direction: Direction) -> Sense {
     let (name, least, flap) = match direction {
         Direction::Outgoing => ("forward", spec.forward, spec.flap.map(|flap| flap.forward)),

@@ -1,10 +1,11 @@
-//! What a scenario file may say. Every key is listed here and in docs/sim.md; any other key is an error.
+//! The keys of a scenario file. Every key is listed here and in docs/sim.md; any other key is an error.
 
+use super::Tag;
 use super::measures::{Fraction, Length};
 use crate::counter::CounterKind;
 use ffclock_units::{Direction, Rate, Span};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const fn seconds(seconds: i64) -> Length {
     Length(Span::from_secs(seconds))
@@ -14,12 +15,15 @@ const fn micros(micros: i64) -> Length {
     Length(Span::from_micros(micros))
 }
 
-/// One world and what is expected of the clocks in it.
+/// One world, and the checks of the clocks in it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it is about, in one line.
+    /// The subject, in one line.
     pub about: String,
+    /// The kinds of world that it belongs to.
+    #[serde(default)]
+    pub tags: BTreeSet<Tag>,
     /// How long it lasts.
     #[serde(default = "Scenario::default_duration")]
     pub duration: Length,
@@ -73,9 +77,9 @@ impl Scenario {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OscillatorSpec {
-    /// How much too fast it is.
+    /// Its relative rate error; positive: fast.
     pub skew: Fraction,
-    /// How much faster it gets in a day.
+    /// The change of its rate in a day.
     pub ageing_per_day: Fraction,
     /// White phase noise at 1 s.
     pub white_phase_at_1_s: f64,
@@ -175,7 +179,7 @@ pub struct HostSpec {
     pub suspend: Vec<SuspendSpec>,
 }
 
-/// The host sleeps: nobody asks, reads or answers.
+/// The host sleeps: it sends no request, takes no reply, and no clock is read.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuspendSpec {
@@ -195,7 +199,7 @@ pub enum Asleep {
     Runs,
     /// It stops and goes on from there, as the kernel's raw clock does.
     Stops,
-    /// It begins anew at zero, as a processor's counter may that lost its power.
+    /// It restarts at zero, as the counter of a processor may that lost its power.
     Resets,
 }
 
@@ -270,7 +274,8 @@ pub enum Law {
     Weibull,
     /// Heavy tail from zero on (Lomax); `shape` is the exponent, above 1.
     Pareto,
-    /// Anything up to twice the mean: what waits for the next turn of something periodic, such as a coalesced interrupt.
+    /// Anything up to twice the mean: what waits for the next turn of something periodic, such as a coalesced
+    /// interrupt.
     Uniform,
     /// The same delay each time.
     Constant,
@@ -439,7 +444,7 @@ pub struct Wrong {
     pub at: Length,
     /// Until; for good, if left out.
     pub until: Option<Length>,
-    /// By how much, positive: ahead.
+    /// The error; positive: ahead.
     pub by: Length,
 }
 
@@ -449,7 +454,7 @@ pub struct Wrong {
 pub struct Smear {
     /// From.
     pub at: Length,
-    /// By how much in the end, positive: ahead.
+    /// The error in the end; positive: ahead.
     pub by: Length,
 }
 

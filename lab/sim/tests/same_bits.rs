@@ -1,9 +1,11 @@
-//! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the counter: bit by bit.
+//! What a simulated world's own clocks showed, against what the replay of its trace shows at the same readings of the
+//! counter: bit by bit.
 
-use super::*;
+use ffclock_estimator::{Algorithm, Configs};
+use ffclock_replay::{Detail, Plan, Track};
 use ffclock_sim::{Claims, Run, Sample, Scenario, Sinks};
-use ffclock_trace::Recorder;
-use ffclock_units::{Counter, Tai, TaiReading};
+use ffclock_trace::{Recorder, TraceReader, TraceRow};
+use ffclock_units::{Counter, LeapTable, Moment, Tai, TaiReading};
 use std::cell::RefCell;
 
 /// A clock at one reading.
@@ -28,13 +30,13 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
     let lived = RefCell::new(Vec::new());
     let header = run.trace_header();
     let begin = LeapTable::built_in().tai_from_utc(header.created.expect("a run says when its world began"));
-    let mut recorder = Recorder::to_writer(&mut trace, &header).unwrap();
+    let mut recorder = Recorder::to_writer(&mut trace, &header).expect("a header that fits");
     let mut rows = |row: &TraceRow| {
-        recorder.append(row).unwrap();
+        recorder.append(row).expect("written to memory");
         lived.borrow_mut().push(Lived::Row);
     };
     let mut samples = |sample: &Sample| {
-        let claims = sample.claims.expect("a feed-forward clock says what it is worth");
+        let claims = sample.claims.expect("a feed-forward clock claims its errors");
         let time = begin + sample.at + sample.error.as_span();
         lived.borrow_mut().push(Lived::Read(Shown { counter: sample.counter, time, claims }));
     };
@@ -54,15 +56,22 @@ fn shown(track: &Track, counter: Counter) -> Option<Shown> {
 
 /// Compares every reading; returns how many there were, and in how many epochs.
 fn compare(name: &str, clock: &str) -> (usize, u64) {
-    let scenario = Scenario::named(name).unwrap();
+    let scenario = Scenario::named(name).expect("built in");
     let (trace, lived) = live(&Run { name, scenario: &scenario, seed: 3 }, clock);
-    let args = args(&["--estimator", clock, "--output", "unused"]);
-    let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).unwrap();
-    let nominal = Nominal { period: reader.header().nominal.unwrap(), source: NominalSource::Trace };
-    let configs = configs(&args).unwrap();
-    let estimator = estimator(&args, &configs, &nominal);
-    let mut track = Track::new(estimator, None, Steps::All);
-    let mut rows = reader.map(Result::unwrap);
+    let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).expect("a trace that reads");
+    let plan = Plan {
+        algorithm: clock.parse::<Algorithm>().expect("an algorithm"),
+        configs: Configs::default(),
+        server: None,
+        nominal: None,
+        from: None,
+        detail: Detail::EveryExchange,
+        in_retrospect: false,
+        skips_bad_rows: false,
+    };
+    let mut track =
+        Track::new(plan.estimator(reader.header().nominal.expect("a simulated counter")), plan.from, plan.detail);
+    let mut rows = reader.map(|row| row.expect("a row that reads"));
     let mut readings = 0;
     for lived in lived {
         match lived {
@@ -74,7 +83,7 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
         }
     }
     assert!(rows.next().is_none());
-    (readings, track.counts.epochs)
+    (readings, track.epochs())
 }
 
 #[test]

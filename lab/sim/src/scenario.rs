@@ -1,17 +1,19 @@
 //! Scenarios: short files that describe a world and say what must hold in it.
 //!
-//! A file may begin with `extends = "NAME"`: then it is that scenario, with the keys of this file in place of the other's. Tables are joined key by
-//! key; lists are replaced.
+//! A file may begin with `extends = "NAME"`: then it is that scenario, with the keys of this file in place of the
+//! other's. Tables are joined key by key; lists are replaced.
 
 mod library;
 mod measures;
 mod sense;
 mod spec;
+mod tag;
 
 pub use library::{Library, NAMES};
 pub(crate) use measures::LONGEST_S;
 pub use measures::{Fraction, Length};
 pub use spec::*;
+pub use tag::Tag;
 
 use std::fmt;
 
@@ -52,7 +54,7 @@ impl Scenario {
     /// The scenario that `text` describes; `name` is for complaints.
     ///
     /// # Errors
-    /// A key that is not known, a value without its unit, a world that cannot be, a check that makes no sense.
+    /// A key or a tag that is not known, a value without its unit, a world that cannot be, a check that makes no sense.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         let table = extended(name, text, 0)?;
         let scenario: Scenario = table.try_into().map_err(|error| ScenarioError::new(name, key_first(&error)))?;
@@ -88,8 +90,9 @@ fn extended(name: &str, text: &str, depth: u32) -> Result<toml::Table, ScenarioE
     let base_text = Library::text(base)
         .ok_or_else(|| ScenarioError::new(name, format!("extends: there is no built-in scenario {base:?}")))?;
     let mut whole = extended(base, base_text, depth + 1)?;
-    // What is expected of one world says nothing about another.
+    // Neither the checks of one world nor its kind say anything about another.
     whole.remove("checks");
+    whole.remove("tags");
     join(&mut whole, table);
     Ok(whole)
 }
@@ -145,5 +148,21 @@ mod tests {
         assert_eq!((other.path.forward, other.path.queue), (base.path.forward, base.path.queue));
         assert!(other.checks.is_empty() && !base.checks.is_empty());
         assert!(Scenario::parse("other", "extends = \"fish\"").is_err());
+    }
+
+    #[test]
+    fn tags_are_known_and_belong_to_one_file() {
+        let tagged = |tags: &str| Scenario::parse("tagged", &format!("tags = [{tags}]\n{SHORT}"));
+        assert_eq!(tagged("\"congested\"").unwrap().tags, [Tag::Congested].into());
+        let unknown = tagged("\"congested\", \"fishy\"").unwrap_err().to_string();
+        assert!(unknown.contains("unknown variant `fishy`") && unknown.contains("outage-2h"), "{unknown}");
+        let without_window = tagged("\"outage-2h\"").unwrap_err().to_string();
+        assert!(
+            without_window.contains("tags: outage-2h") && without_window.contains("window `before`"),
+            "{without_window}"
+        );
+        let base = Scenario::named("lan-congested").unwrap();
+        let other = Scenario::parse("other", "extends = \"lan-congested\"\nabout = \"another\"\n").unwrap();
+        assert_eq!((base.tags.len(), other.tags.len()), (1, 0));
     }
 }

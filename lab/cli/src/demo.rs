@@ -1,18 +1,19 @@
-//! The main job in two minutes: synchronise over real packets, compare with the known truth, survive the loss of the server.
+//! The main job in two minutes: synchronise over real packets, compare with the known truth, survive the loss of the
+//! server.
 
-mod outcome;
 mod sampler;
 mod stage;
+mod table;
 
-use crate::Global;
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
+use crate::{Global, algorithm};
 use ffclock_client::Clock;
 use ffclock_counter::CounterId;
 use ffclock_estimator::Algorithm;
+use ffclock_replay::{Figure, LiveRun, Schedule, bound_held, set_goals};
 use ffclock_trace::TraceReader;
 use ffclock_units::{Rate, Span};
-use outcome::{Figure, Schedule};
 use sampler::Observed;
 use serde::Serialize;
 use stage::{Plan, Reference, Server, Stage, Stamps};
@@ -30,14 +31,15 @@ pub(crate) struct Args {
     /// Where the results go; the directory is made if it is missing.
     #[arg(long, value_name = "DIR", default_value = "out/demo")]
     output: PathBuf,
-    /// Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server.
+    /// Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded
+    /// reference server.
     #[arg(long, value_name = "PATH", conflicts_with = "ntpd")]
     chronyd: Option<PathBuf>,
     /// Synchronise to this ntpd (of ntpsec) as the server, likewise.
     #[arg(long, value_name = "PATH")]
     ntpd: Option<PathBuf>,
     /// The algorithm of the daemon.
-    #[arg(long, value_name = "NAME", default_value = "learned")]
+    #[arg(long, value_name = "NAME", default_value = "learned", value_parser = algorithm::named())]
     estimator: Algorithm,
     /// Time between two requests.
     #[arg(long, value_name = "SPAN", default_value = "250 ms")]
@@ -64,11 +66,11 @@ pub(crate) struct Args {
 
 /// How long one swing of the server's wander takes.
 const SWING: Span = Span::from_secs(60);
-/// The clock is compared with the truth so often.
+/// Time between two comparisons with the truth.
 const SAMPLING: Duration = Duration::from_millis(10);
-/// The daemons must have made their pages by then.
+/// The daemons make their pages within this time.
 const PAGE_PATIENCE_S: f64 = 10.0;
-/// The clock is settled by then, as the figures to reach say.
+/// The clock is settled after this time; the goals count from there.
 const WARM_UP_S: f64 = 30.0;
 
 #[derive(Serialize)]
@@ -98,7 +100,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let schedule = Schedule {
         warm_until: WARM_UP_S,
         cut_at: args.before,
-        mended_at: args.before + args.cut,
+        back_at: args.before + args.cut,
         end: args.before + args.cut + args.after,
     };
     let conditions = format!(
@@ -111,14 +113,15 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     eprintln!("{conditions}; {} s", schedule.end);
     let mut observed = open_clocks(&output, &mut stage)?;
     observe(&mut observed, &mut stage, &reference, &schedule)?;
-    let mut figures = outcome::figures(&observed[0], &schedule);
+    let runs = observed.map(|observed| observed.run);
+    let mut figures = runs[0].figures(&schedule);
     if plan.server == Server::Embedded {
-        outcome::set_goals(&mut figures);
+        set_goals(&mut figures);
     }
-    figures.extend(outcome::figures(&observed[1], &schedule));
-    figures.extend(outcome::usage_figures(stage.daemon_usage()));
+    figures.extend(runs[1].figures(&schedule));
+    figures.push(resident_memory(&stage));
     stage.finish();
-    let held = outcome::bound_held(&observed);
+    let held = bound_held(&runs);
     let summary = Summary {
         title: "ffclock against the known truth",
         conditions,
@@ -127,7 +130,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         events: vec![Event { t_s: schedule.cut_at, duration_s: args.cut, text: "server cut off" }],
         bound_held: held,
     };
-    write_results(&output, &observed, &summary)?;
+    write_results(&output, &runs, &summary)?;
     present(global, &summary)?;
     draw_report(args, &output)?;
     if held { Ok(()) } else { Err("the true time left the published bound".into()) }
@@ -150,7 +153,7 @@ fn prepare_output(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn server(args: &Args) -> Result<Server, Failure> {
-    // Links stay: a wrapper may go by the name it is called with.
+    // Links are not resolved: a wrapper may depend on the name by which it is called.
     let program = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
     Ok(match (&args.chronyd, &args.ntpd) {
         (Some(path), _) => Server::Chronyd(program(path)?),
@@ -195,19 +198,19 @@ fn observe(
     schedule: &Schedule,
 ) -> Result<(), Failure> {
     let mut next_line = 1.0;
-    let (mut cut, mut mended) = (false, false);
+    let (mut is_cut, mut is_back) = (false, false);
     loop {
         let t_s = stage.elapsed_s();
         if t_s >= schedule.end {
             return Ok(());
         }
-        if !cut && t_s >= schedule.cut_at {
+        if !is_cut && t_s >= schedule.cut_at {
             stage.cut()?;
-            cut = true;
+            is_cut = true;
         }
-        if !mended && t_s >= schedule.mended_at {
-            stage.mend()?;
-            mended = true;
+        if !is_back && t_s >= schedule.back_at {
+            stage.reconnect()?;
+            is_back = true;
         }
         for clock in observed.iter_mut() {
             clock.sample(t_s, reference);
@@ -222,7 +225,7 @@ fn observe(
 }
 
 fn progress(t_s: f64, schedule: &Schedule, clock: &Observed) {
-    let link = if (schedule.cut_at..schedule.mended_at).contains(&t_s) { "  server cut off" } else { "" };
+    let link = if (schedule.cut_at..schedule.back_at).contains(&t_s) { "  server cut off" } else { "" };
     let state = match clock.latest() {
         None => "no estimate yet".to_owned(),
         Some(sample) => format!(
@@ -236,11 +239,16 @@ fn progress(t_s: f64, schedule: &Schedule, clock: &Observed) {
     eprintln!("{t_s:>4.0} of {:.0} s  {state}{link}", schedule.end);
 }
 
-fn write_results(output: &Path, observed: &[Observed; 2], summary: &Summary<'_>) -> Result<(), Failure> {
+fn resident_memory(stage: &Stage) -> Figure {
+    let resident = stage.daemon_memory().map(|bytes| bytes as f64 / (1024.0 * 1024.0));
+    Figure::new("ffclockd resident memory".to_owned(), resident, "MiB").at_most(8.0)
+}
+
+fn write_results(output: &Path, runs: &[LiveRun; 2], summary: &Summary<'_>) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(summary).map_err(|error| error.to_string())?;
     fs::write(output.join("summary.json"), json)?;
-    fs::write(output.join("samples.csv"), outcome::samples_csv(&observed[0]))?;
-    fs::write(output.join("samples-user.csv"), outcome::samples_csv(&observed[1]))?;
+    fs::write(output.join("samples.csv"), table::samples_csv(&runs[0]))?;
+    fs::write(output.join("samples-user.csv"), table::samples_csv(&runs[1]))?;
     fs::write(output.join("exchanges.csv"), exchanges_csv(&stage::record_path(output, Stamps::Kernel))?)?;
     Ok(())
 }
@@ -271,7 +279,7 @@ fn present(global: &Global, summary: &Summary<'_>) -> Result<(), Failure> {
     if global.json {
         println!("{}", serde_json::to_string_pretty(summary).map_err(|error| error.to_string())?);
     } else {
-        println!("\n{}\n{}", summary.conditions, outcome::table(summary.figures));
+        println!("\n{}\n{}", summary.conditions, table::table(summary.figures));
         println!("  the truth {} the published bound", if summary.bound_held { "never left" } else { "LEFT" });
     }
     Ok(())

@@ -1,38 +1,40 @@
-//! The account of one clock: its errors at readings of chance, and the figures made of them.
+//! The account of one clock: its errors at random readings, and the figures made of them.
 
 use crate::clock::Read;
 use crate::result::{ClockResult, WindowResult};
 use crate::scenario::Scenario;
+use ffclock_statistics::{Containment, percentile_in_place};
 use ffclock_units::{ClockError, Counter, Moment, Span, Tai};
 use std::collections::VecDeque;
 
-/// Over which time the rate is judged.
+/// The rate is judged over this time.
 const RATE_INTERVAL: Span = Span::from_secs(1000);
 
-/// A piece of time with its account.
+/// A piece of time with its readings.
 struct Window {
     name: String,
     begin: Span,
     end: Span,
-    account: Account,
+    readings: Readings,
 }
 
 /// What is kept of the readings in a window, in seconds and s/s.
 #[derive(Default)]
-struct Account {
-    readings: u64,
+struct Readings {
+    count: u64,
     unread: u64,
     errors: Vec<f64>,
     rates: Vec<f64>,
     differences: Vec<f64>,
-    inside: u64,
-    within_twice: u64,
-    claimed: u64,
+    bounds: Containment,
+    /// Twice the standard uncertainty, without the bias.
+    uncertain: Containment,
     uncertainties: Vec<f64>,
+    /// Sizes of errors without the bias.
     unbiased: Vec<f64>,
 }
 
-/// A reading that later ones are compared with.
+/// An earlier reading. The rate is measured from it.
 #[derive(Clone, Copy)]
 struct Past {
     at: Span,
@@ -40,7 +42,7 @@ struct Past {
     error: f64,
 }
 
-/// When and where a clock was read.
+/// When a clock was read, and at which reading of the counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) at: Span,
@@ -49,50 +51,51 @@ pub(crate) struct Look {
 }
 
 /// All windows of one clock.
-pub(crate) struct Ledger {
+pub(crate) struct ClockAccount {
     name: String,
     bias: f64,
     windows: Vec<Window>,
     past: VecDeque<Past>,
 }
 
-impl Ledger {
-    /// `asymmetry`: forward minimum delay minus backward minimum delay. A clock that takes them as equal is ahead by half of it.
+impl ClockAccount {
+    /// `asymmetry`: forward minimum delay minus backward minimum delay. A clock that takes them as equal is ahead by
+    /// half of it.
     pub(crate) fn new(name: &str, scenario: &Scenario, asymmetry: Span) -> Self {
         let window = |name: &str, begin: Span, end: Span| Window {
             name: name.to_owned(),
             begin,
             end,
-            account: Account::default(),
+            readings: Readings::default(),
         };
         let whole = window("", scenario.from.0, Span::MAX);
         let parts = scenario.windows.iter().map(|(name, [begin, end])| window(name, begin.0, end.0));
         let windows = [whole].into_iter().chain(parts).collect();
-        Ledger { name: name.to_owned(), bias: asymmetry.as_seconds() / 2.0, windows, past: VecDeque::new() }
+        ClockAccount { name: name.to_owned(), bias: asymmetry.as_seconds() / 2.0, windows, past: VecDeque::new() }
     }
 
-    /// Whose account it is.
+    /// The name of the clock.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Takes down one reading.
+    /// Adds one reading; there is none while the clock has no time.
     pub(crate) fn note(&mut self, look: Look, read: Option<Read>) {
         let bias = self.bias;
         let within = |window: &&mut Window| window.begin <= look.at && look.at < window.end;
-        let accounts = self.windows.iter_mut().filter(within).map(|window| &mut window.account);
+        let windows = self.windows.iter_mut().filter(within).map(|window| &mut window.readings);
         let Some(read) = read else {
-            accounts.for_each(Account::note_unread);
+            windows.for_each(Readings::note_unread);
             return;
         };
         let error = ClockError::new(read.time - look.truth);
         let seconds = error.as_span().as_seconds();
         let rate = self.past.front().filter(|past| look.at - past.at >= RATE_INTERVAL);
         let rates = rate.map(|past| rates(past, look, seconds, &read));
-        for account in accounts {
-            account.note(seconds, bias);
-            account.note_rates(rates);
-            account.note_claims(error, bias, &read);
+        for readings in windows {
+            readings.note(seconds, bias);
+            readings.note_rates(rates);
+            readings.note_claims(error, bias, &read);
         }
         self.past.push_back(Past { at: look.at, counter: look.counter, error: seconds });
         while self.past.get(1).is_some_and(|past| look.at - past.at >= RATE_INTERVAL) {
@@ -107,7 +110,7 @@ impl Ledger {
 
     /// The figures.
     pub(crate) fn result(self) -> ClockResult {
-        let windows = self.windows.into_iter().map(|window| window.account.figures(window.name)).collect();
+        let windows = self.windows.into_iter().map(|window| window.readings.figures(window.name)).collect();
         ClockResult { name: self.name, windows }
     }
 }
@@ -122,14 +125,14 @@ fn rates(past: &Past, look: Look, error: f64, read: &Read) -> (f64, Option<f64>)
     ((error - past.error) / interval.as_seconds(), difference)
 }
 
-impl Account {
+impl Readings {
     fn note_unread(&mut self) {
-        self.readings += 1;
+        self.count += 1;
         self.unread += 1;
     }
 
     fn note(&mut self, error: f64, bias: f64) {
-        self.readings += 1;
+        self.count += 1;
         self.errors.push(error);
         self.unbiased.push((error - bias).abs());
     }
@@ -143,52 +146,41 @@ impl Account {
     fn note_claims(&mut self, error: ClockError, bias: f64, read: &Read) {
         let Some(claims) = read.claims else { return };
         let uncertainty = claims.uncertainty.as_seconds();
-        self.claimed += 1;
-        self.inside += u64::from(claims.bound.contains(error));
-        self.within_twice += u64::from((error.as_span().as_seconds() - bias).abs() <= 2.0 * uncertainty);
+        self.bounds.judge(error, claims.bound);
+        self.uncertain.judge_size((error.as_span().as_seconds() - bias).abs(), 2.0 * uncertainty);
         self.uncertainties.push(uncertainty);
     }
 
     fn figures(mut self, name: String) -> WindowResult {
-        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let rms = |values: &[f64]| {
             let squares: f64 = values.iter().map(|value| value * value).sum();
             (!values.is_empty()).then(|| libm::sqrt(squares / values.len() as f64))
         };
         self.errors.sort_by(f64::total_cmp);
         let mut sizes: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
-        let quartiles = percentile(&mut self.errors, 0.25).zip(percentile(&mut self.errors, 0.75));
-        let usual = percentile(&mut self.uncertainties, 0.5);
-        let needed = percentile(&mut self.unbiased, 0.95).filter(|needed| *needed > 0.0);
+        let quartiles = percentile_in_place(&mut self.errors, 0.25).zip(percentile_in_place(&mut self.errors, 0.75));
+        let median_uncertainty = percentile_in_place(&mut self.uncertainties, 0.5);
+        let needed = percentile_in_place(&mut self.unbiased, 0.95).filter(|needed| *needed > 0.0);
         WindowResult {
             name,
-            readings: self.readings,
-            unread: share(self.unread, self.readings).unwrap_or(1.0),
+            readings: self.count,
+            unread: if self.count > 0 { self.unread as f64 / self.count as f64 } else { 1.0 },
             rms: rms(&self.errors),
-            median: percentile(&mut self.errors, 0.5),
+            median: percentile_in_place(&mut self.errors, 0.5),
             iqr: quartiles.map(|(low, high)| high - low),
-            p50: percentile(&mut sizes, 0.5),
-            p95: percentile(&mut sizes, 0.95),
-            p99: percentile(&mut sizes, 0.99),
-            max: percentile(&mut sizes, 1.0),
-            net_p99: percentile(&mut self.unbiased, 0.99),
-            net_max: percentile(&mut self.unbiased, 1.0),
-            rate_p99: percentile(&mut self.rates, 0.99),
-            difference_p99: percentile(&mut self.differences, 0.99),
-            containment: share(self.inside, self.claimed),
-            calibration: share(self.within_twice, self.claimed),
-            width: usual.zip(needed).map(|(usual, needed)| 2.0 * usual / needed),
+            p50: percentile_in_place(&mut sizes, 0.5),
+            p95: percentile_in_place(&mut sizes, 0.95),
+            p99: percentile_in_place(&mut sizes, 0.99),
+            max: percentile_in_place(&mut sizes, 1.0),
+            net_p99: percentile_in_place(&mut self.unbiased, 0.99),
+            net_max: percentile_in_place(&mut self.unbiased, 1.0),
+            rate_p99: percentile_in_place(&mut self.rates, 0.99),
+            difference_p99: percentile_in_place(&mut self.differences, 0.99),
+            containment: self.bounds.share(),
+            calibration: self.uncertain.share(),
+            width: median_uncertainty.zip(needed).map(|(uncertainty, needed)| 2.0 * uncertainty / needed),
         }
     }
-}
-
-/// Between the two values next to `share` of the way, linearly.
-pub(crate) fn percentile(values: &mut [f64], share: f64) -> Option<f64> {
-    let place = share * values.len().checked_sub(1)? as f64;
-    let below = place as usize;
-    let (_, low, rest) = values.select_nth_unstable_by(below, f64::total_cmp);
-    let high = rest.iter().copied().min_by(f64::total_cmp).unwrap_or(*low);
-    Some(*low + (high - *low) * (place - below as f64))
 }
 
 #[cfg(test)]
@@ -196,27 +188,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_interpolated() {
-        let mut values = [4.0, 1.0, 3.0, 2.0, 5.0];
-        for (share, expected) in [(0.0, 1.0), (0.25, 2.0), (0.5, 3.0), (0.875, 4.5), (1.0, 5.0)] {
-            assert_eq!(percentile(&mut values, share), Some(expected));
-        }
-        assert_eq!(percentile(&mut [], 0.5), None);
-    }
-
-    #[test]
     fn a_clock_that_runs_off_has_its_rate_and_its_errors() {
         let text = "about = \"x\"\nfrom = \"0 s\"\n[path]\nforward = \"1 us\"\nbackward = \"1 us\"\n\
                     [windows]\nend = [\"4000 s\", \"5000 s\"]";
         let scenario = Scenario::parse("x", text).unwrap();
-        let mut ledger = Ledger::new("x", &scenario, Span::ZERO);
+        let mut account = ClockAccount::new("x", &scenario, Span::ZERO);
         for second in 0..5000 {
             let at = Span::from_secs(second);
             let truth = Moment::from_origin(at);
             let look = Look { at, truth, counter: Counter::from_raw(second as u64) };
-            ledger.note(look, Some(Read { time: truth + Span::from_nanos(second.into()), claims: None }));
+            account.note(look, Some(Read { time: truth + Span::from_nanos(second.into()), claims: None }));
         }
-        let [whole, end] = &ledger.result().windows[..] else { panic!("two windows") };
+        let [whole, end] = &account.result().windows[..] else { panic!("two windows") };
         assert!((whole.max.unwrap() - 4999e-9).abs() < 1e-15);
         assert!((whole.iqr.unwrap() - 2499.5e-9).abs() < 1e-15);
         assert!((whole.rate_p99.unwrap() - 1e-9).abs() < 1e-15);

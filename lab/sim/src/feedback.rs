@@ -1,7 +1,7 @@
 //! Feedback clocks to compare with: a system clock, and the algorithms that steer it.
 //!
-//! They are opponents, not straw men: each runs with the defaults that its source documents, and steps to the first measurement as all of these
-//! daemons can be told to.
+//! They are opponents, not straw men: each runs with the defaults that its source documents, and steps to the first
+//! measurement as all of these daemons can be configured to.
 
 mod pi;
 mod pll;
@@ -128,7 +128,7 @@ impl<S: Servo + Clone> Clock for Disciplined<S> {
         }
     }
 
-    /// The daemons step their clock after a suspend, by hand or by their own rules; here they begin anew.
+    /// The daemons step their clock after a suspend, by hand or by their own rules; here they start from nothing.
     fn broke(&mut self) {
         self.servo = self.fresh.clone();
         (self.running, self.sent) = (None, None);

@@ -1,20 +1,24 @@
-//! The frequency of a counter that nobody names, from the first exchanges.
+//! The period of the counter that an estimator starts from. Where it is not stated, it is measured over the first
+//! exchanges.
 
+use ffclock_statistics::upper_median;
 use ffclock_trace::TraceRow;
 use ffclock_units::{Exchange, Period};
 
 /// The period that the estimator starts from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Nominal {
-    pub(super) period: Period,
-    pub(super) source: NominalSource,
+pub struct Nominal {
+    /// Seconds per tick.
+    pub period: Period,
+    /// Where it comes from.
+    pub source: NominalSource,
 }
 
-/// Who says so.
+/// Where a nominal period comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum NominalSource {
-    /// The command line.
+pub enum NominalSource {
+    /// The plan of the replay.
     Given,
     /// The header of the trace.
     Trace,
@@ -22,18 +26,16 @@ pub(super) enum NominalSource {
     Estimated,
 }
 
-/// The period between replies: each exchange of the first half against its counterpart in the second half gives one slope, and the
-/// median of them counts, so that nearly half the slopes may be spoilt by queueing or a lying server. `None` where no two exchanges of
-/// the first counter epoch lie apart.
-pub(super) fn estimate(rows: &[TraceRow]) -> Option<Period> {
+/// The period between replies: each exchange of the first half against its counterpart in the second half gives one
+/// slope, and the median of them counts, so nearly half the slopes may be spoilt by queueing or a lying server. `None`
+/// where no two exchanges of the first counter epoch lie apart.
+pub(crate) fn estimate(rows: &[TraceRow]) -> Option<Period> {
     let epoch = rows.first()?.epoch;
     let exchanges: Vec<&Exchange> =
         rows.iter().take_while(|row| row.epoch == epoch).filter_map(|row| row.exchange.as_ref()).collect();
     let half = exchanges.len() / 2;
     let pairs = exchanges.iter().zip(exchanges.iter().skip(half)).filter(|_| half > 0);
-    let mut slopes: Vec<f64> = pairs.filter_map(|(early, late)| slope(early, late)).collect();
-    slopes.sort_by(f64::total_cmp);
-    Period::from_seconds(*slopes.get(slopes.len() / 2)?)
+    Period::from_seconds(upper_median(pairs.filter_map(|(early, late)| slope(early, late)))?)
 }
 
 /// Seconds per tick between two replies; `None` unless both the counter and the server moved on.

@@ -1,12 +1,14 @@
 //! Oracles: how well a clock could do that knows the laws of its world.
 //!
-//! An oracle sees the stamps that all clocks see. Besides, it knows what no clock is told: the Allan deviation levels of the oscillator, the laws
-//! of all delays and of their spells, the floors of both ways at each time (so it has no bias by the path's asymmetry), and what was announced to
-//! happen: changes of route, faults of the server, steps of temperature. It does not know the skew, the phases of waves, when spells of
-//! congestion are, or any noise. The causal oracle sees the packets so far, the smoother past and future.
+//! An oracle sees the stamps that all clocks see. It also knows what no clock can know: the Allan deviation levels of
+//! the oscillator, the laws of all delays and of their spells, the floors of both ways at each time (so it has no bias
+//! by the path's asymmetry), and what was announced to happen: changes of route, faults of the server, steps of
+//! temperature. It does not know the skew, the phases of waves, when spells of congestion are, or any noise. The causal
+//! oracle sees the packets so far, the smoother past and future.
 //!
-//! Both give the mean of the phase given what they see: no estimate has a smaller mean square error. Their methods are in `particles.rs` and
-//! `propagation.rs`; tests hold them against cases with an answer in closed form and against sums over all possibilities.
+//! Both give the mean of the phase given what they see: no estimate has a smaller mean square error. Their methods are
+//! in `particles.rs` and `propagation.rs`; tests hold them against cases with an answer in closed form and against sums
+//! over all possibilities.
 
 mod causal;
 mod density;
@@ -16,8 +18,8 @@ mod knowledge;
 mod particles;
 mod propagation;
 
+use crate::account::{ClockAccount, Look};
 use crate::clock::Read;
-use crate::ledger::{Ledger, Look};
 use crate::oscillator::announced_phase;
 use crate::random::Random;
 use crate::result::{ClockResult, OracleRatio};
@@ -33,23 +35,29 @@ use propagation::{Node, Packet, Setting, smooth};
 /// The names of the oracles in results.
 pub const ORACLES: [&str; 2] = ["oracle", "smoother"];
 
-/// What is noted down while the world goes on.
+/// One note, taken while the world runs.
 #[derive(Clone, Copy, Debug)]
 enum Note {
     Exchange(Observed),
     /// A look at the clocks; how far the counter is off, as far as it is not announced [us].
     Look(Look, f64),
-    /// The counter stopped or began anew.
+    /// The counter stopped or restarted.
     Break,
 }
 
-/// Takes down what an oracle may know.
+/// Where counter and true time began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) counter: Counter,
+    pub(crate) time: Moment<Tai>,
+}
+
+/// Notes what an oracle may know.
 #[derive(Debug)]
 pub(crate) struct Witness<'a> {
     scenario: &'a Scenario,
     nominal: Period,
-    /// Where counter and true time began.
-    origin: (Counter, Moment<Tai>),
+    origin: Origin,
     notes: Vec<Note>,
 }
 
@@ -61,15 +69,15 @@ pub(crate) struct Passage {
 }
 
 impl<'a> Witness<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, origin: (Counter, Moment<Tai>)) -> Self {
+    pub(crate) fn new(scenario: &'a Scenario, origin: Origin) -> Self {
         Witness { scenario, nominal: scenario.counter.nominal(), origin, notes: Vec::new() }
     }
 
-    /// By how much the counter is ahead of `time`, without what is announced [us].
+    /// How far the counter is ahead of `time`, without what is announced [us].
     fn ahead(&self, counter: Counter, time: Moment<Tai>, at: Span) -> f64 {
-        let shown = self.nominal * (counter - self.origin.0);
+        let shown = self.nominal * (counter - self.origin.counter);
         let announced = announced_phase(&self.scenario.oscillator, at.as_seconds());
-        ((shown - (time - self.origin.1)).as_seconds() - announced) * MICRO
+        ((shown - (time - self.origin.time)).as_seconds() - announced) * MICRO
     }
 
     pub(crate) fn exchange(&mut self, exchange: &Exchange, passage: Passage) {
@@ -107,25 +115,25 @@ impl<'a> Witness<'a> {
         oracles.iter().map(judge).collect()
     }
 
-    fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> Ledger {
+    fn causal(&self, dynamics: &Dynamics, ways: &[Way; 2], seed: u64) -> ClockAccount {
         let mut causal = Causal::new(dynamics, ways, Random::named(seed, "oracle"));
-        let mut ledger = Ledger::new(ORACLES[0], self.scenario, Span::ZERO);
+        let mut account = ClockAccount::new(ORACLES[0], self.scenario, Span::ZERO);
         for note in &self.notes {
             match *note {
                 Note::Exchange(observed) => causal.observe(observed),
                 Note::Look(look, ahead) => {
                     let phase = causal.phase(look.at.as_seconds());
-                    ledger.note(look, phase.map(|phase| read(look, ahead - phase)));
+                    account.note(look, phase.map(|phase| read(look, ahead - phase)));
                 }
                 Note::Break => causal.lose_phase(),
             }
         }
-        ledger
+        account
     }
 
     /// Each piece of time between breaks of the counter by itself.
-    fn smoothed(&self, dynamics: &Dynamics, ways: &[Way; 2]) -> Ledger {
-        let mut ledger = Ledger::new(ORACLES[1], self.scenario, Span::ZERO);
+    fn smoothed(&self, dynamics: &Dynamics, ways: &[Way; 2]) -> ClockAccount {
+        let mut account = ClockAccount::new(ORACLES[1], self.scenario, Span::ZERO);
         for part in self.notes.split(|note| matches!(note, Note::Break)) {
             let exchanges = part.iter().filter_map(|note| match note {
                 Note::Exchange(observed) => Some(*observed),
@@ -134,7 +142,7 @@ impl<'a> Witness<'a> {
             let packets: Vec<Node> = exchanges.flat_map(nodes).collect();
             let looks: Vec<(Look, f64)> = part.iter().filter_map(looked).collect();
             let Some(first) = packets.first() else {
-                looks.iter().for_each(|(look, _)| ledger.note(*look, None));
+                looks.iter().for_each(|(look, _)| account.note(*look, None));
                 continue;
             };
             let begin = looks.first().map_or(first.at, |(look, _)| look.at.as_seconds().min(first.at));
@@ -142,10 +150,10 @@ impl<'a> Witness<'a> {
             let times: Vec<f64> = looks.iter().map(|(look, _)| look.at.as_seconds()).collect();
             let beliefs = smooth(Setting { dynamics, ways, prior: &prior }, &packets, &times);
             for ((look, ahead), belief) in looks.into_iter().zip(beliefs) {
-                ledger.note(look, Some(read(look, ahead - belief.mean)));
+                account.note(look, Some(read(look, ahead - belief.mean)));
             }
         }
-        ledger
+        account
     }
 }
 

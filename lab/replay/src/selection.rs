@@ -6,7 +6,7 @@ use ffclock_trace::{ServerIndex, TraceReader};
 const LISTED: u32 = 20;
 
 /// The choice, and what was seen on the way.
-pub(super) struct Selection {
+pub(crate) struct Selection {
     wanted: Option<String>,
     latest: Option<(ServerIndex, bool)>,
     chosen: Option<ServerIndex>,
@@ -15,12 +15,12 @@ pub(super) struct Selection {
 
 impl Selection {
     /// The first server of the trace where none is wanted by name or number.
-    pub(super) fn new(wanted: Option<String>) -> Self {
+    pub(crate) fn new(wanted: Option<String>) -> Self {
         Selection { wanted, latest: None, chosen: None, servers: 0 }
     }
 
     /// Whether the rows of this server are replayed.
-    pub(super) fn takes(&mut self, reader: &TraceReader, server: ServerIndex) -> bool {
+    pub(crate) fn takes(&mut self, reader: &TraceReader, server: ServerIndex) -> bool {
         match self.latest {
             Some((latest, taken)) if latest == server => taken,
             _ => {
@@ -48,17 +48,17 @@ impl Selection {
     }
 
     /// The server that is replayed, once a row of it was seen.
-    pub(super) fn chosen(&self) -> Option<ServerIndex> {
+    pub(crate) fn chosen(&self) -> Option<ServerIndex> {
         self.chosen
     }
 
     /// How many servers the trace has.
-    pub(super) fn servers(&self) -> u32 {
+    pub(crate) fn servers(&self) -> u32 {
         self.servers
     }
 
     /// Why there is nothing to replay.
-    pub(super) fn explain(&self, reader: &TraceReader) -> String {
+    pub(crate) fn explain(&self, reader: &TraceReader) -> String {
         let Some(wanted) = &self.wanted else { return "the trace has no rows".to_owned() };
         let name =
             |number: u32| reader.server_name(ServerIndex(number)).map_or_else(|| number.to_string(), str::to_owned);

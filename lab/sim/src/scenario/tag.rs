@@ -1,0 +1,56 @@
+//! Tags of a scenario: the kind of world, by which the goals of the learned estimator choose their scenarios.
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tag {
+    /// Congestion is heavy: the causal oracle may be farther ahead of the clock.
+    Congested,
+    /// No clock can be near the truth: the server lies for hours without a sign of it, or the route turns out to have
+    /// been asymmetric.
+    Unknowable,
+    /// The server's claim about itself does not hold, so a bound may miss the truth.
+    LyingServer,
+    /// The clock is judged from its first exchange on, in the windows `burst` and `minutes`.
+    StartUp,
+    /// The route changes by the same length both ways.
+    RouteBothWays,
+    /// The route changes in one direction only.
+    RouteOneWay,
+    /// The server is wrong by far for some minutes, in the window `around`.
+    WrongServer,
+    /// The server is away for two hours, between the windows `before` and `recovered`; `end` is the end of that time.
+    #[serde(rename = "outage-2h")]
+    Outage2h,
+    /// Intervals are measured.
+    DifferenceClock,
+}
+
+impl Tag {
+    /// The name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tag::Congested => "congested",
+            Tag::Unknowable => "unknowable",
+            Tag::LyingServer => "lying-server",
+            Tag::StartUp => "start-up",
+            Tag::RouteBothWays => "route-both-ways",
+            Tag::RouteOneWay => "route-one-way",
+            Tag::WrongServer => "wrong-server",
+            Tag::Outage2h => "outage-2h",
+            Tag::DifferenceClock => "difference-clock",
+        }
+    }
+
+    /// The windows that the goals for such scenarios look at.
+    pub const fn windows(self) -> &'static [&'static str] {
+        match self {
+            Tag::StartUp => &["burst", "minutes"],
+            Tag::WrongServer => &["around"],
+            Tag::Outage2h => &["before", "end", "recovered"],
+            _ => &[],
+        }
+    }
+}
