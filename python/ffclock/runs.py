@@ -142,7 +142,7 @@ def _read_directory(directory: Path) -> Run:
 
 
 def status_word(text: str) -> str:
-    """One spelling for a status: ``WarmingUp``, ``warming up`` and ``warming_up`` are one; ``free-running`` is the old word for holdover."""
+    """One spelling for a status: ``WarmingUp``, ``warming up`` and ``warming_up`` are one; ``free-running`` is the old word of holdover."""
     spaced = "".join(f"-{c}" if c.isupper() and i else c for i, c in enumerate(text))
     word = "-".join(spaced.lower().replace("_", " ").replace("-", " ").split())
     return "holdover" if word == "free-running" else word
