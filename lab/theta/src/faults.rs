@@ -1,9 +1,8 @@
-//! What goes wrong on purpose: one vocabulary, one reader, for simulated and live runs alike.
+//! Injected faults: how scenarios and the command line describe them, and a plan of who does what, and when. Simulated and
+//! live runs share both.
 
 mod plan;
 mod spec;
 
-#[cfg(test)]
-pub(crate) use plan::Window;
-pub(crate) use plan::{ClockFault, EARLY_ROUNDS, LinkEffect, Misbehaviour, Plan, lies};
+pub use plan::{ClockFault, EARLY_ROUNDS, FaultPlan, FaultWindow, LinkEffect, LinkFault, Misbehaviour, lies};
 pub use spec::FaultSpec;

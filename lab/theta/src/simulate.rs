@@ -17,20 +17,19 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use crate::faults::FaultSpec;
 pub use law::Law;
 pub use observer::{Observer, Perceived, Unobserved};
 pub use outcome::Outcome;
 pub use spec::{ClockSpec, LinkSpec, LoadKind, LoadSpec, Pattern, ReceiverSpec, Spec, SpecialLink};
 
 use crate::algorithm::{Form, Quorum};
-use crate::faults::Plan;
+use crate::faults::FaultPlan;
+use crate::length::picoseconds;
 use crate::log::{LogError, LogWriter};
 use crate::record::{Host, HostId, Origin, Run};
 use clocks::Clocks;
 use engine::Engine;
 use law::Sampler;
-pub(crate) use law::picoseconds;
 use links::Links;
 use load::Load;
 use std::collections::BTreeMap;
@@ -79,7 +78,7 @@ struct Parts {
     links: Links,
     self_reception: Sampler,
     service: Sampler,
-    plan: Plan,
+    plan: FaultPlan,
     load: LoadSpec,
     receiver: ReceiverSpec,
 }
@@ -102,7 +101,7 @@ impl Parts {
         if !(1..=spec.n).contains(&hosts) {
             return Err(format!("hosts = {hosts} must lie between 1 and n = {}", spec.n));
         }
-        let plan = Plan::new(&spec.faults, spec.n, hosts)?;
+        let plan = FaultPlan::new(&spec.faults, spec.n, hosts)?;
         if spec.n as usize + plan.twins.len() > agenda::MACHINES_MAX {
             return Err("too many processes and duplicate identities".to_owned());
         }
@@ -179,7 +178,7 @@ impl Simulation {
             disorder_ps: 0,
             hosts: (0..parts.hosts).map(host).collect(),
             host_of: (0..parts.quorum.processes()).map(|process| HostId(parts.host_of(process))).collect(),
-            faults: parts.plan.told.clone(),
+            faults: parts.plan.recorded.clone(),
             settings: BTreeMap::from([("seed".to_owned(), self.seed.to_string())]),
             unrecorded: 0,
         }

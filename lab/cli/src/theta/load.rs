@@ -1,7 +1,7 @@
 //! `ffclock theta load`: keeps the network, the processors or the disk busy while something is measured.
 
 use crate::{Failure, Global, output, waiting_time};
-use ffclock_theta::live::{Level, raise_priority};
+use ffclock_theta_live::{Level, raise_priority};
 use ffclock_units::Span;
 use serde::Serialize;
 use std::fs::File;

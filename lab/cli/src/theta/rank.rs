@@ -3,7 +3,7 @@
 use crate::{Failure, Global, output, waiting_time};
 use ffclock_counter::CounterKind;
 use ffclock_theta::algorithm::{Form, Quorum};
-use ffclock_theta::live::{
+use ffclock_theta_live::{
     Coordinator, Injected, LiveError, LiveSummary, Place, RankOptions, Replies, Settings, place_from, run_rank,
 };
 use ffclock_units::Span;

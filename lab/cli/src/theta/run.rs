@@ -7,7 +7,7 @@ use super::rank::Course;
 use crate::{Failure, Global};
 use clap::ValueEnum;
 use ffclock_counter::{Choice, choose};
-use ffclock_theta::live::Level;
+use ffclock_theta_live::Level;
 use ffclock_units::Span;
 use namespaces::Namespaces;
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 //! A counter ticks evenly, at a rate of its own. The clock knows the rate and where the counter stood, with an error: a slow wave that stays within
 //! the clock's bound and never changes faster than its drift. Faults of clocks add what the bound does not cover.
 
-use super::law::picoseconds;
 use super::spec::ClockSpec;
 use crate::faults::ClockFault;
+use crate::length::picoseconds;
 use crate::record::{ClockSample, HostId};
 use ffclock_sim::Random;
 use ffclock_units::{Counter, Period, Rate};
@@ -171,7 +171,7 @@ impl HostClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::Window;
+    use crate::faults::FaultWindow;
     use ffclock_sim::scenario::{Fraction, Length};
     use ffclock_units::Span;
 
@@ -211,14 +211,14 @@ mod tests {
 
     #[test]
     fn faults_break_the_bound() {
-        let window = Window { from: 1_000, until: u64::MAX };
+        let window = FaultWindow { from: 1_000, until: u64::MAX };
         let step = ClockFault { window, step: 5e6, rate: 0.0 };
         let drift = ClockFault { window, step: 0.0, rate: 1e-6 };
         assert_eq!([0, 1_000, 1_000_001_000].map(|at| step.error(at)), [0.0, 5e6, 5e6]);
         assert_eq!(drift.error(1_000_001_000), 1_000.0);
         let clocks = Clocks::new(&spec(0.0), &[vec![step]], 1).unwrap();
         assert!(clocks.disorder(1_000_000) >= 10_000_000);
-        let short = ClockFault { window: Window { from: 1_000, until: 2_000 }, step: 5e6, rate: 0.0 };
+        let short = ClockFault { window: FaultWindow { from: 1_000, until: 2_000 }, step: 5e6, rate: 0.0 };
         let clocks = Clocks::new(&spec(0.0), &[vec![short]], 1).unwrap();
         assert!(clocks.disorder(1_000_000) >= 10_000_000, "also of a step that is over");
     }
@@ -226,7 +226,7 @@ mod tests {
     /// A step of 5 ms for 2 ms, far from any regular look at the clock: off by that within, and by nothing a tick outside.
     #[test]
     fn a_step_is_sampled_at_its_edges() {
-        let window = Window { from: 3_000_000_123, until: 5_000_000_456 };
+        let window = FaultWindow { from: 3_000_000_123, until: 5_000_000_456 };
         let clocks = Clocks::new(&spec(0.0), &[vec![ClockFault { window, step: 5e9, rate: 0.0 }]], 1).unwrap();
         let samples: Vec<ClockSample> = clocks.samples(10_000_000_000).collect();
         assert_eq!(samples.len(), 2 + 4, "{samples:?}");

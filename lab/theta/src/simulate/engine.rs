@@ -11,7 +11,7 @@ use super::observer::{Observer, Perceived};
 use super::outcome::{Outcome, Spread};
 use super::{Parts, SimulationError};
 use crate::algorithm::{Process, Switches};
-use crate::faults::{EARLY_ROUNDS, LinkEffect, Misbehaviour, Plan, lies};
+use crate::faults::{EARLY_ROUNDS, FaultPlan, LinkEffect, Misbehaviour, lies};
 use ffclock_sim::Random;
 
 /// Events that are no messages.
@@ -58,7 +58,7 @@ pub(super) struct Engine<'a, O> {
     self_reception: &'a Sampler,
     service: &'a Sampler,
     load: Load,
-    plan: &'a Plan,
+    plan: &'a FaultPlan,
     gap: u64,
     rounds: u64,
     is_idle: bool,

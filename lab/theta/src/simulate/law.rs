@@ -1,5 +1,6 @@
 //! Laws of delays.
 
+use crate::length::{LENGTH_MAX_PS, picoseconds};
 use ffclock_sim::Random;
 use ffclock_sim::scenario::Length;
 use serde::Deserialize;
@@ -44,15 +45,6 @@ pub enum Law {
         /// A log directory of a run, or a file with one length a line such as `41.5 us`.
         file: String,
     },
-}
-
-/// No single delay is longer: 1000 s.
-pub(super) const DELAY_MAX_PS: u64 = 1_000_000_000_000_000;
-
-/// A length in picoseconds, if it makes sense as one.
-pub(crate) fn picoseconds(length: Length) -> Option<u64> {
-    let ps = length.seconds() * 1e12;
-    (0.0..=DELAY_MAX_PS as f64).contains(&ps).then_some(ps.round() as u64)
 }
 
 /// Fetches recorded delays by the name of their file.
@@ -130,7 +122,7 @@ impl Sampler {
 /// The random part of a delay; heavy tails end somewhere.
 fn part(ps: f64) -> u64 {
     // A cast saturates, and the largest delay bounds it.
-    (ps as u64).min(DELAY_MAX_PS)
+    (ps as u64).min(LENGTH_MAX_PS)
 }
 
 #[cfg(test)]
@@ -184,6 +176,6 @@ mod tests {
     fn the_heaviest_tail_stays_within_time() {
         let sampler = sampler(&Law::Pareto { min: us(0.0), scale: us(1.0), alpha: 0.1 }).unwrap();
         let mut random = Random::new(1);
-        assert!((0..10_000).all(|_| sampler.draw(&mut random) <= DELAY_MAX_PS));
+        assert!((0..10_000).all(|_| sampler.draw(&mut random) <= LENGTH_MAX_PS));
     }
 }

@@ -1,7 +1,7 @@
 //! What else keeps networks and processors busy, and how long messages wait for it.
 
-use super::law::picoseconds;
 use super::spec::{LoadKind, LoadSpec, Pattern, ReceiverSpec};
+use crate::length::picoseconds;
 use ffclock_sim::Random;
 
 /// Load of each host over time.

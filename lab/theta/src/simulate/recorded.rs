@@ -1,7 +1,7 @@
 //! Recorded delays, to be drawn from again.
 
-use super::law::{DELAY_MAX_PS, picoseconds};
 use crate::analysis::Clocks;
+use crate::length::{LENGTH_MAX_PS, picoseconds};
 use crate::log::{EventColumns, LogReader, WithWayIn};
 use crate::record::Event;
 use ffclock_sim::scenario::Length;
@@ -67,7 +67,7 @@ fn from_log(path: &Path) -> Result<Vec<u64>, String> {
         let Some(&begin) = sent.get(&(sender, round)).filter(|_| sender != process) else { return };
         let end = clocks.time_ps(process.index(), way_in.kernel.unwrap_or(at));
         // A clock that errs by more than the delay gives none.
-        let delay = u64::try_from(end - begin).ok().filter(|&delay| delay <= DELAY_MAX_PS);
+        let delay = u64::try_from(end - begin).ok().filter(|&delay| delay <= LENGTH_MAX_PS);
         delays.extend(delay.filter(|_| delays.len() < DELAYS_MAX));
     })?;
     Ok(delays)

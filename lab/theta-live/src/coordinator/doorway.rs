@@ -1,7 +1,7 @@
 //! Where ranks come in. Anybody may knock, and whoever says nothing keeps nobody waiting: all are listened to at once.
 
-use crate::live::LiveError;
-use crate::live::control::{ANSWER, Hello, Line, prepare};
+use crate::LiveError;
+use crate::control::{ANSWER, Hello, Line, prepare};
 use ffclock_sys::{Interest, mono_now, poll};
 use ffclock_units::{Moment, Mono, Span};
 use std::io::BufReader;
@@ -100,8 +100,8 @@ impl Visitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Form;
-    use crate::live::{Replies, Settings, control};
+    use crate::{Replies, Settings, control};
+    use ffclock_theta::algorithm::Form;
     use std::io::Write;
 
     fn hello(rank: u32) -> Hello {

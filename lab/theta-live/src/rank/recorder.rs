@@ -1,8 +1,8 @@
 //! What a rank remembers of a run until it hands it over. What there is no room for is counted.
 
-use crate::live::store::{EVENT_BYTES, pack, pack_trips};
-use crate::log::RoundTrip;
-use crate::record::Event;
+use crate::store::{EVENT_BYTES, pack, pack_trips};
+use ffclock_theta::log::RoundTrip;
+use ffclock_theta::record::Event;
 
 /// Room that is taken at once: a run of a second does not have to move what it has recorded.
 const EVENTS_AT_FIRST: usize = 1 << 16;
@@ -50,7 +50,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ProcessId, Round};
+    use ffclock_theta::record::{ProcessId, Round};
     use ffclock_units::Counter;
 
     #[test]

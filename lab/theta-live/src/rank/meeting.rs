@@ -2,16 +2,16 @@
 
 use super::recorder::Recorder;
 use super::{Machine, Rank, RankOptions, refused};
-use crate::algorithm::Process;
-use crate::live::LiveError;
-use crate::live::alarm::Alarm;
-use crate::live::control::{self, ANSWER, Go, Hello, LogHeader};
-use crate::live::injector::Injector;
-use crate::live::page_clock::PageClock;
-use crate::live::post::Post;
-use crate::record::ProcessId;
+use crate::LiveError;
+use crate::alarm::Alarm;
+use crate::control::{self, ANSWER, Go, Hello, LogHeader};
+use crate::injector::Injector;
+use crate::page_clock::PageClock;
+use crate::post::Post;
 use ffclock_counter::{Choice, CounterKind, choose, nominal, read_ordered};
 use ffclock_sys::mono_now;
+use ffclock_theta::algorithm::Process;
+use ffclock_theta::record::ProcessId;
 use ffclock_units::{Counter, Period, Span};
 use std::io::BufReader;
 use std::net::{TcpStream, ToSocketAddrs};

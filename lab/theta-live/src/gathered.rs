@@ -5,10 +5,10 @@ use super::control::{Hello, LogHeader};
 use super::injector::Injected;
 use super::store::{EVENT_BYTES, unpack, unpack_trip};
 use super::{LiveError, Settings};
-use crate::certified::{CertifyError, check_clocks};
-use crate::faults::Plan;
-use crate::log::{EventWriter, LogWriter, write_round_trips};
-use crate::record::{ClockSample, Event, Origin, ProcessId, Run};
+use ffclock_theta::certified::{CertifyError, check_clocks};
+use ffclock_theta::faults::FaultPlan;
+use ffclock_theta::log::{EventWriter, LogWriter, write_round_trips};
+use ffclock_theta::record::{ClockSample, Event, Origin, ProcessId, Run};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub struct Gathered {
     settings: Settings,
     hellos: Vec<Hello>,
     hosts: Hosts,
-    plan: Plan,
+    plan: FaultPlan,
     logs: Vec<Option<RankLog>>,
     /// Ranks that are gone without a log.
     lost: Vec<bool>,
@@ -83,7 +83,7 @@ pub struct LiveSummary {
 impl Gathered {
     pub(super) fn new(
         settings: Settings,
-        (hellos, hosts, plan): (Vec<Hello>, Hosts, Plan),
+        (hellos, hosts, plan): (Vec<Hello>, Hosts, FaultPlan),
         control_priority: String,
     ) -> Self {
         let size = hellos.len();
@@ -265,8 +265,8 @@ impl Gathered {
             delay_min_ps: 0,
             disorder_ps: 0,
             hosts: self.hosts.hosts.clone(),
-            host_of: self.hosts.host_of.iter().map(|&host| crate::record::HostId(host)).collect(),
-            faults: self.plan.told.clone(),
+            host_of: self.hosts.host_of.iter().map(|&host| ffclock_theta::record::HostId(host)).collect(),
+            faults: self.plan.recorded.clone(),
             settings,
             unrecorded: summary.unrecorded,
         }

@@ -1,7 +1,7 @@
 //! A rank's events as bytes, for the way to the coordinator: five words for each.
 
-use crate::log::RoundTrip;
-use crate::record::{Event, ProcessId, Round, Switch, SwitchRule, WayIn};
+use ffclock_theta::log::RoundTrip;
+use ffclock_theta::record::{Event, ProcessId, Round, Switch, SwitchRule, WayIn};
 use ffclock_units::Counter;
 
 const WORDS: usize = 5;

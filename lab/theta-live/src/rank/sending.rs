@@ -1,11 +1,11 @@
 //! What a rank sends: its broadcasts as its links let them pass, and replies.
 
 use super::{OWN, Rank};
-use crate::live::LiveError;
-use crate::live::packet::{Packet, Stay};
-use crate::live::post::Held;
-use crate::record::{Event, Round};
+use crate::LiveError;
+use crate::packet::{Packet, Stay};
+use crate::post::Held;
 use ffclock_sys::Received;
+use ffclock_theta::record::{Event, Round};
 use ffclock_units::Counter;
 use std::net::SocketAddr;
 

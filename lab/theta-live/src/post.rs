@@ -2,9 +2,9 @@
 
 use super::LiveError;
 use super::packet::{self, Packet};
-use crate::record::{ProcessId, Round};
 use ffclock_counter::CounterKind;
 use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs};
+use ffclock_theta::record::{ProcessId, Round};
 use ffclock_units::{Counter, Period, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

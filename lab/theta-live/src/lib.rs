@@ -1,7 +1,9 @@
 //! The algorithm live: one process for each rank, real UDP, no replies, every event logged as a raw counter value.
 //!
 //! A launcher (mpirun, srun, Kubernetes, or `ffclock theta run`) starts the ranks and tells each its number. They meet at rank 0 over TCP, run over
-//! their own UDP sockets, and hand their logs to rank 0, which writes them as one. The machine is [`Process`](crate::algorithm::Process).
+//! their own UDP sockets, and hand their logs to rank 0, which writes them as one. The machine is [`Process`](ffclock_theta::algorithm::Process).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod alarm;
 mod clocks;
@@ -26,9 +28,9 @@ pub use level::Level;
 pub use priority::raise_priority;
 pub use rank::{RankOptions, run_rank};
 
-use crate::algorithm::{Form, Quorum};
-use crate::faults::{FaultSpec, Plan};
-use crate::log::LogError;
+use ffclock_theta::algorithm::{Form, Quorum};
+use ffclock_theta::faults::{FaultPlan, FaultSpec};
+use ffclock_theta::log::LogError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -75,9 +77,9 @@ impl Settings {
         self.plan(hosts).map(drop)
     }
 
-    fn plan(&self, hosts: u32) -> Result<Plan, LiveError> {
+    fn plan(&self, hosts: u32) -> Result<FaultPlan, LiveError> {
         let specs: Result<Vec<FaultSpec>, String> = self.faults.iter().map(|text| text.parse()).collect();
-        specs.and_then(|specs| Plan::new(&specs, self.processes, hosts)).map_err(LiveError::Settings)
+        specs.and_then(|specs| FaultPlan::new(&specs, self.processes, hosts)).map_err(LiveError::Settings)
     }
 }
 

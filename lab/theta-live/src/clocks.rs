@@ -7,8 +7,8 @@
 
 use super::LiveError;
 use super::control::{ClockWord, Hello, LogHeader};
-use crate::faults::Plan;
-use crate::record::{ClockSample, Host, HostId};
+use ffclock_theta::faults::FaultPlan;
+use ffclock_theta::record::{ClockSample, Host, HostId};
 use ffclock_units::{Counter, Period, Rate};
 
 /// Between two samples of a long run, in picoseconds.
@@ -70,7 +70,7 @@ impl Hosts {
     }
 
     /// The clocks of the hosts, and what is wrong with them. `span` is the first and the last counter of each log's events.
-    pub(super) fn clocks(&self, logs: &[Option<LogHeader>], span: &[(u64, u64)], plan: &Plan) -> Clocks {
+    pub(super) fn clocks(&self, logs: &[Option<LogHeader>], span: &[(u64, u64)], plan: &FaultPlan) -> Clocks {
         let mut clocks = Clocks::default();
         let said: Vec<Vec<ClockWord>> =
             (0..self.hosts.len()).map(|host| self.words(host, (logs, span), plan)).collect();
@@ -99,7 +99,12 @@ impl Hosts {
     }
 
     /// What the clock of a host said, with what its faults on purpose made of it.
-    fn words(&self, host: usize, (logs, span): (&[Option<LogHeader>], &[(u64, u64)]), plan: &Plan) -> Vec<ClockWord> {
+    fn words(
+        &self,
+        host: usize,
+        (logs, span): (&[Option<LogHeader>], &[(u64, u64)]),
+        plan: &FaultPlan,
+    ) -> Vec<ClockWord> {
         let of_domain = |rank: &usize| self.domains[self.host_of[*rank] as usize] == self.domains[host];
         let ranks: Vec<usize> = (0..logs.len()).filter(|rank| logs[*rank].is_some() && of_domain(rank)).collect();
         let best = ranks.iter().max_by_key(|&&rank| logs[rank].as_ref().map_or(0, |log| log.clock.len()));
@@ -228,13 +233,13 @@ fn sample(host: usize, word: &ClockWord, (origin, drift): (i128, f64)) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::{Replies, Settings};
+    use crate::{Replies, Settings};
 
     fn hello(host: &str, page: &str, no_page: Option<&str>) -> Hello {
         let settings = Settings {
             processes: 4,
             tolerated: 1,
-            form: crate::algorithm::Form::Repaired,
+            form: ffclock_theta::algorithm::Form::Repaired,
             rounds: 1,
             delay_ns: 0,
             replies: Replies::None,
@@ -267,9 +272,9 @@ mod tests {
         Some(LogHeader { period_s: 1e-9, clock, ..LogHeader::default() })
     }
 
-    fn plan(faults: &[&str]) -> Plan {
+    fn plan(faults: &[&str]) -> FaultPlan {
         let specs: Vec<_> = faults.iter().map(|text| text.parse().unwrap()).collect();
-        Plan::new(&specs, 4, 4).unwrap()
+        FaultPlan::new(&specs, 4, 4).unwrap()
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Times are picoseconds since the rank was told to go.
 
-use crate::faults::{EARLY_ROUNDS, LinkEffect, Misbehaviour, Plan, lies};
 use ffclock_sim::Random;
+use ffclock_theta::faults::{EARLY_ROUNDS, FaultPlan, LinkEffect, Misbehaviour, lies};
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -50,7 +50,7 @@ pub(super) struct Way {
 pub(super) struct Injector {
     own: u32,
     host: usize,
-    plan: Plan,
+    plan: FaultPlan,
     chance: Random,
     /// What the two-faced agree on: the number of the run.
     conspiracy: u64,
@@ -58,7 +58,7 @@ pub(super) struct Injector {
 }
 
 impl Injector {
-    pub(super) fn new(plan: Plan, (own, host): (u32, u32), run: u64) -> Self {
+    pub(super) fn new(plan: FaultPlan, (own, host): (u32, u32), run: u64) -> Self {
         let chance = Random::named(run ^ u64::from(own), "faults");
         Injector { own, host: host as usize, plan, chance, conspiracy: run, done: Injected::default() }
     }
@@ -141,7 +141,7 @@ mod tests {
 
     fn injector(own: u32, faults: &[&str]) -> Injector {
         let specs: Vec<_> = faults.iter().map(|text| text.parse().unwrap()).collect();
-        Injector::new(Plan::new(&specs, 4, 4).unwrap(), (own, own), 7)
+        Injector::new(FaultPlan::new(&specs, 4, 4).unwrap(), (own, own), 7)
     }
 
     const MS: u64 = 1_000_000_000;
