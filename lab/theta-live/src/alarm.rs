@@ -1,7 +1,6 @@
 //! A bell that `poll` hears, more finely than in milliseconds.
 
-use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_units::Period;
+use crate::stamping::StampingCounter;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{Read, Write};
@@ -19,12 +18,12 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    pub(super) fn start(kind: CounterKind, period: Period) -> std::io::Result<Self> {
+    pub(super) fn start(counter: StampingCounter) -> std::io::Result<Self> {
         let (bell, hammer) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         hammer.set_nonblocking(true)?;
         let (orders, received) = channel::<u64>();
-        std::thread::spawn(move || ring(&received, &hammer, (kind, period)));
+        std::thread::spawn(move || ring(&received, &hammer, counter));
         Ok(Alarm { orders, bell })
     }
 
@@ -41,10 +40,10 @@ impl Alarm {
 }
 
 /// Until nobody can order any more.
-fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, (kind, period): (CounterKind, Period)) {
+fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, counter: StampingCounter) {
     let mut deadlines: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     loop {
-        let now = read_ordered(kind).raw();
+        let now = counter.read().raw();
         let mut is_due = false;
         while deadlines.peek().is_some_and(|Reverse(deadline)| *deadline <= now) {
             deadlines.pop();
@@ -54,7 +53,7 @@ fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, (kind, period): (Counte
             // A bell that is full of rings has been heard anyhow.
             let _ = hammer.write(&[1]);
         }
-        let rest = deadlines.peek().map(|Reverse(deadline)| (deadline - now) as f64 * period.as_seconds());
+        let rest = deadlines.peek().map(|Reverse(deadline)| (deadline - now) as f64 * counter.period.as_seconds());
         match orders.recv_timeout(rest.map_or(FOR_EVER, Duration::from_secs_f64).min(FOR_EVER)) {
             Ok(deadline) => deadlines.push(Reverse(deadline)),
             Err(RecvTimeoutError::Timeout) => (),
@@ -66,7 +65,7 @@ fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, (kind, period): (Counte
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_counter::nominal;
+    use ffclock_counter::{CounterKind, nominal};
     use ffclock_units::Span;
 
     /// A later order does not hold up an earlier one.
@@ -74,15 +73,16 @@ mod tests {
     fn orders_ring_in_the_order_of_time() {
         let kind = CounterKind::MonotonicRaw;
         let period = nominal(kind).unwrap().period;
-        let mut alarm = Alarm::start(kind, period).unwrap();
+        let counter = StampingCounter { kind, period };
+        let mut alarm = Alarm::start(counter).unwrap();
         alarm.bell.set_nonblocking(false).unwrap();
-        let begun = read_ordered(kind);
+        let begun = counter.read();
         let after = |ms| begun.raw() + period.ticks_in(Span::from_millis(ms)).raw() as u64;
         [60_000, 40, 5].map(after).into_iter().for_each(|deadline| alarm.set(deadline));
         for least in [5, 40] {
             alarm.bell.read_exact(&mut [0]).unwrap();
-            assert!(read_ordered(kind).raw() >= after(least));
-            assert!(read_ordered(kind).raw() < after(30_000));
+            assert!(counter.read().raw() >= after(least));
+            assert!(counter.read().raw() < after(30_000));
         }
         alarm.bell.set_nonblocking(true).unwrap();
         alarm.silence();

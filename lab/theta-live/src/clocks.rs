@@ -18,6 +18,19 @@ const WORD_S: f64 = 0.1;
 /// Rounding of counters and periods, in picoseconds.
 const ROUNDING_PS: i128 = 100;
 
+/// The first and the last counter of a rank's events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CounterSpan {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+/// What a rank's log says about its clock, and when its events happened.
+pub(super) struct StampedLog {
+    pub(super) header: LogHeader,
+    pub(super) span: CounterSpan,
+}
+
 /// Who is where.
 pub(super) struct Hosts {
     /// The number of each rank's host.
@@ -69,17 +82,16 @@ impl Hosts {
         self.domains.iter().all(|&domain| domain == 0)
     }
 
-    /// The clocks of the hosts, and what is wrong with them. `span` is the first and the last counter of each log's events.
-    pub(super) fn clocks(&self, logs: &[Option<LogHeader>], span: &[(u64, u64)], plan: &FaultPlan) -> Clocks {
-        let mut clocks = Clocks::default();
-        let said: Vec<Vec<ClockWord>> =
-            (0..self.hosts.len()).map(|host| self.words(host, (logs, span), plan)).collect();
+    /// The clocks of the hosts, and what is wrong with them. By rank its log, if there is one.
+    pub(super) fn clocks(&self, logs: &[Option<StampedLog>], plan: &FaultPlan) -> ClockFindings {
+        let mut clocks = ClockFindings::default();
+        let said: Vec<Vec<ClockWord>> = (0..self.hosts.len()).map(|host| self.words(host, logs, plan)).collect();
         let origin = said.iter().flatten().map(|word| word.time_ps).min().unwrap_or(0);
         for (host, words) in said.iter().enumerate() {
             let name = &self.hosts[host].name;
             let Some(last) = words.last() else {
                 let ranks = logs.iter().zip(&self.host_of).filter(|(_, on)| **on == host as u32);
-                let why = ranks.filter_map(|(log, _)| log.as_ref()?.no_clock.as_deref()).next();
+                let why = ranks.filter_map(|(log, _)| log.as_ref()?.header.no_clock.as_deref()).next();
                 clocks.faults.push(no_time(name, why));
                 continue;
             };
@@ -93,29 +105,27 @@ impl Hosts {
             let chosen = if contradiction.is_some() { words.clone() } else { sparse(words, *last) };
             clocks.faults.extend(contradiction);
             let drift = drift(&chosen);
-            clocks.samples.extend(chosen.iter().filter_map(|word| sample(host, word, (origin, drift))));
+            clocks.samples.extend(chosen.iter().filter_map(|word| sample(host, word, Reference { origin, drift })));
         }
         clocks
     }
 
     /// What the clock of a host said, with what its faults on purpose made of it.
-    fn words(
-        &self,
-        host: usize,
-        (logs, span): (&[Option<LogHeader>], &[(u64, u64)]),
-        plan: &FaultPlan,
-    ) -> Vec<ClockWord> {
+    fn words(&self, host: usize, logs: &[Option<StampedLog>], plan: &FaultPlan) -> Vec<ClockWord> {
         let of_domain = |rank: &usize| self.domains[self.host_of[*rank] as usize] == self.domains[host];
         let ranks: Vec<usize> = (0..logs.len()).filter(|rank| logs[*rank].is_some() && of_domain(rank)).collect();
-        let best = ranks.iter().max_by_key(|&&rank| logs[rank].as_ref().map_or(0, |log| log.clock.len()));
+        let best = ranks.iter().max_by_key(|&&rank| logs[rank].as_ref().map_or(0, |log| log.header.clock.len()));
         let Some(log) = best.and_then(|&rank| logs[rank].as_ref()) else { return vec![] };
+        let log = &log.header;
         let faults = plan.clocks.get(host).map_or(&[][..], Vec::as_slice);
         // Each rank starts by itself; nothing happens before the first has.
-        let started = ranks.iter().filter_map(|&rank| Some(logs[rank].as_ref()?.started)).min().unwrap_or(log.started);
+        let started =
+            ranks.iter().filter_map(|&rank| Some(logs[rank].as_ref()?.header.started)).min().unwrap_or(log.started);
         let mut words = if self.share_a_counter() {
-            let first = ranks.iter().map(|&rank| span[rank].0).min().unwrap_or(log.started);
-            let last = ranks.iter().map(|&rank| span[rank].1).max().unwrap_or(first);
-            counter_alone((first, if faults.is_empty() { first } else { last }), log.period_s)
+            let spans = || ranks.iter().filter_map(|&rank| Some(logs[rank].as_ref()?.span));
+            let first = spans().map(|span| span.first).min().unwrap_or(log.started);
+            let last = spans().map(|span| span.last).max().unwrap_or(first);
+            counter_alone(CounterSpan { first, last: if faults.is_empty() { first } else { last } }, log.period_s)
         } else {
             log.clock.clone()
         };
@@ -154,7 +164,7 @@ fn two_counters(one: &Hello, other: &Hello) -> String {
 
 /// What goes into the log, and why it is partial.
 #[derive(Default)]
-pub(super) struct Clocks {
+pub(super) struct ClockFindings {
     pub(super) samples: Vec<ClockSample>,
     pub(super) faults: Vec<String>,
 }
@@ -167,7 +177,7 @@ fn no_time(host: &str, why: Option<&str>) -> String {
 }
 
 /// A clock that is the counter and nothing else.
-fn counter_alone((first, last): (u64, u64), period_s: f64) -> Vec<ClockWord> {
+fn counter_alone(CounterSpan { first, last }: CounterSpan, period_s: f64) -> Vec<ClockWord> {
     let step = ((WORD_S / period_s) as u64).max(1);
     let count = (last - first.min(last)) / step + 1;
     let word = |index: u64| ClockWord {
@@ -219,7 +229,13 @@ fn drift(words: &[ClockWord]) -> f64 {
     own + between.fold(0.0, f64::max)
 }
 
-fn sample(host: usize, word: &ClockWord, (origin, drift): (i128, f64)) -> Option<ClockSample> {
+/// What all samples of a host's clock refer to.
+struct Reference {
+    origin: i128,
+    drift: f64,
+}
+
+fn sample(host: usize, word: &ClockWord, Reference { origin, drift }: Reference) -> Option<ClockSample> {
     Some(ClockSample {
         host: HostId(host as u32),
         counter: Counter::from_raw(word.counter),
@@ -239,7 +255,7 @@ mod tests {
         let settings = Settings {
             processes: 4,
             tolerated: 1,
-            form: ffclock_theta::algorithm::Form::Repaired,
+            form: ffclock_theta::algorithm::AlgorithmForm::Repaired,
             rounds: 1,
             delay_ns: 0,
             replies: Replies::None,
@@ -268,8 +284,13 @@ mod tests {
         }
     }
 
-    fn log(clock: Vec<ClockWord>) -> Option<LogHeader> {
-        Some(LogHeader { period_s: 1e-9, clock, ..LogHeader::default() })
+    fn log(clock: Vec<ClockWord>) -> Option<StampedLog> {
+        stamped(clock, 0, 1)
+    }
+
+    fn stamped(clock: Vec<ClockWord>, first: u64, last: u64) -> Option<StampedLog> {
+        let header = LogHeader { period_s: 1e-9, clock, ..LogHeader::default() };
+        Some(StampedLog { header, span: CounterSpan { first, last } })
     }
 
     fn plan(faults: &[&str]) -> FaultPlan {
@@ -308,7 +329,7 @@ mod tests {
     #[test]
     fn a_shared_counter_is_every_hosts_clock() {
         let hosts = Hosts::of(&[hello("a", "", None), hello("b", "", None)]).unwrap();
-        let clocks = hosts.clocks(&[log(vec![]), log(vec![])], &[(5_000, 9_000), (4_000, 9_500)], &plan(&[]));
+        let clocks = hosts.clocks(&[stamped(vec![], 5_000, 9_000), stamped(vec![], 4_000, 9_500)], &plan(&[]));
         assert_eq!(clocks.faults, [""; 0]);
         let seen: Vec<_> = clocks.samples.iter().map(|s| (s.host.0, s.counter.raw(), s.time_ps, s.bound_ps)).collect();
         assert_eq!(seen, [(0, 4_000, 0, 0), (1, 4_000, 0, 0)]);
@@ -318,7 +339,7 @@ mod tests {
     fn the_last_look_makes_one_line() {
         let hosts = Hosts::of(&[hello("a", "p", None), hello("b", "q", None)]).unwrap();
         let words = vec![word(0, 3, 10), word(1_000_000, -2, 10)];
-        let clocks = hosts.clocks(&[log(words), log(vec![word(0, 0, 10)])], &[(0, 1), (0, 1)], &plan(&[]));
+        let clocks = hosts.clocks(&[log(words), log(vec![word(0, 0, 10)])], &plan(&[]));
         assert_eq!((clocks.faults.len(), clocks.samples.len()), (0, 2), "{:?}", clocks.faults);
         assert_eq!(clocks.samples[0].counter.raw(), 1_000_000_000);
         assert!((clocks.samples[0].drift_bound.as_fraction() - 1e-6).abs() < 1e-12);
@@ -336,24 +357,24 @@ mod tests {
     fn a_clock_that_steps_or_drifts_during_the_run_is_named() {
         let hosts = Hosts::of(&[hello("a", "p", None), hello("b", "q", None)]).unwrap();
         let honest = || log((0..10).map(|i| word(i * 100_000, 0, 10)).collect());
-        let spans = [(0, 1), (0, 1)];
         for fault in [
             "kind = \"clock-step\", host = 1, step = \"200 us\", from = \"450 ms\"",
             "kind = \"clock-drift\", host = 1, rate = \"1000 ppm\", from = \"450 ms\"",
         ] {
-            let clocks = hosts.clocks(&[honest(), honest()], &spans, &plan(&[fault]));
+            let clocks = hosts.clocks(&[honest(), honest()], &plan(&[fault]));
             assert_eq!(clocks.faults.len(), 1, "{fault}");
             assert!(clocks.faults[0].contains("the clock of host b broke its bound"), "{:?}", clocks.faults);
         }
         let within = "kind = \"clock-step\", host = 1, step = \"15 us\", from = \"450 ms\"";
-        assert_eq!(hosts.clocks(&[honest(), honest()], &spans, &plan(&[within])).faults, [""; 0]);
+        assert_eq!(hosts.clocks(&[honest(), honest()], &plan(&[within])).faults, [""; 0]);
     }
 
     #[test]
     fn a_page_that_went_away_is_named() {
         let hosts = Hosts::of(&[hello("a", "p", None), hello("b", "q", None)]).unwrap();
-        let gone = Some(LogHeader { no_clock: Some("not synchronised".to_owned()), ..LogHeader::default() });
-        let clocks = hosts.clocks(&[log(vec![word(0, 0, 1)]), gone], &[(0, 1), (0, 1)], &plan(&[]));
+        let mut gone = log(vec![]);
+        gone.iter_mut().for_each(|log| log.header.no_clock = Some("not synchronised".to_owned()));
+        let clocks = hosts.clocks(&[log(vec![word(0, 0, 1)]), gone], &plan(&[]));
         assert!(clocks.faults[0].contains("host b") && clocks.faults[0].contains("not synchronised"));
     }
 }

@@ -136,14 +136,14 @@ pub(super) fn prepare(stream: &TcpStream) -> Result<(), LiveError> {
 /// Reads a line; what comes after it stays in the reader.
 pub(super) fn read<T: DeserializeOwned>(reader: &mut BufReader<TcpStream>) -> Result<T, LiveError> {
     let in_time = || LiveError::Protocol("it did not say in time what it had to say".to_owned());
-    Line::default().read(reader)?.ok_or_else(in_time)
+    ControlLine::default().read(reader)?.ok_or_else(in_time)
 }
 
 /// A line that is being read.
 #[derive(Debug, Default)]
-pub(super) struct Line(Vec<u8>);
+pub(super) struct ControlLine(Vec<u8>);
 
-impl Line {
+impl ControlLine {
     /// Reads on; none if there is no more for now, where the stream does not block or has a timeout. What comes after the line stays in the reader.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ mod doorway;
 
 use super::clocks::Hosts;
 use super::control::{self, ANSWER, FromCoordinator, FromRank, Go, Hello, LogHeader};
-use super::gathered::{Gathered, RankLog};
+use super::gathered::{Company, Gathered, RankLog};
 use super::priority::{above, raise_priority};
 use super::{LiveError, Settings};
 use doorway::Doorway;
@@ -22,6 +22,15 @@ const LOG_BYTES_MAX: u64 = 4 << 30;
 const LAG: Duration = Duration::from_secs(3);
 /// How long a rank may take to hand over its log, once it has begun to.
 const HAND_OVER: Span = Span::from_secs(120);
+
+/// How long a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadlines {
+    /// How long ranks may take to come.
+    pub patience: Span,
+    /// How long the run itself may take.
+    pub limit: Span,
+}
 
 /// Waits for the ranks at an address.
 pub struct Coordinator {
@@ -42,12 +51,13 @@ enum FromRankNews {
 }
 
 impl Coordinator {
-    /// Listens at `address`. Ranks may take `patience` to come; the run itself may take `limit`.
+    /// Listens at `address`.
     ///
     /// # Errors
     /// When the address is taken or not ours, or the settings make no sense.
-    pub fn bind(address: SocketAddr, settings: Settings, (patience, limit): (Span, Span)) -> Result<Self, LiveError> {
+    pub fn bind(address: SocketAddr, settings: Settings, deadlines: Deadlines) -> Result<Self, LiveError> {
         settings.quorum()?;
+        let Deadlines { patience, limit } = deadlines;
         let listener = TcpListener::bind(address).map_err(LiveError::network(format!("listening at {address}")))?;
         listener.set_nonblocking(true).map_err(LiveError::network("listening"))?;
         // How many hosts there are shows when all have come.
@@ -93,7 +103,7 @@ impl Coordinator {
             streams.push(stream);
         }
         drop(sender);
-        let mut gathered = Gathered::new(self.settings.clone(), (hellos, hosts, plan), priority);
+        let mut gathered = Gathered::new(self.settings.clone(), Company { hellos, hosts, plan }, priority);
         self.follow(&mut gathered, &streams, &news);
         take_logs(&mut gathered, &streams, &news);
         Ok(gathered)

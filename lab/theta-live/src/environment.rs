@@ -2,7 +2,7 @@
 
 /// One process among several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RankPlace {
     /// 0 to size - 1.
     pub rank: u32,
     /// How many there are.
@@ -27,7 +27,7 @@ pub fn place_from(
     rank: Option<u32>,
     size: Option<u32>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Place, String> {
+) -> Result<RankPlace, String> {
     let number = |name: &str| {
         variable(name).map(|text| text.trim().parse::<u32>().map_err(|_| format!("{name}={text} is no rank or size")))
     };
@@ -47,14 +47,14 @@ pub fn place_from(
     if rank >= size {
         return Err(format!("rank {rank} is not below the size {size}"));
     }
-    Ok(Place { rank, size })
+    Ok(RankPlace { rank, size })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(rank: Option<u32>, size: Option<u32>, variables: &[(&str, &str)]) -> Result<Place, String> {
+    fn place(rank: Option<u32>, size: Option<u32>, variables: &[(&str, &str)]) -> Result<RankPlace, String> {
         place_from(rank, size, |name| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn every_launcher_is_known() {
         for (_, rank, size) in NAMES {
-            assert_eq!(place(None, None, &[(rank, "2"), (size, "5")]), Ok(Place { rank: 2, size: 5 }), "{rank}");
-            assert_eq!(place(None, Some(7), &[(rank, "2")]), Ok(Place { rank: 2, size: 7 }), "{rank}");
+            assert_eq!(place(None, None, &[(rank, "2"), (size, "5")]), Ok(RankPlace { rank: 2, size: 5 }), "{rank}");
+            assert_eq!(place(None, Some(7), &[(rank, "2")]), Ok(RankPlace { rank: 2, size: 7 }), "{rank}");
             assert!(place(None, None, &[(rank, "2")]).unwrap_err().contains("--size"));
         }
     }
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn the_command_line_goes_first() {
         let variables = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4")];
-        assert_eq!(place(Some(0), Some(2), &variables), Ok(Place { rank: 0, size: 2 }));
-        assert_eq!(place(Some(3), None, &variables), Ok(Place { rank: 3, size: 4 }));
+        assert_eq!(place(Some(0), Some(2), &variables), Ok(RankPlace { rank: 0, size: 2 }));
+        assert_eq!(place(Some(3), None, &variables), Ok(RankPlace { rank: 3, size: 4 }));
     }
 
     #[test]

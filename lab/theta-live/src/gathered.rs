@@ -1,6 +1,6 @@
 //! What a live run left: counts, and the one log.
 
-use super::clocks::Hosts;
+use super::clocks::{CounterSpan, Hosts, StampedLog};
 use super::control::{Hello, LogHeader};
 use super::injector::Injected;
 use super::store::{EVENT_BYTES, unpack, unpack_trip};
@@ -24,11 +24,18 @@ pub(super) struct RankLog {
 
 impl RankLog {
     /// The first and the last counter of its events.
-    fn span(&self) -> (u64, u64) {
+    fn span(&self) -> CounterSpan {
         let at = |bytes| unpack(ProcessId(0), bytes).map(|event| event.at().raw());
         let first = self.bytes.chunks(EVENT_BYTES).find_map(at).unwrap_or(self.header.started);
-        (first, self.bytes.rchunks(EVENT_BYTES).find_map(at).unwrap_or(first))
+        CounterSpan { first, last: self.bytes.rchunks(EVENT_BYTES).find_map(at).unwrap_or(first) }
     }
+}
+
+/// The ranks that have met, their hosts, and the faults that are injected.
+pub(super) struct Company {
+    pub(super) hellos: Vec<Hello>,
+    pub(super) hosts: Hosts,
+    pub(super) plan: FaultPlan,
 }
 
 /// What was gathered from all ranks.
@@ -81,11 +88,8 @@ pub struct LiveSummary {
 }
 
 impl Gathered {
-    pub(super) fn new(
-        settings: Settings,
-        (hellos, hosts, plan): (Vec<Hello>, Hosts, FaultPlan),
-        control_priority: String,
-    ) -> Self {
+    pub(super) fn new(settings: Settings, company: Company, control_priority: String) -> Self {
+        let Company { hellos, hosts, plan } = company;
         let size = hellos.len();
         Gathered {
             settings,
@@ -214,9 +218,12 @@ impl Gathered {
 
     /// The clocks' samples. Clocks that broke their bounds become failures.
     fn check_clocks(&mut self) -> Vec<ClockSample> {
-        let spans: Vec<_> = self.logs.iter().map(|log| log.as_ref().map_or((0, 0), RankLog::span)).collect();
-        let headers: Vec<_> = self.logs.iter().map(|log| Some(log.as_ref()?.header.clone())).collect();
-        let clocks = self.hosts.clocks(&headers, &spans, &self.plan);
+        let log = |log: &Option<RankLog>| {
+            let log = log.as_ref()?;
+            Some(StampedLog { header: log.header.clone(), span: log.span() })
+        };
+        let logs: Vec<_> = self.logs.iter().map(log).collect();
+        let clocks = self.hosts.clocks(&logs, &self.plan);
         let is_told = !clocks.faults.is_empty();
         self.failures.extend(clocks.faults);
         let can_lie = !self.hosts.share_a_counter() || self.plan.clocks.iter().any(|faults| !faults.is_empty());

@@ -40,10 +40,17 @@ impl AddAssign for Injected {
 
 /// How a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct Passage {
     pub(super) copies: u64,
     /// Not before this.
     pub(super) from: u64,
+}
+
+/// A rank and its host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InjectedRank {
+    pub(super) rank: u32,
+    pub(super) host: u32,
 }
 
 /// The faults that concern one rank.
@@ -58,7 +65,8 @@ pub(super) struct Injector {
 }
 
 impl Injector {
-    pub(super) fn new(plan: FaultPlan, (own, host): (u32, u32), run: u64) -> Self {
+    pub(super) fn new(plan: FaultPlan, own: InjectedRank, run: u64) -> Self {
+        let InjectedRank { rank: own, host } = own;
         let chance = Random::named(run ^ u64::from(own), "faults");
         Injector { own, host: host as usize, plan, chance, conspiracy: run, done: Injected::default() }
     }
@@ -112,8 +120,8 @@ impl Injector {
     }
 
     /// What the link does to a message. To oneself there is none.
-    pub(super) fn way(&mut self, to: u32, at: u64) -> Way {
-        let mut way = Way { copies: 1, from: at };
+    pub(super) fn way(&mut self, to: u32, at: u64) -> Passage {
+        let mut way = Passage { copies: 1, from: at };
         if to == self.own {
             return way;
         }
@@ -141,7 +149,7 @@ mod tests {
 
     fn injector(own: u32, faults: &[&str]) -> Injector {
         let specs: Vec<_> = faults.iter().map(|text| text.parse().unwrap()).collect();
-        Injector::new(FaultPlan::new(&specs, 4, 4).unwrap(), (own, own), 7)
+        Injector::new(FaultPlan::new(&specs, 4, 4).unwrap(), InjectedRank { rank: own, host: own }, 7)
     }
 
     const MS: u64 = 1_000_000_000;
@@ -184,7 +192,7 @@ mod tests {
             ],
         );
         let ways = [0, 1, 2, 3].map(|to| injector.way(to, MS));
-        let way = |copies, from| Way { copies, from };
+        let way = |copies, from| Passage { copies, from };
         assert_eq!(ways, [way(0, MS), way(1, MS), way(2, 3 * MS), way(1, 4 * MS)]);
         let Injected { lost, duplicated, held, .. } = injector.done;
         assert_eq!((lost, duplicated, held), (1, 1, 3));

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// The course of a load: `30`, `ramp:0..90`, `jumps:10..90`, in per cent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Level {
+pub enum LoadLevel {
     /// Always the same.
     Constant(f64),
     /// Up from the first to the second within a second and down again.
@@ -20,16 +20,16 @@ const JUMP_S: f64 = 0.01;
 /// More leaves nothing for those who are measured.
 const MOST: f64 = 0.99;
 
-impl Level {
+impl LoadLevel {
     /// The share that is loaded, 0 to 0.99, `seconds` after the start.
     pub fn share(self, seconds: f64) -> f64 {
         match self {
-            Level::Constant(level) => level,
-            Level::Ramp(low, high) => {
+            LoadLevel::Constant(level) => level,
+            LoadLevel::Ramp(low, high) => {
                 let phase = (seconds / RAMP_S).rem_euclid(2.0);
                 low + (high - low) * if phase < 1.0 { phase } else { 2.0 - phase }
             }
-            Level::Jumps(low, high) => {
+            LoadLevel::Jumps(low, high) => {
                 if (seconds / JUMP_S).rem_euclid(2.0) < 1.0 {
                     low
                 } else {
@@ -40,7 +40,7 @@ impl Level {
     }
 }
 
-impl FromStr for Level {
+impl FromStr for LoadLevel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -50,11 +50,11 @@ impl FromStr for Level {
             let share = percent / 100.0;
             if (0.0..=MOST).contains(&share) { Ok(share) } else { Err(complaint()) }
         };
-        let Some((kind, range)) = text.split_once(':') else { return share(text).map(Level::Constant) };
+        let Some((kind, range)) = text.split_once(':') else { return share(text).map(LoadLevel::Constant) };
         let (low, high) = range.split_once("..").ok_or_else(complaint)?;
         match kind {
-            "ramp" => Ok(Level::Ramp(share(low)?, share(high)?)),
-            "jumps" => Ok(Level::Jumps(share(low)?, share(high)?)),
+            "ramp" => Ok(LoadLevel::Ramp(share(low)?, share(high)?)),
+            "jumps" => Ok(LoadLevel::Jumps(share(low)?, share(high)?)),
             _ => Err(complaint()),
         }
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn courses_go_as_they_say() {
-        let at = |text: &str, seconds| text.parse::<Level>().unwrap().share(seconds);
+        let at = |text: &str, seconds| text.parse::<LoadLevel>().unwrap().share(seconds);
         assert_eq!(at("30", 5.0), 0.3);
         assert_eq!([0.0, 0.5, 1.0, 1.5].map(|s| at("ramp:0..80", s)), [0.0, 0.4, 0.8, 0.4]);
         assert_eq!([0.0, 0.011, 0.021].map(|s| at("jumps:10..90", s)), [0.1, 0.9, 0.1]);
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn nonsense_is_no_load() {
         for text in ["", "x", "100", "-1", "jumps:10", "jumps:10..900", "steps:1..2", "NaN"] {
-            assert!(text.parse::<Level>().is_err(), "{text}");
+            assert!(text.parse::<LoadLevel>().is_err(), "{text}");
         }
     }
 }

@@ -18,17 +18,18 @@ mod page_clock;
 mod post;
 mod priority;
 mod rank;
+mod stamping;
 mod store;
 
-pub use coordinator::Coordinator;
-pub use environment::{Place, place_from};
+pub use coordinator::{Coordinator, Deadlines};
+pub use environment::{RankPlace, place_from};
 pub use gathered::{Gathered, LiveSummary};
 pub use injector::Injected;
-pub use level::Level;
+pub use level::LoadLevel;
 pub use priority::raise_priority;
 pub use rank::{RankOptions, run_rank};
 
-use ffclock_theta::algorithm::{Form, Quorum};
+use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::faults::{FaultPlan, FaultSpec};
 use ffclock_theta::log::LogError;
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,7 @@ pub struct Settings {
     /// f.
     pub tolerated: u32,
     /// The algorithm.
-    pub form: Form,
+    pub form: AlgorithmForm,
     /// The last round that is sent.
     pub rounds: u64,
     /// D, in nanoseconds.

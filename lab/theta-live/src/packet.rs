@@ -10,7 +10,7 @@ pub(super) const LENGTH: usize = 40;
 
 /// A message or a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Packet {
+pub(super) struct WirePacket {
     /// Of the run: packets of another one are not ours.
     pub(super) run: u64,
     /// The rank that sent it.
@@ -30,7 +30,7 @@ pub(super) struct Stay {
     pub(super) replied: u64,
 }
 
-impl Packet {
+impl WirePacket {
     pub(super) fn encode(self) -> [u8; LENGTH] {
         let mark = if self.reply.is_some() { REPLY } else { MESSAGE };
         let stay = self.reply.map_or([0, 0], |stay| [stay.perceived, stay.replied]);
@@ -50,7 +50,7 @@ impl Packet {
         let [run, round, perceived, replied] =
             [8, 16, 24, 32].map(|at| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes")));
         let reply = (mark == REPLY).then_some(Stay { perceived, replied });
-        ([MESSAGE, REPLY].contains(&mark) && round > 0).then_some(Packet { run, sender, round, reply })
+        ([MESSAGE, REPLY].contains(&mark) && round > 0).then_some(WirePacket { run, sender, round, reply })
     }
 }
 
@@ -63,15 +63,15 @@ mod tests {
         #[test]
         fn what_was_sent_is_read(run: u64, sender: u32, round in 1u64.., stay: Option<(u64, u64)>) {
             let reply = stay.map(|(perceived, replied)| Stay { perceived, replied });
-            let packet = Packet { run, sender, round, reply };
-            prop_assert_eq!(Packet::decode(&packet.encode()), Some(packet));
+            let packet = WirePacket { run, sender, round, reply };
+            prop_assert_eq!(WirePacket::decode(&packet.encode()), Some(packet));
         }
 
         #[test]
         fn anything_else_is_no_message(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let marks = [MESSAGE, REPLY].map(u32::to_be_bytes);
             let has_mark = bytes.len() == LENGTH && marks.iter().any(|mark| bytes.starts_with(mark));
-            prop_assert!(has_mark || Packet::decode(&bytes).is_none());
+            prop_assert!(has_mark || WirePacket::decode(&bytes).is_none());
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What the page of a rank's host says, looked at again and again during the run.
 
 use super::control::ClockWord;
+use super::stamping::StampingCounter;
 use ffclock_client::Clock;
 use ffclock_counter::{CounterKind, UnknownCounter, read_ordered};
-use ffclock_units::{Period, Span, Status};
+use ffclock_units::{Span, Status};
 use std::path::Path;
 
 /// Between two looks.
@@ -22,16 +23,16 @@ pub(super) struct PageClock {
 
 impl PageClock {
     /// The page at `path`, or where the client library looks for one. Without a page it has nothing to say, and says why.
-    pub(super) fn open(path: Option<&Path>, (kind, period): (CounterKind, Period)) -> Self {
+    pub(super) fn open(path: Option<&Path>, counter: StampingCounter) -> Self {
         let clock = match path {
             Some(path) => Clock::open_at(path),
             None => Clock::open(),
         };
         let mut page = PageClock {
             clock: clock.map_err(|error| error.to_string()),
-            kind,
+            kind: counter.kind,
             next: 0,
-            between: u64::try_from(period.ticks_in(BETWEEN).raw()).unwrap_or(u64::MAX),
+            between: u64::try_from(counter.period.ticks_in(BETWEEN).raw()).unwrap_or(u64::MAX),
             words: Vec::new(),
             trouble: None,
         };
@@ -110,7 +111,8 @@ mod tests {
     #[test]
     fn a_missing_page_is_told() {
         let kind = CounterKind::MonotonicRaw;
-        let page = PageClock::open(Some(Path::new("/no/such/page")), (kind, nominal(kind).unwrap().period));
+        let counter = StampingCounter { kind, period: nominal(kind).unwrap().period };
+        let page = PageClock::open(Some(Path::new("/no/such/page")), counter);
         assert!(page.words.is_empty());
         assert!(page.trouble.unwrap().contains("/no/such/page"));
     }

@@ -1,11 +1,11 @@
 //! A rank's socket: packets out, now or later, and what comes in, with their stamps.
 
 use super::LiveError;
-use super::packet::{self, Packet};
-use ffclock_counter::CounterKind;
+use super::packet::{self, WirePacket};
+use super::stamping::StampingCounter;
 use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, SystemPairs};
 use ffclock_theta::record::{ProcessId, Round};
-use ffclock_units::{Counter, Period, Span};
+use ffclock_units::{Counter, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -27,7 +27,7 @@ pub(super) fn socket_error(error: std::io::Error) -> LiveError {
 /// What has come.
 pub(super) enum Mail {
     /// A packet, if it is one.
-    Packet(Received, Option<Packet>),
+    Packet(Received, Option<WirePacket>),
     /// The kernel's stamp of a message sent.
     Stamp { receiver: ProcessId, round: Round, at: Option<Counter> },
     /// Packets do not arrive.
@@ -57,10 +57,10 @@ pub(super) struct Post {
 }
 
 impl Post {
-    pub(super) fn open(address: IpAddr, (kind, period): (CounterKind, Period)) -> Result<Self, LiveError> {
+    pub(super) fn open(address: IpAddr, counter: StampingCounter) -> Result<Self, LiveError> {
         let socket = StampedSocket::bind((address, 0).into(), StampMode::Kernel).map_err(socket_error)?;
         let buffer_bytes = socket.enlarge_receive_buffer(BUFFER_BYTES).map_err(socket_error)?;
-        let mut mapper = Mapper::system(kind, period);
+        let mut mapper = Mapper::system(counter.kind, counter.period);
         mapper.remember_for(LONGEST_WAIT);
         Ok(Post {
             socket,
@@ -83,12 +83,12 @@ impl Post {
     }
 
     /// Sends a packet whose transmit stamp nobody needs.
-    pub(super) fn send(&mut self, packet: Packet, to: SocketAddr) -> Result<SendId, LiveError> {
+    pub(super) fn send(&mut self, packet: WirePacket, to: SocketAddr) -> Result<SendId, LiveError> {
         Ok(self.socket.send_to(&packet.encode(), to, &mut self.mapper).map_err(socket_error)?.id)
     }
 
     /// Sends a message and waits for its stamp.
-    pub(super) fn send_stamped(&mut self, packet: Packet, (receiver, to): (u32, SocketAddr)) -> Result<(), LiveError> {
+    pub(super) fn send_stamped(&mut self, packet: WirePacket, receiver: u32, to: SocketAddr) -> Result<(), LiveError> {
         let id = self.send(packet, to)?;
         self.unstamped.push_back((id, ProcessId(receiver), Round(packet.round)));
         if self.unstamped.len() > UNSTAMPED_MAX {
@@ -107,7 +107,7 @@ impl Post {
             let mail = match event {
                 SocketEvent::Received(received) => {
                     let bytes = &self.buffer[..received.length.min(self.buffer.len())];
-                    Some(Mail::Packet(received, Packet::decode(bytes)))
+                    Some(Mail::Packet(received, WirePacket::decode(bytes)))
                 }
                 SocketEvent::Transmitted(stamped) => self.stamped(stamped.id, stamped.stamp.ok().map(|at| at.counter)),
                 SocketEvent::Unreachable(_) => Some(Mail::Unreachable),

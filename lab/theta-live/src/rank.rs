@@ -7,18 +7,19 @@ mod sending;
 use super::alarm::Alarm;
 use super::control::{self, ANSWER, FromCoordinator, FromRank, Go, LogHeader};
 use super::injector::Injector;
-use super::packet::{Packet, Stay};
+use super::packet::{Stay, WirePacket};
 use super::page_clock::PageClock;
 use super::post::{Held, Mail, Post, socket_error};
 use super::priority::raise_priority;
-use super::{LiveError, Place, Replies, Settings};
-use ffclock_counter::{CounterKind, read_ordered};
+use super::stamping::StampingCounter;
+use super::{LiveError, RankPlace, Replies, Settings};
+use ffclock_counter::CounterKind;
 use ffclock_sys::{Interest, Received, mono_now, poll};
-use ffclock_theta::algorithm::{Process, Switch, Switches};
+use ffclock_theta::algorithm::{Process, RoundSwitch, Switches};
 use ffclock_theta::log::RoundTrip;
 use ffclock_theta::record::{self, Event, ProcessId, Round, WayIn};
-use ffclock_units::{Counter, Moment, Mono, Period, Span};
-use recorder::Recorder;
+use ffclock_units::{Counter, Moment, Mono, Span};
+use recorder::EventRecorder;
 use std::hint::spin_loop;
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
@@ -29,7 +30,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct RankOptions {
     /// Which one it is.
-    pub place: Place,
+    pub place: RankPlace,
     /// What all agree on.
     pub settings: Settings,
     /// Where rank 0 is met: HOST:PORT.
@@ -70,7 +71,7 @@ pub fn run_rank(options: &RankOptions) -> Result<(), LiveError> {
 }
 
 /// The process, or a second one that runs under its name.
-struct Machine {
+struct LiveMachine {
     process: Process,
     /// For which deadline the alarm is set.
     armed: Option<u64>,
@@ -87,18 +88,17 @@ struct Rank {
     settings: Settings,
     go: Go,
     /// The process, and its twin if it has one.
-    machines: Vec<Machine>,
+    machines: Vec<LiveMachine>,
     injector: Injector,
     post: Post,
     page: PageClock,
-    kind: CounterKind,
-    period: Period,
+    counter: StampingCounter,
     control: TcpStream,
     commands: BufReader<TcpStream>,
     alarm: Alarm,
     /// When it was told to go.
     started: u64,
-    recorder: Recorder,
+    recorder: EventRecorder,
     header: LogHeader,
     /// If rank 0 has said nothing by then, it never will.
     over: Moment<Mono>,
@@ -109,17 +109,17 @@ struct Rank {
 
 impl Rank {
     fn counter(&self) -> Counter {
-        read_ordered(self.kind)
+        self.counter.read()
     }
 
     /// Picoseconds since it was told to go.
     fn since_start(&self, at: Counter) -> u64 {
-        (at.raw().saturating_sub(self.started) as f64 * self.period.as_seconds() * 1e12) as u64
+        (at.raw().saturating_sub(self.started) as f64 * self.counter.period.as_seconds() * 1e12) as u64
     }
 
     /// The counter so many picoseconds after it was told to go.
     fn counter_at(&self, picoseconds: u64) -> u64 {
-        self.started.saturating_add((picoseconds as f64 * 1e-12 / self.period.as_seconds()) as u64)
+        self.started.saturating_add((picoseconds as f64 * 1e-12 / self.counter.period.as_seconds()) as u64)
     }
 
     /// Until the coordinator says stop; then until nothing comes any more.
@@ -179,7 +179,7 @@ impl Rank {
         self.page.look_if_due(now.raw());
         while let Some(held) = self.post.release(now.raw()) {
             match held {
-                Held::Message { receiver, round, copies } => self.hand_over_copies((receiver, round), copies)?,
+                Held::Message { receiver, round, copies } => self.hand_over_copies(receiver, round, copies)?,
                 Held::ForTwin { sender, round } if !self.injector.is_down(since_start) => {
                     let heard = self.machines[1].process.receive(sender, round, now.raw());
                     self.react(1, heard, now)?;
@@ -232,8 +232,8 @@ impl Rank {
     }
 
     /// The network says who sent a packet; one that claims to be from another is a forgery.
-    fn open(&mut self, received: &Received, packet: Option<Packet>) -> Result<(), LiveError> {
-        let from = |packet: &Packet| self.go.addresses.get(packet.sender as usize) == Some(&received.from);
+    fn open(&mut self, received: &Received, packet: Option<WirePacket>) -> Result<(), LiveError> {
+        let from = |packet: &WirePacket| self.go.addresses.get(packet.sender as usize) == Some(&received.from);
         let Some(packet) = packet.filter(|packet| packet.run == self.go.run && from(packet)) else {
             self.header.refused += 1;
             return Ok(());
@@ -249,7 +249,7 @@ impl Rank {
         Ok(())
     }
 
-    fn returned(&mut self, received: &Received, packet: Packet, stay: Stay) {
+    fn returned(&mut self, received: &Received, packet: WirePacket, stay: Stay) {
         self.header.replies_perceived += 1;
         self.recorder.trip(RoundTrip {
             sender: self.own,
@@ -261,7 +261,7 @@ impl Rank {
         });
     }
 
-    fn perceive(&mut self, received: &Received, packet: Packet) -> Result<(), LiveError> {
+    fn perceive(&mut self, received: &Received, packet: WirePacket) -> Result<(), LiveError> {
         let begun = self.counter();
         let heard = self.machines[OWN].process.receive(packet.sender, packet.round, begun.raw());
         let kernel = received.kernel.ok().map(|stamp| stamp.counter);
@@ -279,7 +279,7 @@ impl Rank {
             self.alarm.set(later);
         }
         self.react(OWN, heard.decided_at(at.raw()), at)?;
-        if self.settings.replies == Replies::RoundTrips { self.reply(received, (packet, at)) } else { Ok(()) }
+        if self.settings.replies == Replies::RoundTrips { self.reply(received, packet, at) } else { Ok(()) }
     }
 
     /// On a slow host processing takes longer.
@@ -295,10 +295,17 @@ impl Rank {
     /// Does what a machine wants: records its switches, broadcasts, sets the timer. Of a twin nothing is recorded.
     fn react(&mut self, which: usize, switches: Switches, at: Counter) -> Result<(), LiveError> {
         let mut switched_at = at;
-        for Switch { from, to, decided, rule } in switches {
+        for RoundSwitch { from, to, decided, rule } in switches {
             if which == OWN {
                 let (from, to, at, decided) = (Round(from), Round(to), switched_at, Counter::from_raw(decided));
-                self.recorder.event(Event::Switch(record::Switch { process: self.own, from, to, at, decided, rule }));
+                self.recorder.event(Event::Switch(record::SwitchEvent {
+                    process: self.own,
+                    from,
+                    to,
+                    at,
+                    decided,
+                    rule,
+                }));
             }
             if !self.is_stopping {
                 self.broadcast_up_to(which, to)?;

@@ -1,7 +1,7 @@
 //! A rank's events as bytes, for the way to the coordinator: five words for each.
 
 use ffclock_theta::log::RoundTrip;
-use ffclock_theta::record::{Event, ProcessId, Round, Switch, SwitchRule, WayIn};
+use ffclock_theta::record::{Event, ProcessId, Round, SwitchEvent, SwitchRule, WayIn};
 use ffclock_units::Counter;
 
 const WORDS: usize = 5;
@@ -25,7 +25,7 @@ fn words(event: &Event) -> [u64; WORDS] {
             let raw = |counter: Option<Counter>| counter.map_or(0, Counter::raw);
             [tagged(PERCEPTION, sender.0), round.0, at.raw(), raw(way_in.kernel), raw(way_in.received)]
         }
-        Event::Switch(Switch { from, to, at, decided, rule, .. }) => {
+        Event::Switch(SwitchEvent { from, to, at, decided, rule, .. }) => {
             let kind = if rule == SwitchRule::Advance { ADVANCE } else { CATCH_UP };
             [tagged(kind, 0), to.0, at.raw(), from.0, decided.raw()]
         }
@@ -61,7 +61,7 @@ pub(super) fn unpack(process: ProcessId, bytes: &[u8]) -> Option<Event> {
     let stamp = |raw: u64| (raw != 0).then(|| Counter::from_raw(raw));
     let switch = |rule| {
         let decided = Counter::from_raw(fifth);
-        Event::Switch(Switch { process, from: Round(fourth), to: round, at, decided, rule })
+        Event::Switch(SwitchEvent { process, from: Round(fourth), to: round, at, decided, rule })
     };
     match tag >> 32 {
         BROADCAST => Some(Event::Broadcast { process, round, at }),
@@ -84,7 +84,7 @@ mod tests {
     fn events_survive_the_way() {
         let (process, round, at) = (ProcessId(3), Round(7), Counter::from_raw(99));
         let way_in = WayIn { kernel: Some(Counter::from_raw(5)), received: None };
-        let switch = |rule| Event::Switch(Switch { process, from: round, to: Round(9), at, decided: at, rule });
+        let switch = |rule| Event::Switch(SwitchEvent { process, from: round, to: Round(9), at, decided: at, rule });
         let events = [
             Event::Broadcast { process, round, at },
             Event::Transmission { process, receiver: ProcessId(1), round, at },

@@ -10,5 +10,5 @@
 mod cycle;
 mod graph;
 
-pub use cycle::{Hop, Witness, xi};
-pub use graph::{GraphError, SpaceTime, Step};
+pub use cycle::{CycleWitness, Hop, xi};
+pub use graph::{CycleStep, GraphError, SpaceTime};

@@ -14,5 +14,5 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use process::{Form, Process, Switch, Switches};
+pub use process::{AlgorithmForm, Process, RoundSwitch, Switches};
 pub use quorum::{Quorum, QuorumError};

@@ -8,6 +8,7 @@
 mod clock;
 mod driver;
 mod histogram;
+mod options;
 mod pass;
 mod pending;
 mod ratio;
@@ -19,14 +20,15 @@ mod transit;
 mod window;
 
 pub use clock::{Clocks, HostClock};
-pub use driver::{Watcher, analyse, trimmed};
+pub use driver::{ReadWatcher, analyse, trimmed};
 pub use histogram::Histogram;
-pub use pass::{Options, Pass, Range, Stamping, Wanted};
+pub use options::{DelayMode, Options, Stamping, ThetaMode, TimeRange};
+pub use pass::Pass;
 pub use ratio::Ratio;
-pub use report::{ConformanceReport, Histograms, Omega, Report};
+pub use report::{ConformanceReport, Histograms, Omega, ThetaReport};
 pub use shard::{LogIndex, Shard, analyse_shard};
-pub use statistics::{Interval, TailFit, bootstrap, fit_tail};
-pub use tally::{Conformance, Counts, DelayHistograms, Peak, SwitchTally, Tally, Unsent};
+pub use statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
+pub use tally::{Conformance, DelayHistograms, EventCounts, Peak, SwitchTally, Tally, Unsent};
 pub use transit::{Longest, Shortest};
 
 use crate::log::LogError;

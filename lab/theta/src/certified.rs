@@ -12,12 +12,12 @@ pub(crate) mod gather;
 mod omega;
 
 pub use corrections::{Corrections, Lie};
-pub use omega::{Bounds, Certified};
+pub use omega::{Certified, OmegaBounds};
 
-use crate::analysis::{AnalysisError, Range, Stamping};
+use crate::analysis::{AnalysisError, Stamping, TimeRange};
 use crate::log::LogReader;
 use crate::record::{ClockSample, Event, Run};
-use gather::Gathered;
+use gather::JoinedLog;
 
 /// How to certify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub struct CertifyOptions {
     /// How long the corrections of an epoch are taken for constant, up to drift; picoseconds.
     pub epoch_ps: u64,
     /// Which switches count, by the clock of their host. All messages do: those from before are in transit, and bound the clocks.
-    pub range: Range,
+    pub range: TimeRange,
 }
 
 impl Default for CertifyOptions {
     fn default() -> Self {
-        CertifyOptions { stamping: Stamping::AfterBroadcast, epoch_ps: 1_000_000_000_000, range: Range::ALL }
+        CertifyOptions { stamping: Stamping::AfterBroadcast, epoch_ps: 1_000_000_000_000, range: TimeRange::ALL }
     }
 }
 
@@ -55,7 +55,7 @@ pub enum CertifyError {
 /// # Errors
 /// [`CertifyError`]; a clock that lied is one.
 pub fn certify(log: &LogReader, options: &CertifyOptions) -> Result<Certified, CertifyError> {
-    let gathered = Gathered::from_log(log, options.stamping)?;
+    let gathered = JoinedLog::from_log(log, options.stamping)?;
     certified(&gathered, log.run(), log.clocks(), options)
 }
 
@@ -69,7 +69,7 @@ pub fn certify_events(
     events: &[Event],
     options: &CertifyOptions,
 ) -> Result<Certified, CertifyError> {
-    let gathered = Gathered::from_events(run, clocks, events, options.stamping)?;
+    let gathered = JoinedLog::from_events(run, clocks, events, options.stamping)?;
     certified(&gathered, run, clocks, options)
 }
 
@@ -85,12 +85,12 @@ pub fn check_clocks(
 ) -> Result<(), CertifyError> {
     let options = CertifyOptions::default();
     let events: Vec<Event> = events.collect();
-    let gathered = Gathered::from_events(run, clocks, &events, options.stamping)?;
+    let gathered = JoinedLog::from_events(run, clocks, &events, options.stamping)?;
     Corrections::new(run, clocks, &gathered.crossings, options.epoch_ps).map(drop).map_err(CertifyError::Lied)
 }
 
 fn certified(
-    gathered: &Gathered,
+    gathered: &JoinedLog,
     run: &Run,
     clocks: &[ClockSample],
     options: &CertifyOptions,

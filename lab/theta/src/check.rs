@@ -15,11 +15,11 @@ mod switches;
 mod tests;
 mod world;
 
-pub use campaign::{Campaign, CampaignOutcome};
+pub use campaign::{AdversaryCampaign, CampaignOutcome};
 pub use deliveries::explore_deliveries;
-pub use report::{Delivery, Exploration, Verdict, Violation, Witness, WitnessStep};
+pub use report::{CheckVerdict, Delivery, Exploration, RunWitness, Violation, WitnessStep};
 pub use switches::explore_switches;
-pub use world::{Bounds, BoundsError, World};
+pub use world::{CheckBounds, CheckBoundsError, CheckWorld};
 
 /// How much an exploration may do.
 pub struct Effort<'a> {

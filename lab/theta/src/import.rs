@@ -14,7 +14,7 @@ mod requests;
 mod two_sided;
 
 pub use requests::{ImportOptions, Imported, import};
-pub use two_sided::{ServerCapture, import_two_sided};
+pub use two_sided::{ServerCapture, TwoSidedOptions, import_two_sided};
 
 /// Why a capture cannot be imported.
 #[derive(Debug, thiserror::Error)]

@@ -15,8 +15,8 @@ mod writer;
 
 pub use columns::{EventColumns, Optional, kind};
 pub use error::LogError;
-pub use events::{EventReader, WithWayIn};
-pub use reader::{LogReader, Stream};
+pub use events::{EventReader, WayInColumns};
+pub use reader::{EventStream, LogReader};
 pub use round_trips::{RoundTrip, read_round_trips, write_round_trips};
 pub use writer::{EventWriter, LogWriter};
 

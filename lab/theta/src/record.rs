@@ -83,7 +83,7 @@ pub enum Event {
         way_in: WayIn,
     },
     /// The process switched to another round.
-    Switch(Switch),
+    Switch(SwitchEvent),
 }
 
 /// Stamps of a message on its way from the wire to the process; absent when not taken.
@@ -97,7 +97,7 @@ pub struct WayIn {
 
 /// A process switched from one round to a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switch {
+pub struct SwitchEvent {
     /// Who.
     pub process: ProcessId,
     /// The round it left.
@@ -117,7 +117,7 @@ impl Event {
     pub const fn process(&self) -> ProcessId {
         match self {
             Event::Broadcast { process, .. } | Event::Transmission { process, .. } => *process,
-            Event::Perception { process, .. } | Event::Switch(Switch { process, .. }) => *process,
+            Event::Perception { process, .. } | Event::Switch(SwitchEvent { process, .. }) => *process,
         }
     }
 
@@ -125,7 +125,7 @@ impl Event {
     pub const fn at(&self) -> Counter {
         match self {
             Event::Broadcast { at, .. } | Event::Transmission { at, .. } => *at,
-            Event::Perception { at, .. } | Event::Switch(Switch { at, .. }) => *at,
+            Event::Perception { at, .. } | Event::Switch(SwitchEvent { at, .. }) => *at,
         }
     }
 }
@@ -165,7 +165,7 @@ pub enum Origin {
 /// Which form of the clock synchronisation ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum RecordedForm {
     /// A jump sends the skipped rounds too.
     Repaired,
     /// As the paper's figure 1 is printed: a jump sends the new round only.
@@ -256,7 +256,7 @@ pub struct Run {
     /// Where the log comes from.
     pub origin: Origin,
     /// Which form of the algorithm ran.
-    pub form: Form,
+    pub form: RecordedForm,
     /// n: how many processes there are.
     pub processes: u32,
     /// f: how many of them may be Byzantine.

@@ -19,19 +19,19 @@ mod tests;
 
 pub use law::Law;
 pub use observer::{Observer, Perceived, Unobserved};
-pub use outcome::Outcome;
+pub use outcome::SimulationOutcome;
 pub use spec::{ClockSpec, LinkSpec, LoadKind, LoadSpec, Pattern, ReceiverSpec, Spec, SpecialLink};
 
-use crate::algorithm::{Form, Quorum};
+use crate::algorithm::{AlgorithmForm, Quorum};
 use crate::faults::FaultPlan;
 use crate::length::picoseconds;
 use crate::log::{LogError, LogWriter};
 use crate::record::{Host, HostId, Origin, Run};
-use clocks::Clocks;
-use engine::Engine;
+use clocks::SimulatedClocks;
+use engine::SimulationEngine;
 use law::Sampler;
 use links::Links;
-use load::Load;
+use load::HostLoads;
 use std::collections::BTreeMap;
 use std::path::Path;
 use thiserror::Error;
@@ -67,9 +67,9 @@ impl Spec {
 }
 
 /// A scenario made ready.
-struct Parts {
+struct PreparedScenario {
     quorum: Quorum,
-    form: Form,
+    form: AlgorithmForm,
     delay: u64,
     rounds: u64,
     start_spread: u64,
@@ -83,14 +83,14 @@ struct Parts {
     receiver: ReceiverSpec,
 }
 
-impl Parts {
+impl PreparedScenario {
     /// Processes go round the hosts.
     fn host_of(&self, process: u32) -> u32 {
         process % self.hosts
     }
 
-    fn load(&self, seed: u64) -> Result<Load, SimulationError> {
-        Load::new(&self.load, &self.receiver, self.hosts as usize, seed).map_err(SimulationError::Sense)
+    fn load(&self, seed: u64) -> Result<HostLoads, SimulationError> {
+        HostLoads::new(&self.load, &self.receiver, self.hosts as usize, seed).map_err(SimulationError::Sense)
     }
 
     fn new(spec: &Spec, directory: &Path) -> Result<Self, String> {
@@ -106,7 +106,7 @@ impl Parts {
             return Err("too many processes and duplicate identities".to_owned());
         }
         let load = &mut |file: &str| recorded::delays(&directory.join(file));
-        Ok(Parts {
+        Ok(PreparedScenario {
             quorum,
             form: spec.form,
             delay: length("delay", spec.delay)?,
@@ -126,8 +126,8 @@ impl Parts {
 
 /// A run that may begin.
 pub struct Simulation {
-    parts: Parts,
-    clocks: Clocks,
+    parts: PreparedScenario,
+    clocks: SimulatedClocks,
     seed: u64,
 }
 
@@ -137,9 +137,9 @@ impl Simulation {
     /// # Errors
     /// [`SimulationError::Sense`] for what makes no sense, such as n < 3f + 1.
     pub fn new(spec: &Spec, directory: &Path, seed: u64) -> Result<Self, SimulationError> {
-        let parts = Parts::new(spec, directory).map_err(SimulationError::Sense)?;
+        let parts = PreparedScenario::new(spec, directory).map_err(SimulationError::Sense)?;
         parts.load(seed)?;
-        let clocks = Clocks::new(&spec.clock, &parts.plan.clocks, seed).map_err(SimulationError::Sense)?;
+        let clocks = SimulatedClocks::new(&spec.clock, &parts.plan.clocks, seed).map_err(SimulationError::Sense)?;
         Ok(Simulation { parts, clocks, seed })
     }
 
@@ -147,15 +147,23 @@ impl Simulation {
     ///
     /// # Errors
     /// [`SimulationError::TooManyMessages`].
-    pub fn run(&self, observer: &mut impl Observer, watch: &mut dyn FnMut(u64)) -> Result<Outcome, SimulationError> {
-        Engine::new(&self.parts, self.seed, observer)?.run(watch)
+    pub fn run(
+        &self,
+        observer: &mut impl Observer,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<SimulationOutcome, SimulationError> {
+        SimulationEngine::new(&self.parts, self.seed, observer)?.run(watch)
     }
 
     /// Runs and writes a log into `directory`, which must not hold one yet.
     ///
     /// # Errors
     /// As [`Simulation::run`], and [`SimulationError::Log`].
-    pub fn run_to_log(&self, directory: &Path, watch: &mut dyn FnMut(u64)) -> Result<Outcome, SimulationError> {
+    pub fn run_to_log(
+        &self,
+        directory: &Path,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<SimulationOutcome, SimulationError> {
         let writer = LogWriter::create(directory, &self.description())?;
         let host_of = |process| self.parts.host_of(process);
         let mut sink = sink::LogSink::new(writer, &self.clocks, &host_of);

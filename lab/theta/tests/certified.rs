@@ -5,7 +5,7 @@ mod common;
 use common::brute::{self, Truth};
 use common::generator::{Generated, Random, Shape, generate};
 use ffclock_theta::analysis::Stamping;
-use ffclock_theta::certified::{Bounds, Certified, CertifyError, CertifyOptions, Lie, certify_events};
+use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, Lie, OmegaBounds, certify_events};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
 
@@ -81,9 +81,9 @@ fn certify(world: &World, stamping: Stamping) -> Result<Certified, CertifyError>
 }
 
 /// Whether there was anything to be inside of.
-fn assert_inside(bounds: Option<Bounds>, truth: Option<ffclock_theta::analysis::Ratio>, what: &str) -> bool {
+fn assert_inside(bounds: Option<OmegaBounds>, truth: Option<ffclock_theta::analysis::Ratio>, what: &str) -> bool {
     let Some(truth) = truth else { return false };
-    let Bounds { low, high } = bounds.expect("there were switches");
+    let OmegaBounds { low, high } = bounds.expect("there were switches");
     assert!(low <= truth && truth <= high, "{what}: {truth:?} is not in {low:?} .. {high:?}");
     true
 }

@@ -4,9 +4,11 @@ mod common;
 
 use common::Scratch;
 use common::generator::Random;
-use ffclock_theta::analysis::{Options, Ratio, Report, analyse};
+use ffclock_theta::analysis::{Options, Ratio, ThetaReport, analyse};
 use ffclock_theta::certified::{CertifyOptions, certify};
-use ffclock_theta::import::{ImportError, ImportOptions, Imported, ServerCapture, import, import_two_sided};
+use ffclock_theta::import::{
+    ImportError, ImportOptions, Imported, ServerCapture, TwoSidedOptions, import, import_two_sided,
+};
 use ffclock_theta::log::LogReader;
 use ffclock_units::Rate;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,8 +24,11 @@ fn options() -> ImportOptions {
     ImportOptions { client: IpAddr::V4(address(CLIENT)), port: PORT, tolerated: 1 }
 }
 
+/// The last byte of an address, and a port.
+type Endpoint = (u8, u16);
+
 /// A UDP packet in Ethernet with a content of 5 bytes.
-fn frame(from: (u8, u16), to: (u8, u16)) -> Vec<u8> {
+fn frame(from: Endpoint, to: Endpoint) -> Vec<u8> {
     let mut frame = vec![0; 12];
     frame.extend([0x08, 0x00]);
     frame.extend([0x45, 0, 0, 33, 0, 0, 0, 0, 64, 17, 0, 0]);
@@ -76,7 +81,7 @@ fn rounds_of_requests_become_a_log_with_an_omega() {
     assert_eq!((found.rounds, found.cut), (20, None));
     let log = LogReader::open(&scratch.path().join("log")).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    let report = Report::new(log.run(), &tally, log.damage());
+    let report = ThetaReport::new(log.run(), &tally, log.damage());
     assert!(report.whole && report.conformance.kept, "{:?}", report.remarks);
     assert_eq!(report.counts.messages, found.replies);
     // Three replies of four let the client go on: 300 us. The slow one is in transit over two more rounds.
@@ -92,7 +97,7 @@ fn a_cut_capture_gives_what_came_before_and_says_so() {
     assert!(found.cut.expect("it is cut").contains("cut"));
     let log = LogReader::open(&scratch.path().join("log")).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    assert!(!Report::new(log.run(), &tally, log.damage()).whole);
+    assert!(!ThetaReport::new(log.run(), &tally, log.damage()).whole);
 }
 
 #[test]
@@ -157,10 +162,10 @@ fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-fn report(directory: &std::path::Path) -> Report {
+fn report(directory: &std::path::Path) -> ThetaReport {
     let log = LogReader::open(directory).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    Report::new(log.run(), &tally, log.damage())
+    ThetaReport::new(log.run(), &tally, log.damage())
 }
 
 #[test]
@@ -242,7 +247,12 @@ fn joined(world: &World, scratch: &Scratch) -> (Result<Imported, ImportError>, V
     let (client, server, delays) = both_sides(2500, world);
     let servers = vec![ServerCapture { name: "server".to_owned(), input: &server[..] }];
     let options = ImportOptions { tolerated: 0, ..options() };
-    let found = import_two_sided(&client[..], servers, (options, Rate::from_ppm(1.0)), &scratch.path().join("log"));
+    let found = import_two_sided(
+        &client[..],
+        servers,
+        TwoSidedOptions { import: options, drift: Rate::from_ppm(1.0) },
+        &scratch.path().join("log"),
+    );
     (found, delays)
 }
 
@@ -285,7 +295,9 @@ fn a_capture_of_something_else_is_named() {
     let with = |bytes: Vec<u8>| {
         let servers = vec![ServerCapture { name: "server".to_owned(), input: std::io::Cursor::new(bytes) }];
         let client = std::io::Cursor::new(client.clone());
-        import_two_sided(client, servers, (options(), Rate::from_ppm(1.0)), &into).expect_err("no match").to_string()
+        import_two_sided(client, servers, TwoSidedOptions { import: options(), drift: Rate::from_ppm(1.0) }, &into)
+            .expect_err("no match")
+            .to_string()
     };
     assert!(with(capture(&[])).contains("10.0.0.1"));
     let others: Vec<_> = (1..=2).map(|server| (0, frame((CLIENT, 6000), (server, PORT)))).collect();

@@ -4,7 +4,7 @@ mod common;
 
 use common::Scratch;
 use common::generator::{Generated, Random, Shape, generate};
-use ffclock_theta::analysis::{Options, Report, analyse};
+use ffclock_theta::analysis::{Options, ThetaReport, analyse};
 use ffclock_theta::log::{LogReader, LogWriter};
 use ffclock_theta::record::Event;
 
@@ -24,7 +24,7 @@ fn whole_run() -> Generated {
 }
 
 /// The report of a log that holds those of the events, and of which the reader says so.
-fn report(generated: &Generated, holds: impl Fn(usize, &Event) -> bool, damage: &[String]) -> Report {
+fn report(generated: &Generated, holds: impl Fn(usize, &Event) -> bool, damage: &[String]) -> ThetaReport {
     let scratch = Scratch::new("partial");
     let mut writer = LogWriter::create(scratch.path(), &generated.run).expect("an empty directory");
     let events = generated.events.iter().enumerate().filter(|(number, event)| holds(*number, event));
@@ -33,7 +33,7 @@ fn report(generated: &Generated, holds: impl Fn(usize, &Event) -> bool, damage: 
     writer.finish().expect("the disk has room");
     let log = LogReader::open(scratch.path()).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    Report::new(log.run(), &tally, damage)
+    ThetaReport::new(log.run(), &tally, damage)
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use super::table;
 use crate::replay::progress::Progress;
 use crate::{Failure, Global, output};
-use ffclock_theta::abc::{SpaceTime, Step, Witness, xi};
-use ffclock_theta::analysis::{Options, Range, Report, Stamping, Wanted, Watcher, analyse, trimmed};
+use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
+use ffclock_theta::analysis::{
+    DelayMode, Options, ReadWatcher, Stamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
+};
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn, read_round_trips};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns, read_round_trips};
 use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
@@ -26,7 +28,7 @@ pub(super) struct Args {
     log: PathBuf,
     /// Where a switch is put in time, against the broadcast of its new round
     #[arg(long, value_name = "WHERE", default_value = "after")]
-    stamp: Stamp,
+    stamp: StampingChoice,
     /// Leave out so much at the start and at the end, also of --certify and of the comparison with round trips; not together with --xi
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     trim: Option<Span>,
@@ -58,7 +60,7 @@ pub(super) struct Args {
 
 /// Where a switch is put in time.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Stamp {
+enum StampingChoice {
     /// The messages just being sent are not yet in transit, as in the paper's histograms
     Before,
     /// They are, as the theorem needs
@@ -85,12 +87,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let log = if args.truth { log.by_truth().map_err(|error| failure(&args.log, &error))? } else { log };
     let range = match args.trim {
         Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
-        None => Range::ALL,
+        None => TimeRange::ALL,
     };
     let tally =
         analyse(&log, options(args, range), &mut Shown(Progress::new())).map_err(|error| failure(&args.log, &error))?;
     let mut results = Results {
-        report: Report::new(log.run(), &tally, log.damage()),
+        report: ThetaReport::new(log.run(), &tally, log.damage()),
         by_truth: args.truth,
         certified: None,
         round_trips: round_trips(args, &log, range)?,
@@ -119,9 +121,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 /// What figures are drawn from.
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
-    let options = Options { theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
+    let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
     let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
-    let report = Report::new(log.run(), &tally, log.damage());
+    let report = ThetaReport::new(log.run(), &tally, log.damage());
     Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None })
 }
 
@@ -129,7 +131,7 @@ pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
 #[derive(serde::Serialize)]
 pub(super) struct Results {
     #[serde(flatten)]
-    pub(super) report: Report,
+    pub(super) report: ThetaReport,
     /// Whether times are the true ones rather than those of the clocks.
     pub(super) by_truth: bool,
     pub(super) certified: Option<Certified>,
@@ -142,16 +144,16 @@ pub(super) struct Results {
 #[derive(serde::Serialize)]
 pub(super) struct XiReport {
     /// Absent if no relevant cycle has more messages backward than forward.
-    pub(super) witness: Option<Witness>,
+    pub(super) witness: Option<CycleWitness>,
     /// What each step of the cycle is: process, and what it perceived.
-    pub(super) steps: Vec<(u32, Step)>,
+    pub(super) steps: Vec<(u32, CycleStep)>,
 }
 
 fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
     let mut builder = SpaceTime::builder(log.run());
     let mut batch = EventColumns::default();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let mut reader = EventReader::open(part, WithWayIn::No)?;
+        let mut reader = EventReader::open(part, WayInColumns::Skip)?;
         while reader.next_batch(&mut batch)? {
             for event in reader.events(&batch) {
                 builder.take(&event?)?;
@@ -166,14 +168,14 @@ fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
 }
 
 /// What averages of round trips make of the run, if it measured any.
-fn round_trips(args: &Args, log: &LogReader, range: Range) -> Result<Option<RoundTripReport>, Failure> {
+fn round_trips(args: &Args, log: &LogReader, range: TimeRange) -> Result<Option<RoundTripReport>, Failure> {
     let trips = read_round_trips(&args.log).map_err(|error| failure(&args.log, &error))?;
     let compared = Compared { stamping: stamping(args), range };
     let report = trips.map(|trips| compare(log, &trips, compared)).transpose();
     report.map_err(|error| failure(&args.log, &error))
 }
 
-fn certify_options(args: &Args, range: Range) -> CertifyOptions {
+fn certify_options(args: &Args, range: TimeRange) -> CertifyOptions {
     CertifyOptions { stamping: stamping(args), range, ..CertifyOptions::default() }
 }
 
@@ -186,15 +188,14 @@ fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
 }
 
 fn stamping(args: &Args) -> Stamping {
-    if args.stamp == Stamp::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast }
+    if args.stamp == StampingChoice::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast }
 }
 
-fn options(args: &Args, range: Range) -> Options {
-    let wanted = |wanted| if wanted { Wanted::Yes } else { Wanted::No };
+fn options(args: &Args, range: TimeRange) -> Options {
     Options {
         stamping: stamping(args),
-        theta: wanted(args.theta),
-        delays: wanted(args.histograms),
+        theta: if args.theta { ThetaMode::Compute } else { ThetaMode::Omit },
+        delays: if args.histograms { DelayMode::Histograms } else { DelayMode::Extremes },
         delay_bin_ps: picoseconds(args.bin),
         block_messages: args.block_messages,
         window_rounds: args.window_rounds,
@@ -202,7 +203,7 @@ fn options(args: &Args, range: Range) -> Options {
     }
 }
 
-pub(super) fn verdict(report: &Report) -> Result<(), Failure> {
+pub(super) fn verdict(report: &ThetaReport) -> Result<(), Failure> {
     if !report.whole {
         return Err(Failure::from("the results are partial: see the remarks"));
     }
@@ -215,7 +216,7 @@ pub(super) fn verdict(report: &Report) -> Result<(), Failure> {
 /// Shows how many events have been read.
 struct Shown(Progress);
 
-impl Watcher for Shown {
+impl ReadWatcher for Shown {
     fn events(&mut self, more: u64) {
         self.0.advance_by(more);
     }

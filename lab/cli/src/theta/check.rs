@@ -3,9 +3,10 @@
 use super::Sizes;
 use super::progress::Progress;
 use crate::{Failure, Global, output};
-use ffclock_theta::algorithm::{Form, Quorum};
+use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::check::{
-    Bounds, BoundsError, Campaign, CampaignOutcome, Effort, Exploration, Verdict, explore_deliveries, explore_switches,
+    AdversaryCampaign, CampaignOutcome, CheckBounds, CheckBoundsError, CheckVerdict, Effort, Exploration,
+    explore_deliveries, explore_switches,
 };
 use serde::Serialize;
 use std::fmt::Write;
@@ -50,10 +51,10 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct CheckReport {
     n: u32,
     f: u32,
-    form: Form,
+    form: AlgorithmForm,
     /// Rounds that processes remember one by one; absent: as in real runs.
     window: Option<usize>,
     switches: Option<Exploration>,
@@ -64,12 +65,12 @@ struct Report {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let Sizes { n, f } = args.sizes;
     let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
-    let form = if args.printed { Form::Printed } else { Form::Repaired };
+    let form = if args.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
     let window = args.window;
-    let bounds = |last_round| Bounds { quorum, form, last_round, window };
+    let bounds = |last_round| CheckBounds { quorum, form, last_round, window };
     let every_delivery = every_delivery(args)?;
     let rounds = if window.is_some() { 0 } else { args.rounds };
-    let report = Report {
+    let report = CheckReport {
         n,
         f,
         form,
@@ -77,7 +78,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         // Its bounds are the narrower ones: what is too much for it is told before anything takes long.
         deliveries: explore(bounds(every_delivery), args.states, explore_deliveries)?,
         switches: explore(bounds(rounds), args.states, explore_switches)?,
-        campaign: campaign(&Campaign { bounds: bounds(args.campaign_rounds), seed: args.seed }, args.campaign)?,
+        campaign: campaign(
+            &AdversaryCampaign { bounds: bounds(args.campaign_rounds), seed: args.seed },
+            args.campaign,
+        )?,
     };
     if global.json {
         output::json(&report)?
@@ -105,9 +109,9 @@ fn every_delivery(args: &Args) -> Result<u64, Failure> {
     }
 }
 
-type Explore = fn(Bounds, &mut Effort<'_>) -> Result<Exploration, BoundsError>;
+type Explore = fn(CheckBounds, &mut Effort<'_>) -> Result<Exploration, CheckBoundsError>;
 
-fn explore(bounds: Bounds, states_max: usize, explore: Explore) -> Result<Option<Exploration>, Failure> {
+fn explore(bounds: CheckBounds, states_max: usize, explore: Explore) -> Result<Option<Exploration>, Failure> {
     if bounds.last_round == 0 {
         return Ok(None);
     }
@@ -116,11 +120,11 @@ fn explore(bounds: Bounds, states_max: usize, explore: Explore) -> Result<Option
     explore(bounds, &mut Effort { states_max, watch: &mut watch }).map(Some).map_err(usage)
 }
 
-fn usage(error: BoundsError) -> Failure {
+fn usage(error: CheckBoundsError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-fn campaign(campaign: &Campaign, runs: u64) -> Result<Option<CampaignOutcome>, Failure> {
+fn campaign(campaign: &AdversaryCampaign, runs: u64) -> Result<Option<CampaignOutcome>, Failure> {
     let mut outcome = CampaignOutcome::default();
     let mut progress = Progress::new();
     for number in 0..runs {
@@ -132,19 +136,19 @@ fn campaign(campaign: &Campaign, runs: u64) -> Result<Option<CampaignOutcome>, F
     Ok((runs > 0).then_some(outcome))
 }
 
-impl Report {
+impl CheckReport {
     fn is_bad(&self) -> bool {
         let explorations = [&self.switches, &self.deliveries].into_iter().flatten();
         let mut verdicts = explorations.map(|exploration| exploration.verdict);
-        verdicts.any(|verdict| matches!(verdict, Verdict::Stops | Verdict::Violated(_)))
+        verdicts.any(|verdict| matches!(verdict, CheckVerdict::Stops | CheckVerdict::Violated(_)))
             || self.campaign.as_ref().is_some_and(|outcome| !outcome.is_clean())
     }
 }
 
-fn render(report: &Report) -> String {
+fn render(report: &CheckReport) -> String {
     let form = match report.form {
-        Form::Repaired => "repaired",
-        Form::Printed => "as printed",
+        AlgorithmForm::Repaired => "repaired",
+        AlgorithmForm::Printed => "as printed",
     };
     let window = report.window.map_or_else(String::new, |rounds| format!(", with a window of {rounds} rounds"));
     let mut text = format!("n = {}, f = {}, {form}{window}\n", report.n, report.f);
@@ -163,10 +167,10 @@ fn render(report: &Report) -> String {
 fn render_exploration(text: &mut String, name: &str, exploration: Option<&Exploration>) {
     let Some(Exploration { verdict, states, steps, last_round, witness }) = exploration else { return };
     let verdict = match verdict {
-        Verdict::Holds => "holds: never stops, never misled".to_owned(),
-        Verdict::Unfinished => "nothing wrong so far; given up at the limit of states (--states)".to_owned(),
-        Verdict::Stops => "STOPS for ever".to_owned(),
-        Verdict::Violated(violation) => format!("VIOLATED: {violation:?}"),
+        CheckVerdict::Holds => "holds: never stops, never misled".to_owned(),
+        CheckVerdict::Unfinished => "nothing wrong so far; given up at the limit of states (--states)".to_owned(),
+        CheckVerdict::Stops => "STOPS for ever".to_owned(),
+        CheckVerdict::Violated(violation) => format!("VIOLATED: {violation:?}"),
     };
     let _ = writeln!(text, "{name} to round {last_round}: {states} states, {steps} steps: {verdict}");
     if let Some(witness) = witness {
@@ -230,10 +234,17 @@ mod tests {
     #[test]
     fn a_witness_is_shown() {
         let quorum = Quorum::new(7, 2).unwrap();
-        let bounds = Bounds { quorum, form: Form::Printed, last_round: 4, window: None };
+        let bounds = CheckBounds { quorum, form: AlgorithmForm::Printed, last_round: 4, window: None };
         let switches = explore(bounds, 100_000, explore_switches).unwrap();
-        let report =
-            Report { n: 7, f: 2, form: Form::Printed, window: None, switches, deliveries: None, campaign: None };
+        let report = CheckReport {
+            n: 7,
+            f: 2,
+            form: AlgorithmForm::Printed,
+            window: None,
+            switches,
+            deliveries: None,
+            campaign: None,
+        };
         let text = render(&report);
         assert!(text.contains("STOPS for ever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");
     }

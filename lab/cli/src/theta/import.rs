@@ -1,7 +1,9 @@
 //! `ffclock theta import`.
 
 use crate::{Failure, Global, output};
-use ffclock_theta::import::{ImportError, ImportOptions, Imported, ServerCapture, import, import_two_sided};
+use ffclock_theta::import::{
+    ImportError, ImportOptions, Imported, ServerCapture, TwoSidedOptions, import, import_two_sided,
+};
 use ffclock_units::{Rate, Span};
 use std::fmt::Write;
 use std::fs::File;
@@ -72,7 +74,8 @@ fn imported(args: &Args) -> Result<Imported, Failure> {
     }
     let server = |path: &PathBuf| Ok(ServerCapture { name: path.display().to_string(), input: open(path)? });
     let servers = args.server.iter().map(server).collect::<Result<Vec<_>, Failure>>()?;
-    import_two_sided(client, servers, (options, args.drift), &args.output).map_err(named)
+    import_two_sided(client, servers, TwoSidedOptions { import: options, drift: args.drift }, &args.output)
+        .map_err(named)
 }
 
 fn render(found: &Imported, args: &Args) -> String {

@@ -2,9 +2,10 @@
 
 use crate::{Failure, Global, output, waiting_time};
 use ffclock_counter::CounterKind;
-use ffclock_theta::algorithm::{Form, Quorum};
+use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta_live::{
-    Coordinator, Injected, LiveError, LiveSummary, Place, RankOptions, Replies, Settings, place_from, run_rank,
+    Coordinator, Deadlines, Injected, LiveError, LiveSummary, RankOptions, RankPlace, Replies, Settings, place_from,
+    run_rank,
 };
 use ffclock_units::Span;
 use std::fmt::Write;
@@ -88,7 +89,7 @@ pub(super) struct Course {
 impl Course {
     pub(super) fn settings(&self, size: u32) -> Result<Settings, Failure> {
         Quorum::new(size, self.f).map_err(|error| Failure::usage(error.to_string()))?;
-        let form = if self.printed { Form::Printed } else { Form::Repaired };
+        let form = if self.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
         let delay_ns = u64::try_from(self.delay.as_nanos()).unwrap_or(0);
         let replies = if self.round_trips { Replies::RoundTrips } else { Replies::None };
         let (rounds, faults) = (self.rounds, self.fault.clone());
@@ -142,7 +143,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 fn bind(listen: SocketAddr, settings: &Settings, course: &Course) -> Result<Coordinator, Failure> {
     let begun = std::time::Instant::now();
     loop {
-        match Coordinator::bind(listen, settings.clone(), (course.patience, course.limit)) {
+        match Coordinator::bind(listen, settings.clone(), Deadlines { patience: course.patience, limit: course.limit })
+        {
             Err(LiveError::Network { source, .. })
                 if source.kind() == std::io::ErrorKind::AddrNotAvailable
                     && begun.elapsed() < crate::std_duration(course.patience) =>
@@ -164,7 +166,7 @@ fn address_of(text: &str) -> Result<SocketAddr, Failure> {
     addresses.next().ok_or_else(|| complaint("no address"))
 }
 
-fn named(place: Place, error: &LiveError) -> Failure {
+fn named(place: RankPlace, error: &LiveError) -> Failure {
     Failure::from(format!("rank {} of {}: {error}", place.rank, place.size))
 }
 

@@ -2,12 +2,12 @@
 
 mod namespaces;
 
-use super::load::Kind;
+use super::load::LoadSource;
 use super::rank::Course;
 use crate::{Failure, Global};
 use clap::ValueEnum;
 use ffclock_counter::{Choice, choose};
-use ffclock_theta_live::Level;
+use ffclock_theta_live::LoadLevel;
 use ffclock_units::Span;
 use namespaces::Namespaces;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(super) struct Args {
     port: u16,
     /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
-    load: Vec<(Kind, String)>,
+    load: Vec<(LoadSource, String)>,
     /// With --netns: the page of each host, in their order, so that they are compared as hosts with counters of their own are
     #[arg(long, value_name = "FILE,...", value_delimiter = ',', requires = "netns")]
     pages: Vec<PathBuf>,
@@ -46,10 +46,10 @@ pub(super) struct Args {
 }
 
 /// `timer=jumps:10..90`.
-fn load_of(text: &str) -> Result<(Kind, String), String> {
+fn load_of(text: &str) -> Result<(LoadSource, String), String> {
     let (kind, level) = text.split_once('=').ok_or("say KIND=LEVEL, such as timer=50 or network=jumps:10..90")?;
-    let kind = Kind::from_str(kind, true)?;
-    level.parse::<Level>().map(|_| (kind, level.to_owned()))
+    let kind = LoadSource::from_str(kind, true)?;
+    level.parse::<LoadLevel>().map(|_| (kind, level.to_owned()))
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
@@ -166,16 +166,16 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
             let length = format!("{} ns", (args.course.limit + args.course.patience).as_nanos());
             command.arg(std::env::current_exe()?).args(["theta", "load", &name, "--level", level, "--for", &length]);
             if let Some(priority) = args.load_priority {
-                let lower = u8::from(*kind != Kind::Network);
+                let lower = u8::from(*kind != LoadSource::Network);
                 command.args(["--priority", &priority.saturating_sub(lower).max(1).to_string()]);
             }
-            if *kind == Kind::Network {
+            if *kind == LoadSource::Network {
                 for other in (0..size).filter(|&other| other != host) {
                     command.args(["--to", &format!("{}:9", Namespaces::address(other))]);
                 }
             }
             let file = std::env::temp_dir().join(format!("ffclock-theta-load-{}-{host}", std::process::id()));
-            if *kind == Kind::Disk {
+            if *kind == LoadSource::Disk {
                 command.arg("--file").arg(&file);
                 loads.1.push(file);
             }

@@ -3,9 +3,9 @@
 use super::Sizes;
 use super::progress::Progress;
 use crate::{Failure, Global, output};
-use ffclock_theta::algorithm::Form;
+use ffclock_theta::algorithm::AlgorithmForm;
 use ffclock_theta::faults::FaultSpec;
-use ffclock_theta::simulate::{Outcome, Simulation, SimulationError, Spec, Unobserved};
+use ffclock_theta::simulate::{Simulation, SimulationError, SimulationOutcome, Spec, Unobserved};
 use ffclock_units::Span;
 use serde::Serialize;
 use std::fmt::Write;
@@ -54,12 +54,12 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct SimulateReport<'a> {
     n: u32,
     f: u32,
     seed: u64,
     #[serde(flatten)]
-    outcome: &'a Outcome,
+    outcome: &'a SimulationOutcome,
     log: Option<&'a Path>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let outcome = outcome.map_err(failure)?;
     drop(progress);
-    let report = Report { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
+    let report = SimulateReport { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
     if global.json {
         output::json(&report)?
     } else {
@@ -106,14 +106,14 @@ fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
     spec.rounds = args.rounds.unwrap_or(spec.rounds);
     spec.delay = args.delay.map_or(spec.delay, ffclock_sim::scenario::Length);
     if args.printed {
-        spec.form = Form::Printed;
+        spec.form = AlgorithmForm::Printed;
     }
     spec.faults.extend(args.two_faced.iter().map(|&process| FaultSpec::two_faced(process)));
     spec.faults.extend(args.fault.iter().cloned());
     Ok((spec, directory))
 }
 
-fn render(report: &Report<'_>) -> String {
+fn render(report: &SimulateReport<'_>) -> String {
     let outcome = report.outcome;
     let mut text = format!(
         "n = {}, f = {}, seed {}: {} messages in {:.6} s, rounds {} to {}, clocks at most {} apart\n",
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn what_stands_still_is_named() {
-        let outcome = Outcome { unfinished: vec![2], lost: 7, ..Outcome::default() };
-        let text = render(&Report { n: 4, f: 1, seed: 1, outcome: &outcome, log: Some(Path::new("here")) });
+        let outcome = SimulationOutcome { unfinished: vec![2], lost: 7, ..SimulationOutcome::default() };
+        let text = render(&SimulateReport { n: 4, f: 1, seed: 1, outcome: &outcome, log: Some(Path::new("here")) });
         assert!(text.contains("STOPPED: correct processes [2]") && text.contains("7 messages lost"), "{text}");
         assert!(text.contains("log: here"), "{text}");
     }

@@ -1,6 +1,6 @@
 //! What the tests share: a place, namespaces, ranks by hand, and what a good run looks like.
 
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns};
 use ffclock_theta::record::Event;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -87,7 +87,7 @@ pub fn analyse(log: &str, more: &[&str]) -> (bool, serde_json::Value, String) {
 }
 
 /// All events of a log.
-pub fn events(log: &LogReader, with_way_in: WithWayIn) -> Vec<Event> {
+pub fn events(log: &LogReader, with_way_in: WayInColumns) -> Vec<Event> {
     let mut events = Vec::new();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
         let (mut reader, mut batch) =

@@ -1,7 +1,7 @@
 //! Faults on purpose in live runs, in the words of simulated ones.
 
 use crate::common::{FFCLOCK, Ranks, analyse, events, free_port, has_namespaces, json, run_four};
-use ffclock_theta::log::{LogReader, WithWayIn};
+use ffclock_theta::log::{LogReader, WayInColumns};
 use ffclock_theta::record::{Event, WayIn};
 use serde_json::Value;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn a_slow_host_takes_longer() {
     assert_eq!(count(&summary, "slowed"), 4 * 200, "{summary}");
     let log = LogReader::open(Path::new(&place.log())).expect("a whole log");
     let mut taken = vec![vec![]; 4];
-    for event in events(&log, WithWayIn::Yes) {
+    for event in events(&log, WayInColumns::Read) {
         if let Event::Perception { process, at, way_in: WayIn { received: Some(received), .. }, .. } = event {
             taken[process.index()].push((at - received).raw());
         }

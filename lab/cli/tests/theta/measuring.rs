@@ -1,7 +1,7 @@
 //! What live runs measure beside: losses, round trips, priorities.
 
 use crate::common::{FFCLOCK, analyse, free_port, has_namespaces, json, run_four};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns};
 use ffclock_theta::record::Event;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn kernel_stamps(log: &str) -> u64 {
     let mut stamps = 0;
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
         let (mut reader, mut batch) =
-            (EventReader::open(part, WithWayIn::Yes).expect("whole"), EventColumns::default());
+            (EventReader::open(part, WayInColumns::Read).expect("whole"), EventColumns::default());
         while reader.next_batch(&mut batch).expect("whole") {
             let is_stamped = |event: Event| match event {
                 Event::Transmission { .. } => true,

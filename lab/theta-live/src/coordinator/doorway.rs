@@ -1,7 +1,7 @@
 //! Where ranks come in. Anybody may knock, and whoever says nothing keeps nobody waiting: all are listened to at once.
 
 use crate::LiveError;
-use crate::control::{ANSWER, Hello, Line, prepare};
+use crate::control::{ANSWER, ControlLine, Hello, prepare};
 use ffclock_sys::{Interest, mono_now, poll};
 use ffclock_units::{Moment, Mono, Span};
 use std::io::BufReader;
@@ -14,12 +14,12 @@ const VISITORS_MAX: usize = 1024;
 /// A connection over which nothing has been said to the end.
 struct Visitor {
     reader: BufReader<TcpStream>,
-    line: Line,
+    line: ControlLine,
     until: Moment<Mono>,
 }
 
 /// What became of a visitor.
-enum Heard {
+enum HeardFromRank {
     /// It has not said everything.
     Nothing(Visitor),
     Hello(Box<Hello>, BufReader<TcpStream>),
@@ -57,7 +57,7 @@ impl<'a> Doorway<'a> {
             let Ok((stream, _)) = self.listener.accept() else { break };
             stream.set_nonblocking(true).map_err(LiveError::network("greeting"))?;
             let until = mono_now() + Span::from_secs(ANSWER.as_secs() as i64);
-            self.visitors.push(Visitor { reader: BufReader::new(stream), line: Line::default(), until });
+            self.visitors.push(Visitor { reader: BufReader::new(stream), line: ControlLine::default(), until });
         }
         Ok(())
     }
@@ -66,9 +66,9 @@ impl<'a> Doorway<'a> {
         let mut ranks = Vec::new();
         for visitor in std::mem::take(&mut self.visitors) {
             match visitor.listen() {
-                Heard::Nothing(visitor) => self.visitors.push(visitor),
-                Heard::Hello(hello, reader) => ranks.push((*hello, reader)),
-                Heard::Nonsense => (),
+                HeardFromRank::Nothing(visitor) => self.visitors.push(visitor),
+                HeardFromRank::Hello(hello, reader) => ranks.push((*hello, reader)),
+                HeardFromRank::Nonsense => (),
             }
         }
         ranks
@@ -88,11 +88,13 @@ impl<'a> Doorway<'a> {
 }
 
 impl Visitor {
-    fn listen(mut self) -> Heard {
+    fn listen(mut self) -> HeardFromRank {
         match self.line.read(&mut self.reader) {
-            Ok(None) if mono_now() < self.until => Heard::Nothing(self),
-            Ok(Some(hello)) if prepare(self.reader.get_ref()).is_ok() => Heard::Hello(Box::new(hello), self.reader),
-            Ok(_) | Err(_) => Heard::Nonsense,
+            Ok(None) if mono_now() < self.until => HeardFromRank::Nothing(self),
+            Ok(Some(hello)) if prepare(self.reader.get_ref()).is_ok() => {
+                HeardFromRank::Hello(Box::new(hello), self.reader)
+            }
+            Ok(_) | Err(_) => HeardFromRank::Nonsense,
         }
     }
 }
@@ -101,14 +103,14 @@ impl Visitor {
 mod tests {
     use super::*;
     use crate::{Replies, Settings, control};
-    use ffclock_theta::algorithm::Form;
+    use ffclock_theta::algorithm::AlgorithmForm;
     use std::io::Write;
 
     fn hello(rank: u32) -> Hello {
         let settings = Settings {
             processes: 4,
             tolerated: 1,
-            form: Form::Repaired,
+            form: AlgorithmForm::Repaired,
             rounds: 10,
             delay_ns: 0,
             replies: Replies::None,

@@ -1,14 +1,15 @@
 //! A rank's way to rank 0.
 
-use super::recorder::Recorder;
-use super::{Machine, Rank, RankOptions, refused};
+use super::recorder::EventRecorder;
+use super::{LiveMachine, Rank, RankOptions, refused};
 use crate::LiveError;
 use crate::alarm::Alarm;
 use crate::control::{self, ANSWER, Go, Hello, LogHeader};
-use crate::injector::Injector;
+use crate::injector::{InjectedRank, Injector};
 use crate::page_clock::PageClock;
 use crate::post::Post;
-use ffclock_counter::{Choice, CounterKind, choose, nominal, read_ordered};
+use crate::stamping::StampingCounter;
+use ffclock_counter::{Choice, CounterKind, choose, nominal};
 use ffclock_sys::mono_now;
 use ffclock_theta::algorithm::Process;
 use ffclock_theta::record::ProcessId;
@@ -23,12 +24,11 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 impl Rank {
     /// Connects to rank 0, tells where we are, and waits until all are there.
     pub(super) fn meet(options: &RankOptions) -> Result<Self, LiveError> {
-        let (page, period) = find_page(options)?;
-        let kind = page.kind();
+        let (page, counter) = find_page(options)?;
         let control = connect(&options.rendezvous, options.patience)?;
         let own_address = control.local_addr().map_err(LiveError::network("our own address"))?;
-        let post = Post::open(own_address.ip(), (kind, period))?;
-        let hello = hello(options, (&post, &page))?;
+        let post = Post::open(own_address.ip(), counter)?;
+        let hello = hello(options, &post, &page)?;
         control::write(&control, &hello)?;
         let mut commands = BufReader::new(control.try_clone().map_err(LiveError::network("a second handle"))?);
         let go = wait_for_go(&mut commands, options)?;
@@ -36,10 +36,13 @@ impl Rank {
         if go.addresses.len() != size || go.host_of.len() != size {
             return Err(LiveError::Protocol("rank 0 names too few addresses".to_owned()));
         }
-        let (injector, machines) = machines(options, &go, period)?;
+        let (injector, machines) = machines(options, &go, counter.period)?;
         let over = mono_now() + Span::from_nanos(go.limit_ns.into()) + Span::from_secs(ANSWER.as_secs() as i64);
-        let header =
-            LogHeader { period_s: period.as_seconds(), buffer_bytes: post.buffer_bytes as u64, ..LogHeader::default() };
+        let header = LogHeader {
+            period_s: counter.period.as_seconds(),
+            buffer_bytes: post.buffer_bytes as u64,
+            ..LogHeader::default()
+        };
         Ok(Rank {
             own: ProcessId(options.place.rank),
             settings: options.settings.clone(),
@@ -48,13 +51,12 @@ impl Rank {
             injector,
             post,
             page,
-            kind,
-            period,
+            counter,
             control,
             commands,
-            alarm: Alarm::start(kind, period).map_err(LiveError::network("a timer"))?,
-            started: read_ordered(kind).raw(),
-            recorder: Recorder::new(options.events_max as usize),
+            alarm: Alarm::start(counter).map_err(LiveError::network("a timer"))?,
+            started: counter.read().raw(),
+            recorder: EventRecorder::new(options.events_max as usize),
             header,
             over,
             has_told: false,
@@ -65,7 +67,7 @@ impl Rank {
 
 /// The page that was named, as soon as it tells the time, or else the machine's if there is one; and how long a tick of the counter lasts.
 /// Where a page was named and no counter, events are stamped with the counter that the page is about.
-fn find_page(options: &RankOptions) -> Result<(PageClock, Period), LiveError> {
+fn find_page(options: &RankOptions) -> Result<(PageClock, StampingCounter), LiveError> {
     // Before rank 0 loses its patience with us, so that the reason is told.
     let deadline = mono_now() + Span::from_units(options.patience.units() / 10 * 9);
     let named = options.page.as_deref();
@@ -91,17 +93,18 @@ fn find_page(options: &RankOptions) -> Result<(PageClock, Period), LiveError> {
 }
 
 /// A page that was named has something to say.
-fn open(named: Option<&Path>, kind: CounterKind) -> Result<(PageClock, Period), String> {
+fn open(named: Option<&Path>, kind: CounterKind) -> Result<(PageClock, StampingCounter), String> {
     let period = nominal(kind).map_err(|error| error.to_string())?.period;
-    let mut page = PageClock::open(named, (kind, period));
+    let counter = StampingCounter { kind, period };
+    let mut page = PageClock::open(named, counter);
     match page.trouble.take_if(|_| named.is_some() && page.words.is_empty()) {
         Some(trouble) => Err(trouble),
-        None => Ok((page, period)),
+        None => Ok((page, counter)),
     }
 }
 
 /// What rank 0 is told.
-fn hello(options: &RankOptions, (post, page): (&Post, &PageClock)) -> Result<Hello, LiveError> {
+fn hello(options: &RankOptions, post: &Post, page: &PageClock) -> Result<Hello, LiveError> {
     Ok(Hello {
         rank: options.place.rank,
         settings: options.settings.clone(),
@@ -115,12 +118,16 @@ fn hello(options: &RankOptions, (post, page): (&Post, &PageClock)) -> Result<Hel
 }
 
 /// The faults of this rank, and its machines: the process, and its twin if it has one.
-fn machines(options: &RankOptions, go: &Go, period: Period) -> Result<(Injector, Vec<Machine>), LiveError> {
+fn machines(options: &RankOptions, go: &Go, period: Period) -> Result<(Injector, Vec<LiveMachine>), LiveError> {
     let hosts = go.host_of.iter().max().map_or(1, |most| most.saturating_add(1));
     let own = options.place.rank;
-    let injector = Injector::new(options.settings.plan(hosts)?, (own, go.host_of[own as usize]), go.run);
+    let injector = Injector::new(
+        options.settings.plan(hosts)?,
+        InjectedRank { rank: own, host: go.host_of[own as usize] },
+        go.run,
+    );
     let quorum = options.settings.quorum()?;
-    let machine = || Machine {
+    let machine = || LiveMachine {
         process: Process::new(quorum, options.settings.form, ticks_in(options.settings.delay_ns, period)),
         armed: None,
         quorum_at: Counter::from_raw(0),
@@ -134,7 +141,7 @@ fn machines(options: &RankOptions, go: &Go, period: Period) -> Result<(Injector,
 fn wait_for_go(commands: &mut BufReader<TcpStream>, options: &RankOptions) -> Result<Go, LiveError> {
     let patience = duration(options.patience).max(Duration::from_millis(1)) * 2;
     commands.get_ref().set_read_timeout(Some(patience)).map_err(LiveError::network("waiting for rank 0"))?;
-    let said = control::Line::default().read(commands);
+    let said = control::ControlLine::default().read(commands);
     commands.get_ref().set_read_timeout(None).map_err(LiveError::network("waiting for rank 0"))?;
     let late = || {
         let seconds = patience.as_secs_f64();

@@ -9,18 +9,18 @@ const EVENTS_AT_FIRST: usize = 1 << 16;
 /// Events that are packed at a time.
 const EVENTS_PACKED: usize = 1 << 14;
 
-pub(super) struct Recorder {
+pub(super) struct EventRecorder {
     events: Vec<Event>,
     trips: Vec<RoundTrip>,
     events_max: usize,
     lost: u64,
 }
 
-impl Recorder {
+impl EventRecorder {
     /// With room for so many events, and as many round trips.
     pub(super) fn new(events_max: usize) -> Self {
         let events = Vec::with_capacity(events_max.min(EVENTS_AT_FIRST));
-        Recorder { events, trips: Vec::new(), events_max, lost: 0 }
+        EventRecorder { events, trips: Vec::new(), events_max, lost: 0 }
     }
 
     pub(super) fn event(&mut self, event: Event) {
@@ -58,7 +58,7 @@ mod tests {
         let (sender, round, returned) = (ProcessId(0), Round(1), Counter::from_raw(7));
         let receiver = ProcessId(1);
         let trip = RoundTrip { sender, receiver, round, returned, perceived_after: 1, replied_after: 2 };
-        let mut recorder = Recorder::new(3);
+        let mut recorder = EventRecorder::new(3);
         for number in 1..=5 {
             recorder.event(Event::Broadcast { process: sender, round: Round(number), at: returned });
             assert_eq!(recorder.lost(), number.saturating_sub(3));

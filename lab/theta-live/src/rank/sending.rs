@@ -2,7 +2,7 @@
 
 use super::{OWN, Rank};
 use crate::LiveError;
-use crate::packet::{Packet, Stay};
+use crate::packet::{Stay, WirePacket};
 use crate::post::Held;
 use ffclock_sys::Received;
 use ffclock_theta::record::{Event, Round};
@@ -25,7 +25,7 @@ impl Rank {
 
     fn broadcast(&mut self, round: u64) -> Result<(), LiveError> {
         if self.settings.faults.is_empty() {
-            return (0..self.settings.processes).try_for_each(|receiver| self.hand_over_copies((receiver, round), 1));
+            return (0..self.settings.processes).try_for_each(|receiver| self.hand_over_copies(receiver, round, 1));
         }
         let now = self.since_start(self.counter());
         for receiver in 0..self.settings.processes {
@@ -36,18 +36,18 @@ impl Rank {
                     self.post.hold(until, Held::Message { receiver, round: told, copies: way.copies });
                     self.alarm.set(until);
                 } else {
-                    self.hand_over_copies((receiver, told), way.copies)?;
+                    self.hand_over_copies(receiver, told, way.copies)?;
                 }
             }
         }
         Ok(())
     }
 
-    pub(super) fn hand_over_copies(&mut self, (receiver, round): (u32, u64), copies: u64) -> Result<(), LiveError> {
+    pub(super) fn hand_over_copies(&mut self, receiver: u32, round: u64, copies: u64) -> Result<(), LiveError> {
         let to: SocketAddr = self.go.addresses[receiver as usize];
         for _ in 0..copies {
-            let packet = Packet { run: self.go.run, sender: self.own.0, round, reply: None };
-            self.post.send_stamped(packet, (receiver, to))?;
+            let packet = WirePacket { run: self.go.run, sender: self.own.0, round, reply: None };
+            self.post.send_stamped(packet, receiver, to)?;
             self.header.sent += 1;
         }
         Ok(())
@@ -57,7 +57,8 @@ impl Rank {
     pub(super) fn reply(
         &mut self,
         received: &Received,
-        (packet, perceived): (Packet, Counter),
+        packet: WirePacket,
+        perceived: Counter,
     ) -> Result<(), LiveError> {
         let came = received.best().counter.raw();
         let stay = Stay {
@@ -65,6 +66,6 @@ impl Rank {
             replied: self.counter().raw().saturating_sub(came),
         };
         self.header.replies_sent += 1;
-        self.post.send(Packet { sender: self.own.0, reply: Some(stay), ..packet }, received.from).map(drop)
+        self.post.send(WirePacket { sender: self.own.0, reply: Some(stay), ..packet }, received.from).map(drop)
     }
 }

@@ -47,7 +47,7 @@ impl Hop {
 
 /// Xi* with a cycle that has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Witness {
+pub struct CycleWitness {
     /// Messages that the cycle takes backward.
     pub backward: u64,
     /// Messages that it takes forward. Xi* = backward / forward, in lowest terms or not.
@@ -56,7 +56,7 @@ pub struct Witness {
     pub hops: Vec<Hop>,
 }
 
-impl Witness {
+impl CycleWitness {
     /// Xi*.
     pub fn ratio(&self) -> f64 {
         self.backward as f64 / self.forward as f64
@@ -64,7 +64,7 @@ impl Witness {
 }
 
 /// The largest ratio of a relevant cycle, if any has a ratio above 1.
-pub fn xi(graph: &SpaceTime) -> Option<Witness> {
+pub fn xi(graph: &SpaceTime) -> Option<CycleWitness> {
     let mut dates = Dates::new(graph);
     for step in 0..graph.len() as u32 {
         dates.add(step);
@@ -84,7 +84,7 @@ struct Dates<'a> {
     /// The steps that the repair has moved, with their dates before it.
     moved: Vec<(u32, i64)>,
     queue: VecDeque<u32>,
-    witness: Option<Witness>,
+    witness: Option<CycleWitness>,
 }
 
 impl<'a> Dates<'a> {
@@ -167,7 +167,7 @@ impl<'a> Dates<'a> {
         }
         self.queue.clear();
         self.measure(backward as i64, forward as i64);
-        self.witness = Some(Witness { backward, forward, hops });
+        self.witness = Some(CycleWitness { backward, forward, hops });
     }
 
     /// The edge of a cycle from one step to another: the date of `from` followed from that of `to`.

@@ -6,14 +6,14 @@
 //! round is at least that. The printed form skips rounds, so there only the newest round itself counts, and those that were passed over are lost.
 //! docs/theta-run.md, theorem 3, says why the repaired form cannot stop for it.
 
-use super::Form;
+use super::AlgorithmForm;
 
 /// Senders by round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Tally {
+pub(super) struct SenderWindow {
     /// The lowest round kept.
     first: u64,
-    form: Form,
+    form: AlgorithmForm,
     /// 64-bit words for the senders of one round.
     words: usize,
     /// Rounds kept, less one; a power of two less one.
@@ -31,17 +31,17 @@ const WINDOW_WORDS: usize = 1024;
 const LEAST_ROUNDS: usize = 8;
 const MOST_ROUNDS: usize = 64;
 
-impl Tally {
-    pub(super) fn new(processes: u32, form: Form) -> Self {
+impl SenderWindow {
+    pub(super) fn new(processes: u32, form: AlgorithmForm) -> Self {
         let words = (processes as usize).div_ceil(64);
         Self::with_window(processes, form, (WINDOW_WORDS / words).clamp(LEAST_ROUNDS, MOST_ROUNDS))
     }
 
     /// With a window of so many rounds, or the next power of two.
-    pub(super) fn with_window(processes: u32, form: Form, rounds: usize) -> Self {
+    pub(super) fn with_window(processes: u32, form: AlgorithmForm, rounds: usize) -> Self {
         let words = (processes as usize).div_ceil(64);
         let rounds = rounds.clamp(1, MOST_ROUNDS).next_power_of_two();
-        Tally {
+        SenderWindow {
             first: 1,
             form,
             words,
@@ -73,9 +73,9 @@ impl Tally {
     }
 
     /// Takes a message in. How many senders have sent its round by now, if the message is new, within the window and from a sender that exists.
-    pub(super) fn record(&mut self, sender: u32, round: u64) -> Recorded {
+    pub(super) fn record(&mut self, sender: u32, round: u64) -> Recording {
         if round < self.first || sender >= self.senders {
-            return Recorded::Nothing;
+            return Recording::Nothing;
         }
         if round >= self.end() {
             return self.record_beyond(sender, round);
@@ -84,20 +84,20 @@ impl Tally {
         let word = &mut self.seen[slot * self.words + sender as usize / 64];
         let bit = 1 << (sender % 64);
         if *word & bit != 0 {
-            return Recorded::Nothing;
+            return Recording::Nothing;
         }
         *word |= bit;
         self.counts[slot] += 1;
-        Recorded::Counted(self.counts[slot])
+        Recording::Counted(self.counts[slot])
     }
 
     #[cold]
-    fn record_beyond(&mut self, sender: u32, round: u64) -> Recorded {
+    fn record_beyond(&mut self, sender: u32, round: u64) -> Recording {
         self.beyond.resize(self.senders as usize, 0);
         let newest = &mut self.beyond[sender as usize];
         self.beyond_senders += u32::from(*newest == 0);
         *newest = round.max(*newest);
-        Recorded::Beyond
+        Recording::Beyond
     }
 
     /// The highest round that `senders` have reached beyond the window.
@@ -136,7 +136,7 @@ impl Tally {
             if newest == 0 {
                 continue;
             }
-            let from = if self.form == Form::Repaired { entered } else { newest.max(entered) };
+            let from = if self.form == AlgorithmForm::Repaired { entered } else { newest.max(entered) };
             for round in from..newest.saturating_add(1).min(end) {
                 self.record(sender as u32, round);
             }
@@ -169,7 +169,7 @@ impl Tally {
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recorded {
+pub(super) enum Recording {
     /// Old, seen before, or from nobody.
     Nothing,
     /// So many senders have sent its round.

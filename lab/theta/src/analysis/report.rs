@@ -2,14 +2,14 @@
 
 use super::histogram::Histogram;
 use super::ratio::Ratio;
-use super::statistics::{Interval, TailFit, bootstrap, fit_tail};
-use super::tally::{Counts, DelayHistograms, EXAMPLES_MAX, Peak, SwitchTally, Tally, Unsent};
+use super::statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
+use super::tally::{DelayHistograms, EXAMPLES_MAX, EventCounts, Peak, SwitchTally, Tally, Unsent};
 use crate::record::{FaultKind, Origin, Run};
 use serde::Serialize;
 
 /// The results of an analysis. Times are in picoseconds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ThetaReport {
     /// n.
     pub processes: u32,
     /// f.
@@ -23,7 +23,7 @@ pub struct Report {
     /// What is missing, broken or contradictory.
     pub remarks: Vec<String>,
     /// How many of what.
-    pub counts: Counts,
+    pub counts: EventCounts,
     /// Rounds that were reached.
     pub rounds: u64,
     /// From the first event to the last.
@@ -87,7 +87,7 @@ pub struct Omega {
     /// Rounds of a block: about 10^6 messages unless asked otherwise.
     pub block_rounds: u64,
     /// The largest ratio of a block, on average.
-    pub per_block: Option<Interval>,
+    pub per_block: Option<BootstrapInterval>,
     /// The tail of the ratios.
     pub tail: Option<TailFit>,
 }
@@ -114,22 +114,22 @@ pub struct ConformanceReport {
     pub spread_bound: Option<u64>,
 }
 
-impl Report {
+impl ThetaReport {
     /// The results of a run from its tally. `damage` is what the reader of the log found.
     pub fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
         let correct = run.correct();
-        let gaps = Gaps::new(run, tally, damage);
+        let gaps = LogGaps::new(run, tally, damage);
         let conformance = conformance(run, tally, &gaps);
         let unjudged = gaps.of(tally).map(|unsent| unsent.messages).sum::<u64>();
         let forged = tally.counts.forged.saturating_sub(unjudged);
-        let mut report = Report {
+        let mut report = ThetaReport {
             processes: run.processes,
             tolerated: run.tolerated,
             delay_ps: run.delay_ps,
             correct: correct.iter().filter(|&&correct| correct).count() as u32,
             whole: false,
-            remarks: remarks(run, tally, (damage, &gaps)),
-            counts: Counts { forged, ..tally.counts },
+            remarks: remarks(run, tally, damage, &gaps),
+            counts: EventCounts { forged, ..tally.counts },
             rounds: tally.last_round,
             duration_ps: tally.span_ps.map_or(0, |(first, last)| last.saturating_sub(first) as u64),
             delay_max_ps: tally.delay_max_ps,
@@ -188,7 +188,7 @@ fn ratio(over: Option<i64>, under: Option<i64>) -> Option<Ratio> {
 }
 
 /// Precision by theta.md (derived): at most ceil(Omega) + 1. The delay D only makes the distances smaller.
-fn conformance(run: &Run, tally: &Tally, gaps: &Gaps) -> ConformanceReport {
+fn conformance(run: &Run, tally: &Tally, gaps: &LogGaps) -> ConformanceReport {
     use FaultKind::{LateStart, LinkLoss, Partition};
     let delivers = run.origin != Origin::Imported
         && !run.faults.iter().any(|fault| matches!(fault.kind, LateStart | LinkLoss | Partition));
@@ -215,17 +215,17 @@ fn conformance(run: &Run, tally: &Tally, gaps: &Gaps) -> ConformanceReport {
 }
 
 /// What a log does not hold: then nobody knows whether something was sent of which it holds the perceptions alone.
-struct Gaps {
+struct LogGaps {
     /// Correct processes that left no events.
     absent: Vec<usize>,
     is_damaged: bool,
 }
 
-impl Gaps {
+impl LogGaps {
     fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
         let correct = run.correct();
         let absent = (0..correct.len()).filter(|&process| correct[process] && !tally.seen[process]).collect();
-        Gaps { absent, is_damaged: !damage.is_empty() }
+        LogGaps { absent, is_damaged: !damage.is_empty() }
     }
 
     fn any(&self) -> bool {
@@ -242,7 +242,7 @@ impl Gaps {
     }
 }
 
-fn remarks(run: &Run, tally: &Tally, (damage, gaps): (&[String], &Gaps)) -> Vec<String> {
+fn remarks(run: &Run, tally: &Tally, damage: &[String], gaps: &LogGaps) -> Vec<String> {
     let mut remarks = damage.to_vec();
     let counts = &tally.counts;
     for &process in &gaps.absent {

@@ -17,7 +17,7 @@ const EXCESSES_SHARE: f64 = 0.1;
 
 /// A mean with the interval in which 95 % of its resamples lie.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
+pub struct BootstrapInterval {
     /// Of the blocks as they are.
     pub mean: f64,
     /// 2.5 % of the resamples are smaller.
@@ -30,7 +30,7 @@ pub struct Interval {
 
 /// The bootstrap interval of the mean of `values` (percentile method; Efron and Tibshirani 1993, chapter 13). `None` for fewer than 8.
 /// The same values give the same interval.
-pub fn bootstrap(values: &[f64]) -> Option<Interval> {
+pub fn bootstrap(values: &[f64]) -> Option<BootstrapInterval> {
     if values.len() < BLOCKS_MIN {
         return None;
     }
@@ -40,7 +40,12 @@ pub fn bootstrap(values: &[f64]) -> Option<Interval> {
     let mut means: Vec<f64> = (0..RESAMPLES).map(|_| (0..values.len()).map(|_| draw()).sum::<f64>() / count).collect();
     means.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| means[((RESAMPLES - 1) as f64 * share).round() as usize];
-    Some(Interval { mean: values.iter().sum::<f64>() / count, low: at(0.025), high: at(0.975), blocks: values.len() })
+    Some(BootstrapInterval {
+        mean: values.iter().sum::<f64>() / count,
+        low: at(0.025),
+        high: at(0.975),
+        blocks: values.len(),
+    })
 }
 
 /// A generalised Pareto law for what lies above a threshold: P(X > u + y) = rate (1 + shape y / scale)^(-1/shape).

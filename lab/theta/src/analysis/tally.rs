@@ -14,7 +14,7 @@ pub(super) const RATIO_BINS: f64 = 100.0;
 
 /// How many of what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct EventCounts {
     /// Messages between correct processes that were perceived: those that count.
     pub messages: u64,
     /// Messages between correct processes that were sent and never perceived: lost, or still on the way at the end.
@@ -78,7 +78,7 @@ pub struct SwitchTally {
 
 /// A switch with its two delays.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Judged {
+pub(super) struct JudgedSwitch {
     pub(super) at_ps: i64,
     pub(super) process: ProcessId,
     pub(super) round: Round,
@@ -90,7 +90,7 @@ pub(super) struct Judged {
     pub(super) wait_ps: i64,
 }
 
-impl Judged {
+impl JudgedSwitch {
     fn ratio(&self) -> Ratio {
         let larger = self.longest_ps.filter(|&longest| longest > self.relevant_ps);
         larger.and_then(|longest| Ratio::of(longest, self.relevant_ps)).unwrap_or(Ratio::ONE)
@@ -115,7 +115,7 @@ impl SwitchTally {
         }
     }
 
-    pub(super) fn count(&mut self, judged: &Judged, block: u64) {
+    pub(super) fn count(&mut self, judged: &JudgedSwitch, block: u64) {
         let ratio = judged.ratio();
         self.times += 1;
         self.idle += u64::from(judged.longest_ps.is_none());
@@ -130,7 +130,7 @@ impl SwitchTally {
         self.longest.count(judged.longest_ps.unwrap_or(0) as u64);
         // What is not the largest of its block is not the largest of all.
         if self.block(block, ratio) {
-            let Judged { at_ps, process, round, .. } = *judged;
+            let JudgedSwitch { at_ps, process, round, .. } = *judged;
             keep_larger(&mut self.omega, Peak { ratio, at_ps, process, round });
         }
         // Ratios are no less than 1.
@@ -316,7 +316,7 @@ impl DelayHistograms {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// How many of what.
-    pub counts: Counts,
+    pub counts: EventCounts,
     /// tau+: the largest delay, in picoseconds.
     pub delay_max_ps: Option<i64>,
     /// tau-: the smallest.
@@ -355,6 +355,13 @@ impl Tally {
         self
     }
 
+    /// Notes an event of a process.
+    pub(super) fn see(&mut self, process: usize, time_ps: i64) {
+        self.seen[process] = true;
+        let (first, last) = self.span_ps.unwrap_or((time_ps, time_ps));
+        self.span_ps = Some((first.min(time_ps), last.max(time_ps)));
+    }
+
     /// Adds the tally of the shard that follows in time. The result is the tally of both together.
     pub fn merge(&mut self, later: &Tally) {
         self.counts.merge(&later.counts);
@@ -385,8 +392,8 @@ impl Tally {
     }
 }
 
-impl Counts {
-    fn merge(&mut self, later: &Counts) {
+impl EventCounts {
+    fn merge(&mut self, later: &EventCounts) {
         self.messages += later.messages;
         self.unperceived += later.unperceived;
         self.not_positive += later.not_positive;

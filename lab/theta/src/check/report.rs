@@ -1,7 +1,7 @@
 //! What checking finds, in words.
 
 use crate::algorithm::Switches;
-use crate::check::World;
+use crate::check::CheckWorld;
 use serde::Serialize;
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub enum Violation {
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// Everything within the depth was seen, and nothing was wrong.
     Holds,
     /// Nothing was wrong so far, but not everything was seen: the limit of states was reached.
@@ -77,7 +77,7 @@ impl WitnessStep {
 
 /// A run that ends badly.
 #[derive(Clone, Debug, Serialize)]
-pub struct Witness {
+pub struct RunWitness {
     /// n.
     pub processes: u32,
     /// f; the Byzantine processes are the last ones.
@@ -101,7 +101,7 @@ pub struct Standing {
 #[derive(Clone, Debug, Serialize)]
 pub struct Exploration {
     /// How it ended.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// Different states seen, up to the names of correct processes.
     pub states: u64,
     /// Steps taken, those to known states included.
@@ -109,19 +109,19 @@ pub struct Exploration {
     /// The depth: processes rest in this round.
     pub last_round: u64,
     /// How it comes about, if something is wrong.
-    pub witness: Option<Witness>,
+    pub witness: Option<RunWitness>,
 }
 
-impl Witness {
-    pub(super) fn new(world: &World, steps: Vec<WitnessStep>) -> Self {
+impl RunWitness {
+    pub(super) fn new(world: &CheckWorld, steps: Vec<WitnessStep>) -> Self {
         let quorum = world.bounds.quorum;
         let standing = (0..world.correct()).map(|process| Standing::of(world, process)).collect();
-        Witness { processes: quorum.processes(), faulty: quorum.faulty(), steps, standing }
+        RunWitness { processes: quorum.processes(), faulty: quorum.faulty(), steps, standing }
     }
 }
 
 impl Standing {
-    fn of(world: &World, process: u32) -> Self {
+    fn of(world: &CheckWorld, process: u32) -> Self {
         let mut machine = world.processes[process as usize].clone();
         for delivery in world.in_transit(process) {
             machine.receive(delivery.from, delivery.round, 0);
@@ -140,7 +140,7 @@ fn name(process: u32) -> String {
     }
 }
 
-impl fmt::Display for Witness {
+impl fmt::Display for RunWitness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (correct, all) = (self.processes - self.faulty, self.processes);
         let list = |range: std::ops::Range<u32>| range.map(name).collect::<Vec<_>>().join(", ");

@@ -1,17 +1,17 @@
 //! A system in the middle of a run: the correct processes, what each has sent, and every message that may come next.
 
 use super::report::{Delivery, Violation};
-use crate::algorithm::{Form, Process, Quorum, Switch, Switches};
+use crate::algorithm::{AlgorithmForm, Process, Quorum, RoundSwitch, Switches};
 use crate::record::SwitchRule;
 use thiserror::Error;
 
 /// What is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct CheckBounds {
     /// n and f.
     pub quorum: Quorum,
     /// The algorithm.
-    pub form: Form,
+    pub form: AlgorithmForm,
     /// A process that has reached this round rests: the depth.
     pub last_round: u64,
     /// How many rounds ahead a process tells apart; without it, as many as in real runs, which are more than the depth.
@@ -20,7 +20,7 @@ pub struct Bounds {
 
 /// What cannot be explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BoundsError {
+pub enum CheckBoundsError {
     /// Nothing can happen.
     #[error("the last round must be at least 2: processes begin in round 1")]
     NoRound,
@@ -40,8 +40,8 @@ pub enum BoundsError {
 
 /// The correct processes of a system, 0 to n - f - 1. The Byzantine ones, n - f to n - 1, have no state: they may always send anything.
 #[derive(Clone, Debug)]
-pub struct World {
-    pub(super) bounds: Bounds,
+pub struct CheckWorld {
+    pub(super) bounds: CheckBounds,
     pub(super) processes: Vec<Process>,
     /// By process: bit k for (init, k).
     pub(super) sent: Vec<u64>,
@@ -49,7 +49,7 @@ pub struct World {
     delivered: Vec<u64>,
 }
 
-impl World {
+impl CheckWorld {
     /// The largest depth: rounds are bits of a word.
     pub const LAST_ROUND_MAX: u64 = 62;
 
@@ -57,13 +57,13 @@ impl World {
     ///
     /// # Errors
     /// When nothing can happen within the depth, or states would be too large.
-    pub fn start(bounds: Bounds) -> Result<Self, BoundsError> {
+    pub fn start(bounds: CheckBounds) -> Result<Self, CheckBoundsError> {
         let processes = bounds.quorum.processes();
         if bounds.last_round < 2 {
-            return Err(BoundsError::NoRound);
+            return Err(CheckBoundsError::NoRound);
         }
         if bounds.last_round > Self::LAST_ROUND_MAX {
-            return Err(BoundsError::TooLarge { processes, last_round: bounds.last_round, bits: u64::MAX });
+            return Err(CheckBoundsError::TooLarge { processes, last_round: bounds.last_round, bits: u64::MAX });
         }
         let correct = bounds.quorum.advance() as usize;
         let process = Process::new(bounds.quorum, bounds.form, 0);
@@ -73,7 +73,7 @@ impl World {
         };
         let told = if bounds.window.is_some() { correct * processes as usize } else { 0 };
         let mut world =
-            World { bounds, processes: vec![process; correct], sent: vec![0; correct], delivered: vec![0; told] };
+            CheckWorld { bounds, processes: vec![process; correct], sent: vec![0; correct], delivered: vec![0; told] };
         for index in 0..correct {
             world.processes[index].start(0);
             world.collect(index);
@@ -92,7 +92,7 @@ impl World {
     }
 
     /// What is explored.
-    pub fn bounds(&self) -> Bounds {
+    pub fn bounds(&self) -> CheckBounds {
         self.bounds
     }
 
@@ -183,7 +183,7 @@ impl World {
     }
 
     /// The thresholds, seen from outside: what a switch proves about the other processes.
-    fn judge(&self, process: u32, before: u64, switch: Switch) -> Result<(), Violation> {
+    fn judge(&self, process: u32, before: u64, switch: RoundSwitch) -> Result<(), Violation> {
         if switch.to <= before {
             return Err(Violation::WentBack { process });
         }

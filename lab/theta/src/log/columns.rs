@@ -1,6 +1,6 @@
 //! Events as columns: how they lie in a file, and how the analysis takes them.
 
-use crate::record::{Event, ProcessId, Round, Switch, SwitchRule, WayIn};
+use crate::record::{Event, ProcessId, Round, SwitchEvent, SwitchRule, WayIn};
 use ffclock_units::Counter;
 
 /// A column with gaps: which rows have a value, and the values of those that have.
@@ -93,8 +93,8 @@ impl EventColumns {
             Event::Broadcast { round, .. } => (kind::BROADCAST, NO_PEER, round),
             Event::Transmission { receiver, round, .. } => (kind::TRANSMISSION, receiver.0 as i32, round),
             Event::Perception { sender, round, .. } => (kind::PERCEPTION, sender.0 as i32, round),
-            Event::Switch(Switch { rule: SwitchRule::Advance, to, .. }) => (kind::ADVANCE, NO_PEER, to),
-            Event::Switch(Switch { rule: SwitchRule::CatchUp, to, .. }) => (kind::CATCH_UP, NO_PEER, to),
+            Event::Switch(SwitchEvent { rule: SwitchRule::Advance, to, .. }) => (kind::ADVANCE, NO_PEER, to),
+            Event::Switch(SwitchEvent { rule: SwitchRule::CatchUp, to, .. }) => (kind::CATCH_UP, NO_PEER, to),
         };
         self.kind.push(kind);
         self.process.push(event.process().0 as i32);
@@ -141,7 +141,7 @@ impl EventColumns {
         let switch = |rule| {
             let from = Round(extra.from_round.ok_or("a switch needs from_round")? as u64);
             let decided = counter(extra.decided.ok_or("a switch needs decided")?);
-            Ok(Event::Switch(Switch { process, from, to: round, at, decided, rule }))
+            Ok(Event::Switch(SwitchEvent { process, from, to: round, at, decided, rule }))
         };
         match self.kind[row] {
             kind::BROADCAST => Ok(Event::Broadcast { process, round, at }),

@@ -1,6 +1,6 @@
 //! Reads a log.
 
-use super::events::{EventReader, WithWayIn};
+use super::events::{EventReader, WayInColumns};
 use super::writer::RunFile;
 use super::{CLOCK_FILE, EVENT_PREFIX, EVENT_SUFFIX, FORMAT, LogError, RUN_FILE, TRUTH_FILE, VERSION, clocks};
 use crate::record::{ClockSample, Run};
@@ -16,7 +16,7 @@ const PROCESSES_MAX: u32 = 1 << 20;
 
 /// The parts of one writer, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct EventStream {
     /// The name in the names of the files.
     pub name: String,
     /// The files.
@@ -29,7 +29,7 @@ pub struct LogReader {
     run: Run,
     clocks: Vec<ClockSample>,
     truth: Vec<ClockSample>,
-    streams: Vec<Stream>,
+    streams: Vec<EventStream>,
     damage: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl LogReader {
     }
 
     /// The streams of events.
-    pub fn streams(&self) -> &[Stream] {
+    pub fn streams(&self) -> &[EventStream] {
         &self.streams
     }
 
@@ -95,7 +95,7 @@ impl LogReader {
     ///
     /// # Errors
     /// As [`EventReader::open`].
-    pub fn part(path: &Path, with_way_in: WithWayIn) -> Result<EventReader, LogError> {
+    pub fn part(path: &Path, with_way_in: WayInColumns) -> Result<EventReader, LogError> {
         EventReader::open(path, with_way_in)
     }
 }
@@ -141,7 +141,7 @@ fn name_and_part(file: &str) -> Option<(&str, u32)> {
     Some((name, part.parse().ok()?))
 }
 
-fn streams(directory: &Path, damage: &mut Vec<String>) -> Result<Vec<Stream>, LogError> {
+fn streams(directory: &Path, damage: &mut Vec<String>) -> Result<Vec<EventStream>, LogError> {
     let mut found: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for entry in fs::read_dir(directory).map_err(LogError::io(directory))? {
         let entry = entry.map_err(LogError::io(directory))?;
@@ -150,7 +150,7 @@ fn streams(directory: &Path, damage: &mut Vec<String>) -> Result<Vec<Stream>, Lo
             found.entry(name.to_owned()).or_default().insert(part, entry.path());
         }
     }
-    let whole = found.into_iter().map(|(name, parts)| Stream { parts: readable(&name, &parts, damage), name });
+    let whole = found.into_iter().map(|(name, parts)| EventStream { parts: readable(&name, &parts, damage), name });
     Ok(whole.filter(|stream| !stream.parts.is_empty()).collect())
 }
 
@@ -162,7 +162,7 @@ fn readable(name: &str, parts: &BTreeMap<u32, PathBuf>, damage: &mut Vec<String>
             damage.push(format!("stream {name}: part {expected} is missing; parts from {part} on are left out"));
             break;
         }
-        if let Err(error) = EventReader::open(path, WithWayIn::No) {
+        if let Err(error) = EventReader::open(path, WayInColumns::Skip) {
             damage.push(error.to_string());
             break;
         }

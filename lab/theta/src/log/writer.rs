@@ -23,7 +23,7 @@ pub(super) struct RunFile {
 
 /// How far a log has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum WriteProgress {
     Begun,
     Complete,
 }
@@ -122,7 +122,7 @@ impl LogWriter {
         let events = EventWriter::create(directory, "all")?;
         let writer =
             LogWriter { directory: directory.to_owned(), run: run.clone(), events, clocks: vec![], truth: vec![] };
-        write_run(directory, run, Progress::Begun)?;
+        write_run(directory, run, WriteProgress::Begun)?;
         Ok(writer)
     }
 
@@ -154,7 +154,7 @@ impl LogWriter {
     /// # Errors
     /// As [`LogWriter::event`].
     pub fn finish(self) -> Result<(), LogError> {
-        self.finish_as(Progress::Complete)
+        self.finish_as(WriteProgress::Complete)
     }
 
     /// Ends the log of a run that went wrong: all files are whole, and the log stays marked as incomplete.
@@ -162,10 +162,10 @@ impl LogWriter {
     /// # Errors
     /// As [`LogWriter::event`].
     pub fn finish_partial(self) -> Result<(), LogError> {
-        self.finish_as(Progress::Begun)
+        self.finish_as(WriteProgress::Begun)
     }
 
-    fn finish_as(mut self, progress: Progress) -> Result<(), LogError> {
+    fn finish_as(mut self, progress: WriteProgress) -> Result<(), LogError> {
         let Self { directory, clocks, truth, .. } = &self;
         clocks::write(&directory.join(CLOCK_FILE), clocks)?;
         if !truth.is_empty() {
@@ -178,9 +178,9 @@ impl LogWriter {
 }
 
 /// Writes `run.json` beside its final place and moves it there, so that nobody reads half of it.
-fn write_run(directory: &Path, run: &Run, progress: Progress) -> Result<(), LogError> {
+fn write_run(directory: &Path, run: &Run, progress: WriteProgress) -> Result<(), LogError> {
     let path = directory.join(RUN_FILE);
-    let complete = progress == Progress::Complete;
+    let complete = progress == WriteProgress::Complete;
     let file = RunFile { format: FORMAT.to_owned(), version: VERSION, complete, run: run.clone() };
     let text = serde_json::to_string_pretty(&file).map_err(|error| LogError::run(&path, error.to_string()))?;
     let beside = directory.join("run.json.new");

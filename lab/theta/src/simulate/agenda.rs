@@ -30,7 +30,7 @@ pub(super) struct Due {
 }
 
 /// Events in the order of time; those of equal time in the order of messages, then machines.
-pub(super) struct Agenda {
+pub(super) struct Calendar {
     bucket_bits: u32,
     /// The number of the bucket that is being emptied.
     present: u64,
@@ -45,11 +45,11 @@ pub(super) struct Agenda {
     beyond: BTreeMap<u64, Vec<u64>>,
 }
 
-impl Agenda {
+impl Calendar {
     /// Buckets are made for events that come about `typical_ps` after they are known.
     pub(super) fn new(typical_ps: u64) -> Self {
         let bucket_bits = (typical_ps / 128).max(1).ilog2().clamp(8, OFFSET_BITS);
-        Agenda {
+        Calendar {
             bucket_bits,
             present: 0,
             sorted: Vec::new(),
@@ -149,7 +149,7 @@ mod tests {
     fn events_come_in_the_order_of_time() {
         for (typical, seed) in [(1, 1), (1_000_000, 2), (50_000_000, 3), (u64::MAX, 4)] {
             let mut random = Random::new(seed);
-            let (mut agenda, mut oracle) = (Agenda::new(typical), std::collections::BTreeSet::new());
+            let (mut agenda, mut oracle) = (Calendar::new(typical), std::collections::BTreeSet::new());
             let mut now = 0;
             for _ in 0..20_000 {
                 if random.chance(0.6) || oracle.is_empty() {

@@ -12,14 +12,14 @@ use ffclock_units::{Counter, Period, Rate};
 use std::f64::consts::TAU;
 
 /// The clocks of all hosts.
-pub(super) struct Clocks {
-    hosts: Vec<HostClock>,
+pub(super) struct SimulatedClocks {
+    hosts: Vec<SimulatedClock>,
     bound: u64,
     drift: Rate,
     period: u64,
 }
 
-struct HostClock {
+struct SimulatedClock {
     /// Ticks per picosecond, in 2^-64.
     rate: u64,
     start: u64,
@@ -44,7 +44,7 @@ struct Promise {
 /// A clock uses so much of what it is allowed.
 const USED: f64 = 0.9;
 
-impl Clocks {
+impl SimulatedClocks {
     pub(super) fn new(spec: &ClockSpec, faults: &[Vec<ClockFault>], seed: u64) -> Result<Self, String> {
         if !(1e3..=1e11).contains(&spec.hertz) {
             return Err(format!("clock.hertz = {} must lie between 1000 and 1e11", spec.hertz));
@@ -61,8 +61,8 @@ impl Clocks {
         let period = Some(length("clock.period", spec.period)?).filter(|&period| period > 0);
         let mut random = Random::named(seed, "clocks");
         let promise = Promise { hertz: spec.hertz, skew, bound: bound as f64, drift };
-        let mut host = |faults: &Vec<ClockFault>| HostClock::draw(&promise, faults, &mut random);
-        Ok(Clocks {
+        let mut host = |faults: &Vec<ClockFault>| SimulatedClock::draw(&promise, faults, &mut random);
+        Ok(SimulatedClocks {
             hosts: faults.iter().map(&mut host).collect(),
             bound,
             drift: Rate::from_fraction(drift),
@@ -101,7 +101,7 @@ impl Clocks {
 
     /// What each should have said.
     pub(super) fn truth(&self) -> impl Iterator<Item = ClockSample> + '_ {
-        let true_sample = |(host, clock): (usize, &HostClock)| ClockSample {
+        let true_sample = |(host, clock): (usize, &SimulatedClock)| ClockSample {
             bound_ps: 0,
             drift_bound: Rate::from_fraction(0.0),
             ..clock.sample(HostId(host as u32), 0, 0.0)
@@ -116,14 +116,14 @@ impl Clocks {
     }
 }
 
-impl HostClock {
+impl SimulatedClock {
     fn draw(promise: &Promise, faults: &[ClockFault], random: &mut Random) -> Self {
         let &Promise { hertz, skew, bound, drift } = promise;
         let hertz = hertz * (1.0 + skew * (2.0 * random.uniform() - 1.0));
         let amplitude = USED * bound * random.positive();
         // The steepest slope of the wave is amplitude * frequency.
         let frequency = (USED * drift / amplitude.max(1.0)).min(TAU / 1e12);
-        HostClock {
+        SimulatedClock {
             rate: (hertz * 1e-12 * 2f64.powi(64)) as u64,
             start: random.bits() >> 16,
             amplitude,
@@ -186,7 +186,7 @@ mod tests {
     /// The promise of a sample: line and bound hold the truth at every moment.
     #[test]
     fn clocks_keep_their_bounds() {
-        let clocks = Clocks::new(&spec(2.0), &vec![Vec::new(); 5], 1).unwrap();
+        let clocks = SimulatedClocks::new(&spec(2.0), &vec![Vec::new(); 5], 1).unwrap();
         let end = 100_000_000_000_000;
         for sample in clocks.samples(end) {
             let at = sample.time_ps.max(0) as u64;
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_truth_is_true() {
-        let clocks = Clocks::new(&spec(2.0), &vec![Vec::new(); 3], 9).unwrap();
+        let clocks = SimulatedClocks::new(&spec(2.0), &vec![Vec::new(); 3], 9).unwrap();
         for (host, sample) in clocks.truth().enumerate() {
             let at = 123_456_789_012_345;
             let ticks = clocks.counter(host, at).raw() - sample.counter.raw();
@@ -216,10 +216,10 @@ mod tests {
         let drift = ClockFault { window, step: 0.0, rate: 1e-6 };
         assert_eq!([0, 1_000, 1_000_001_000].map(|at| step.error(at)), [0.0, 5e6, 5e6]);
         assert_eq!(drift.error(1_000_001_000), 1_000.0);
-        let clocks = Clocks::new(&spec(0.0), &[vec![step]], 1).unwrap();
+        let clocks = SimulatedClocks::new(&spec(0.0), &[vec![step]], 1).unwrap();
         assert!(clocks.disorder(1_000_000) >= 10_000_000);
         let short = ClockFault { window: FaultWindow { from: 1_000, until: 2_000 }, step: 5e6, rate: 0.0 };
-        let clocks = Clocks::new(&spec(0.0), &[vec![short]], 1).unwrap();
+        let clocks = SimulatedClocks::new(&spec(0.0), &[vec![short]], 1).unwrap();
         assert!(clocks.disorder(1_000_000) >= 10_000_000, "also of a step that is over");
     }
 
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_step_is_sampled_at_its_edges() {
         let window = FaultWindow { from: 3_000_000_123, until: 5_000_000_456 };
-        let clocks = Clocks::new(&spec(0.0), &[vec![ClockFault { window, step: 5e9, rate: 0.0 }]], 1).unwrap();
+        let clocks = SimulatedClocks::new(&spec(0.0), &[vec![ClockFault { window, step: 5e9, rate: 0.0 }]], 1).unwrap();
         let samples: Vec<ClockSample> = clocks.samples(10_000_000_000).collect();
         assert_eq!(samples.len(), 2 + 4, "{samples:?}");
         let mut says = crate::analysis::HostClock::new(&samples).unwrap();

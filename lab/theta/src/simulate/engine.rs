@@ -3,13 +3,13 @@
 //! A message is one event: when it comes to its receiver, its place in the receiver's queue is known, and with it when it will have been processed,
 //! because queues are first come, first served. So the machine takes it at once, with that later time.
 
-use super::agenda::{Agenda, Due, MESSAGES_MAX};
+use super::agenda::{Calendar, Due, MESSAGES_MAX};
 use super::law::Sampler;
 use super::links::Links;
-use super::load::Load;
+use super::load::HostLoads;
 use super::observer::{Observer, Perceived};
-use super::outcome::{Outcome, Spread};
-use super::{Parts, SimulationError};
+use super::outcome::{RoundSpread, SimulationOutcome};
+use super::{PreparedScenario, SimulationError};
 use crate::algorithm::{Process, Switches};
 use crate::faults::{EARLY_ROUNDS, FaultPlan, LinkEffect, Misbehaviour, lies};
 use ffclock_sim::Random;
@@ -20,10 +20,10 @@ const TIMER: u32 = 1;
 const RESERVED: usize = 2;
 
 /// How many different messages may be in transit beyond what their receivers have taken.
-const NO_MESSAGE: Message = Message { sender: 0, round: 0, left: 0 };
+const NO_MESSAGE: SentMessage = SentMessage { sender: 0, round: 0, left: 0 };
 
 #[derive(Clone, Copy)]
-struct Message {
+struct SentMessage {
     sender: u32,
     round: u64,
     /// How many receivers have not got it yet.
@@ -31,7 +31,7 @@ struct Message {
 }
 
 /// One running machine. Twins come after the n processes.
-struct Machine {
+struct SimulatedMachine {
     process: Process,
     /// Whose name it sends under.
     identity: u32,
@@ -47,17 +47,17 @@ struct Machine {
 }
 
 /// Everything that changes during a run.
-pub(super) struct Engine<'a, O> {
-    agenda: Agenda,
+pub(super) struct SimulationEngine<'a, O> {
+    agenda: Calendar,
     /// Everything before is done.
     now: u64,
-    messages: Vec<Message>,
+    messages: Vec<SentMessage>,
     free: Vec<u32>,
-    machines: Vec<Machine>,
+    machines: Vec<SimulatedMachine>,
     links: &'a Links,
     self_reception: &'a Sampler,
     service: &'a Sampler,
-    load: Load,
+    load: HostLoads,
     plan: &'a FaultPlan,
     gap: u64,
     rounds: u64,
@@ -66,16 +66,16 @@ pub(super) struct Engine<'a, O> {
     chance: Random,
     /// What two-faced processes have agreed on.
     conspiracy: u64,
-    spread: Spread,
-    outcome: Outcome,
+    spread: RoundSpread,
+    outcome: SimulationOutcome,
     observer: &'a mut O,
 }
 
-impl<'a, O: Observer> Engine<'a, O> {
-    pub(super) fn new(parts: &'a Parts, seed: u64, observer: &'a mut O) -> Result<Self, SimulationError> {
+impl<'a, O: Observer> SimulationEngine<'a, O> {
+    pub(super) fn new(parts: &'a PreparedScenario, seed: u64, observer: &'a mut O) -> Result<Self, SimulationError> {
         let typical = parts.links.typical().max(parts.service.typical());
-        let mut engine = Engine {
-            agenda: Agenda::new(typical),
+        let mut engine = SimulationEngine {
+            agenda: Calendar::new(typical),
             now: 0,
             messages: vec![NO_MESSAGE; RESERVED],
             free: Vec::new(),
@@ -91,8 +91,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             delays: Random::named(seed, "delays"),
             chance: Random::named(seed, "chance"),
             conspiracy: Random::named(seed, "conspiracy").bits(),
-            spread: Spread::new(parts.plan.correct()),
-            outcome: Outcome::default(),
+            spread: RoundSpread::new(parts.plan.correct()),
+            outcome: SimulationOutcome::default(),
             observer,
         };
         engine.is_idle = engine.load.is_idle();
@@ -101,13 +101,13 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// Puts the machines on their hosts and sets their starts.
-    fn place(&mut self, parts: &Parts, seed: u64) {
+    fn place(&mut self, parts: &PreparedScenario, seed: u64) {
         let mut random = Random::named(seed, "starts");
         let identities = (0..parts.quorum.processes()).chain(parts.plan.twins.iter().copied());
         for (number, identity) in identities.enumerate() {
             let late = parts.plan.starts[identity as usize];
             let starts = late.unwrap_or_else(|| (random.uniform() * parts.start_spread as f64) as u64);
-            self.machines.push(Machine {
+            self.machines.push(SimulatedMachine {
                 process: Process::new(parts.quorum, parts.form, parts.delay),
                 identity,
                 host: parts.host_of(identity),
@@ -122,7 +122,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// Until nothing is on its way. `watch` is told the number of messages now and then.
-    pub(super) fn run(mut self, watch: &mut dyn FnMut(u64)) -> Result<Outcome, SimulationError> {
+    pub(super) fn run(mut self, watch: &mut dyn FnMut(u64)) -> Result<SimulationOutcome, SimulationError> {
         while let Some(due) = self.agenda.pop() {
             self.now = due.at;
             match due.message {
@@ -139,7 +139,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(self.finished())
     }
 
-    fn finished(mut self) -> Outcome {
+    fn finished(mut self) -> SimulationOutcome {
         let correct = self.plan.correct();
         let rounds = self.rounds;
         self.outcome.precision = self.spread.finish();
@@ -158,7 +158,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let switches = self.machines[due.machine as usize].process.start(due.at);
         // Who begins with what it heard before is not in round 1 for any time.
         if switches.is_empty() {
-            self.spread.switched(due.machine, 1, (due.at, due.at));
+            self.spread.switched(due.machine, 1, due.at, due.at);
         }
         self.react(due.machine, switches, due.at)
     }
@@ -174,7 +174,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     #[inline]
     fn deliver(&mut self, due: Due) -> Result<(), SimulationError> {
-        let Message { sender, round, .. } = self.messages[due.message as usize];
+        let SentMessage { sender, round, .. } = self.messages[due.message as usize];
         self.release(due.message);
         let at = self.processed_at(due);
         let machine = &mut self.machines[due.machine as usize];
@@ -243,7 +243,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         for switch in switches {
             self.outcome.switches += 1;
             if !is_twin {
-                self.spread.switched(machine, switch.to, (at, self.now));
+                self.spread.switched(machine, switch.to, at, self.now);
                 self.observer.switched(identity, &switch, at);
             }
             self.broadcast_up_to(machine, switch.to, at)?;
@@ -367,7 +367,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     fn new_message(&mut self, machine: u32, round: u64) -> Result<u32, SimulationError> {
-        let message = Message { sender: self.machines[machine as usize].identity, round, left: 0 };
+        let message = SentMessage { sender: self.machines[machine as usize].identity, round, left: 0 };
         if let Some(number) = self.free.pop() {
             self.messages[number as usize] = message;
             return Ok(number);

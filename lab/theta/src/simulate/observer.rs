@@ -1,6 +1,6 @@
 //! Whoever looks at a simulated run.
 
-use crate::algorithm::Switch;
+use crate::algorithm::RoundSwitch;
 
 /// A message was perceived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub trait Observer {
     /// A message was perceived.
     fn perceived(&mut self, perceived: &Perceived);
     /// A process switched.
-    fn switched(&mut self, process: u32, switch: &Switch, at: u64);
+    fn switched(&mut self, process: u32, switch: &RoundSwitch, at: u64);
     /// Nothing that happened before `now` is still to be told.
     fn until_now(&mut self, now: u64);
 }
@@ -37,6 +37,6 @@ pub struct Unobserved;
 impl Observer for Unobserved {
     fn broadcast(&mut self, _: u32, _: u64, _: u64) {}
     fn perceived(&mut self, _: &Perceived) {}
-    fn switched(&mut self, _: u32, _: &Switch, _: u64) {}
+    fn switched(&mut self, _: u32, _: &RoundSwitch, _: u64) {}
     fn until_now(&mut self, _: u64) {}
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// Counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Messages sent, one for each receiver.
     pub sent: u64,
     /// Messages that their receivers have processed.
@@ -36,7 +36,7 @@ pub struct Outcome {
 }
 
 /// Follows how far the clocks of correct processes are apart.
-pub(super) struct Spread {
+pub(super) struct RoundSpread {
     correct: Vec<bool>,
     rounds: Vec<u64>,
     /// Switches that are known and have not happened yet: (when, who, to which round).
@@ -46,15 +46,15 @@ pub(super) struct Spread {
     largest: u64,
 }
 
-impl Spread {
+impl RoundSpread {
     pub(super) fn new(correct: Vec<bool>) -> Self {
         let sound = correct.iter().filter(|&&is_correct| is_correct).count() as u32;
         let rounds = vec![0; correct.len()];
-        Spread { correct, rounds, coming: BinaryHeap::new(), counts: BTreeMap::from([(0, sound)]), largest: 0 }
+        RoundSpread { correct, rounds, coming: BinaryHeap::new(), counts: BTreeMap::from([(0, sound)]), largest: 0 }
     }
 
     /// `process` is in round `to` from `at` on; nothing that happens before `now` is still to come.
-    pub(super) fn switched(&mut self, process: u32, to: u64, (at, now): (u64, u64)) {
+    pub(super) fn switched(&mut self, process: u32, to: u64, at: u64, now: u64) {
         if self.correct.get(process as usize) == Some(&true) {
             self.coming.push(Reverse((at, process, to)));
         }

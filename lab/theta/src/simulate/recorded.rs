@@ -2,7 +2,7 @@
 
 use crate::analysis::Clocks;
 use crate::length::{LENGTH_MAX_PS, picoseconds};
-use crate::log::{EventColumns, LogReader, WithWayIn};
+use crate::log::{EventColumns, LogReader, WayInColumns};
 use crate::record::Event;
 use ffclock_sim::scenario::Length;
 use ffclock_units::Span;
@@ -76,7 +76,7 @@ fn from_log(path: &Path) -> Result<Vec<u64>, String> {
 fn each_event(log: &LogReader, take: &mut dyn FnMut(&Event)) -> Result<(), String> {
     let mut batch = EventColumns::default();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let mut reader = LogReader::part(part, WithWayIn::Yes).map_err(|error| error.to_string())?;
+        let mut reader = LogReader::part(part, WayInColumns::Read).map_err(|error| error.to_string())?;
         while reader.next_batch(&mut batch).map_err(|error| error.to_string())? {
             for event in reader.events(&batch) {
                 take(&event.map_err(|error| error.to_string())?);

@@ -1,7 +1,7 @@
 //! What a simulated run is to be: the scenario file.
 
 use super::law::Law;
-use crate::algorithm::Form;
+use crate::algorithm::AlgorithmForm;
 use crate::faults::FaultSpec;
 use ffclock_sim::scenario::{Fraction, Length};
 use ffclock_units::{Rate, Span};
@@ -24,7 +24,7 @@ pub struct Spec {
     /// D.
     pub delay: Length,
     /// Which algorithm.
-    pub form: Form,
+    pub form: AlgorithmForm,
     /// Processes start at times uniform from 0 to this.
     pub start_spread: Length,
     /// Where processes live; without it, each has a host of its own.
@@ -51,7 +51,7 @@ impl Default for Spec {
             f: 1,
             rounds: 1000,
             delay: micros(0),
-            form: Form::Repaired,
+            form: AlgorithmForm::Repaired,
             start_spread: micros(100),
             hosts: None,
             link: LinkSpec::default(),

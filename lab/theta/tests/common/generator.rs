@@ -1,7 +1,8 @@
 //! Random small runs of the repaired algorithm, with many equal times.
 
 use ffclock_theta::record::{
-    ClockSample, Event, Fault, FaultKind, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn,
+    ClockSample, Event, Fault, FaultKind, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent,
+    SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::cmp::Reverse;
@@ -129,7 +130,7 @@ fn run(shape: &Shape) -> Run {
     };
     Run {
         origin: Origin::Simulated,
-        form: Form::Repaired,
+        form: RecordedForm::Repaired,
         processes: n,
         tolerated: shape.tolerated,
         delay_ps: shape.wait,
@@ -250,7 +251,7 @@ impl World<'_> {
         let from = std::mem::replace(&mut self.processes[process as usize].round, to);
         let (at, decided) = (self.counter(process, self.now), self.counter(process, decided));
         let (from_round, to_round) = (Round(from), Round(to));
-        self.events.push(Event::Switch(Switch {
+        self.events.push(Event::Switch(SwitchEvent {
             process: ProcessId(process),
             from: from_round,
             to: to_round,
