@@ -1,4 +1,4 @@
-//! A bell that `poll` hears, more finely than in milliseconds.
+//! A timer for `poll` that is finer than milliseconds.
 
 use crate::stamping::StampingCounter;
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Without anything to wait for, a thread looks again after this.
+/// Without a deadline the thread wakes after this time.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 pub(super) struct Alarm {
@@ -27,7 +27,7 @@ impl Alarm {
         Ok(Alarm { orders, bell })
     }
 
-    /// Rings when the counter shows this, and for every other order too.
+    /// Rings when the counter reaches `deadline`. Earlier orders stay in force.
     pub(super) fn set(&self, deadline: u64) {
         // The thread ends with the process only.
         let _ = self.orders.send(deadline);
@@ -39,7 +39,7 @@ impl Alarm {
     }
 }
 
-/// Until nobody can order any more.
+/// Runs until the owner of the alarm is gone.
 fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, counter: StampingCounter) {
     let mut deadlines: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     loop {
@@ -50,7 +50,7 @@ fn ring(orders: &Receiver<u64>, mut hammer: &UnixStream, counter: StampingCounte
             is_due = true;
         }
         if is_due {
-            // A bell that is full of rings has been heard anyhow.
+            // If the pipe is full, the alarm is already due.
             let _ = hammer.write(&[1]);
         }
         let rest = deadlines.peek().map(|Reverse(deadline)| (deadline - now) as f64 * counter.period.as_seconds());

@@ -1,4 +1,5 @@
-//! The hosts of a live run and their clocks: which ranks read the same counter, what the pages say, and whether a clock contradicts itself.
+//! The hosts of a live run and their clocks: which ranks read the same counter, the samples of the pages, and whether a clock
+//! contradicts itself.
 //!
 //! Ranks that read the same counter need no clock between them: offsets are 0, even where they play different hosts. Otherwise each host is
 //! compared by its page. A run is short against what a page's estimate is good for, so the last look at it makes one straight line for the whole
@@ -31,7 +32,7 @@ pub(super) struct StampedLog {
     pub(super) span: CounterSpan,
 }
 
-/// Who is where.
+/// The hosts of all ranks.
 pub(super) struct Hosts {
     /// The number of each rank's host.
     pub(super) host_of: Vec<u32>,
@@ -101,7 +102,7 @@ impl Hosts {
                     "the clock of host {name} broke its bound at {at:.3} s: it moved {by:.3} us further than it may"
                 )
             });
-            // A clock that contradicts itself is told as it was.
+            // A clock that contradicts itself is recorded in full.
             let chosen = if contradiction.is_some() { words.clone() } else { sparse(words, *last) };
             clocks.faults.extend(contradiction);
             let drift = drift(&chosen);
@@ -110,7 +111,7 @@ impl Hosts {
         clocks
     }
 
-    /// What the clock of a host said, with what its faults on purpose made of it.
+    /// The samples of the clock of a host, with its injected faults.
     fn words(&self, host: usize, logs: &[Option<StampedLog>], plan: &FaultPlan) -> Vec<ClockWord> {
         let of_domain = |rank: &usize| self.domains[self.host_of[*rank] as usize] == self.domains[host];
         let ranks: Vec<usize> = (0..logs.len()).filter(|rank| logs[*rank].is_some() && of_domain(rank)).collect();
@@ -139,7 +140,7 @@ impl Hosts {
     }
 }
 
-/// What a host reads its times from.
+/// The source of the times of a host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Domain<'a> {
     machine: &'a str,
@@ -147,7 +148,8 @@ struct Domain<'a> {
     page: &'a str,
 }
 
-/// Two ranks that could read the same counter and do not. A check of the CPU counter that fails on a busy machine for one of them leads to this.
+/// Two ranks that could read the same counter and do not. This happens when the check of the CPU counter fails for one of
+/// them on a busy machine.
 fn at_odds(hellos: &[Hello]) -> Option<(&Hello, &Hello)> {
     let (one, others) = hellos.split_first()?;
     let is_beside = |other: &&Hello| (&other.machine, &other.page) == (&one.machine, &one.page);
@@ -162,7 +164,7 @@ fn two_counters(one: &Hello, other: &Hello) -> String {
     )
 }
 
-/// What goes into the log, and why it is partial.
+/// The samples for the log, and the faults that make it partial.
 #[derive(Default)]
 pub(super) struct ClockFindings {
     pub(super) samples: Vec<ClockSample>,
@@ -176,7 +178,7 @@ fn no_time(host: &str, why: Option<&str>) -> String {
     )
 }
 
-/// A clock that is the counter and nothing else.
+/// A clock that is the counter alone.
 fn counter_alone(CounterSpan { first, last }: CounterSpan, period_s: f64) -> Vec<ClockWord> {
     let step = ((WORD_S / period_s) as u64).max(1);
     let count = (last - first.min(last)) / step + 1;
@@ -190,7 +192,7 @@ fn counter_alone(CounterSpan { first, last }: CounterSpan, period_s: f64) -> Vec
     (0..count).map(word).collect()
 }
 
-/// How much later the clock is at `to` than what it said at `from` allows; not positive if it keeps its promise.
+/// How much further the clock has moved at `to` than its sample `from` allows; not positive if it keeps its promise.
 fn excess(from: &ClockWord, to: &ClockWord) -> i128 {
     let passed = to.counter.wrapping_sub(from.counter) as i64 as f64 * from.period_s * 1e12;
     let drift = passed.abs() * from.drift_ppt as f64 * 1e-12;
@@ -198,7 +200,8 @@ fn excess(from: &ClockWord, to: &ClockWord) -> i128 {
     moved.abs() - i128::from(from.bound_ps) - i128::from(to.bound_ps) - drift.ceil() as i128 - ROUNDING_PS
 }
 
-/// When a clock contradicted itself, and by how much beyond its bounds: two of its words cannot both be within their bounds of the truth.
+/// The time at which a clock contradicted itself, and the excess over its bounds: two of its samples cannot both be within
+/// their bounds of the truth.
 fn contradiction(words: &[ClockWord]) -> Option<(i128, i128)> {
     let neighbours = words.windows(2).map(|pair| (&pair[0], &pair[1]));
     let ends = words.first().zip(words.last());
@@ -207,7 +210,7 @@ fn contradiction(words: &[ClockWord]) -> Option<(i128, i128)> {
     (by > 0).then_some((to.time_ps, by))
 }
 
-/// The last word, and before it one in each [`SAMPLE_PS`].
+/// The last sample, and before it one in each [`SAMPLE_PS`].
 fn sparse(words: &[ClockWord], last: ClockWord) -> Vec<ClockWord> {
     let mut chosen = vec![last];
     for &word in words.iter().rev() {
@@ -219,7 +222,7 @@ fn sparse(words: &[ClockWord], last: ClockWord) -> Vec<ClockWord> {
     chosen
 }
 
-/// How fast the error of the clock through these words may change: as the page says, and by what two estimates may differ.
+/// The bound on the drift of a clock through these samples: that of the page, and what two estimates may differ.
 fn drift(words: &[ClockWord]) -> f64 {
     let own = words.iter().map(|word| word.drift_ppt).max().unwrap_or(0) as f64 * 1e-12;
     let between = words.windows(2).map(|pair| {
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_pages_tell_hosts_apart() {
+    fn hosts_differ_by_name_or_page() {
         let hosts = Hosts::of(&[hello("a", "", None), hello("b", "", None), hello("a", "", None)]).unwrap();
         assert_eq!((hosts.host_of.clone(), hosts.share_a_counter()), (vec![0, 1, 0], true));
         let hosts = Hosts::of(&[hello("a", "p", None), hello("a", "q", None)]).unwrap();
@@ -308,20 +311,20 @@ mod tests {
 
     #[test]
     fn a_host_without_a_page_is_named_before_the_run() {
-        let Err(told) = Hosts::of(&[hello("a", "p", None), hello("b", "", Some("no such file"))]) else { panic!() };
-        let told = told.to_string();
-        assert!(told.contains("host b") && told.contains("no such file") && told.contains("ffclockd"), "{told}");
+        let Err(error) = Hosts::of(&[hello("a", "p", None), hello("b", "", Some("no such file"))]) else { panic!() };
+        let error = error.to_string();
+        assert!(error.contains("host b") && error.contains("no such file") && error.contains("ffclockd"), "{error}");
         // One counter needs no page.
         assert!(Hosts::of(&[hello("a", "", Some("x")), hello("b", "", Some("x"))]).is_ok());
     }
 
     #[test]
-    fn ranks_of_a_machine_that_chose_different_counters_are_told_how_to_agree() {
+    fn ranks_of_a_machine_that_chose_different_counters_get_advice() {
         let other = Hello { rank: 6, counter: "monotonic-raw".to_owned(), ..hello("b", "", Some("no such file")) };
         let hellos = [hello("a", "", Some("no such file")), other.clone()];
-        let Err(told) = Hosts::of(&hellos) else { panic!() };
-        let told = told.to_string();
-        assert!(told.contains("ranks 0 and 6") && told.contains("--counter tsc"), "{told}");
+        let Err(error) = Hosts::of(&hellos) else { panic!() };
+        let error = error.to_string();
+        assert!(error.contains("ranks 0 and 6") && error.contains("--counter tsc"), "{error}");
         // With pages each may have its own.
         assert!(Hosts::of(&[hello("a", "p", None), Hello { page: "q".to_owned(), no_page: None, ..other }]).is_ok());
     }

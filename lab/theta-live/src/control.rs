@@ -13,7 +13,7 @@ use std::time::Duration;
 const LINE_MAX: u64 = 4 << 20;
 /// How long a rank, or rank 0, may take to say what it has to say at once.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
-/// A host that answers nothing for so long, not even its kernel, has gone.
+/// A host whose kernel answers nothing for this long is gone.
 const SILENT_HOST: Span = Span::from_secs(15);
 
 /// The first that a rank says.
@@ -29,7 +29,7 @@ pub(super) struct Hello {
     pub(super) machine: String,
     /// Which counter.
     pub(super) counter: String,
-    /// The page that it was told to compare hosts by; empty for that of the machine.
+    /// The page given for comparing hosts; empty for that of the machine.
     pub(super) page: String,
     /// Why there is no page to compare hosts by.
     pub(super) no_page: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Hello {
 /// The coordinator's answer, when all are there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Go {
-    /// Tells this run's messages from others.
+    /// Marks the messages of this run.
     pub(super) run: u64,
     /// By rank.
     pub(super) addresses: Vec<SocketAddr>,
@@ -71,7 +71,7 @@ pub(super) struct LogHeader {
     pub(super) replies_sent: u64,
     /// Replies that came back.
     pub(super) replies_perceived: u64,
-    /// Packets that were no messages of this run, or not from whom they said.
+    /// Packets that were no messages of this run, or not from the sender that they name.
     pub(super) refused: u64,
     /// Packets that the kernel threw away because the socket's buffer was full.
     pub(super) dropped: u64,
@@ -85,13 +85,13 @@ pub(super) struct LogHeader {
     pub(super) injected: Injected,
     /// The round at the end.
     pub(super) round: u64,
-    /// What became of the wish for a real-time priority.
+    /// The real-time priority that was granted, or why none was.
     pub(super) priority: String,
-    /// The counter when it was told to go.
+    /// The counter at its start.
     pub(super) started: u64,
     /// What its clock said.
     pub(super) clock: Vec<ClockWord>,
-    /// Why its clock said nothing.
+    /// Why its clock gave no time.
     pub(super) no_clock: Option<String>,
     /// The nominal period, seconds a tick.
     pub(super) period_s: f64,

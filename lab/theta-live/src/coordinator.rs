@@ -1,4 +1,4 @@
-//! Rank 0's other half: brings the ranks together, notices when one dies or hangs, and gathers their logs.
+//! The coordinating half of rank 0: brings the ranks together, notices when one dies or hangs, and gathers their logs.
 
 mod doorway;
 
@@ -65,7 +65,7 @@ impl Coordinator {
         Ok(Coordinator { listener, settings, patience, limit, priority: None })
     }
 
-    /// With the real-time priority that the algorithm is to have: what controls it comes above, as in the paper.
+    /// Sets the real-time priority of the algorithm. The control of the run gets a higher one, as in the paper.
     pub fn above(mut self, algorithm: Option<u8>) -> Self {
         self.priority = above(algorithm);
         self
@@ -74,15 +74,15 @@ impl Coordinator {
     /// Where it listens.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel refuses.
     pub fn address(&self) -> Result<SocketAddr, LiveError> {
         self.listener.local_addr().map_err(LiveError::network("listening"))
     }
 
-    /// Lets the ranks run and gathers what they leave.
+    /// Lets the ranks run and gathers their logs.
     ///
     /// # Errors
-    /// When ranks stay away or disagree about the settings. What happens later is told in the result.
+    /// When ranks stay away or disagree about the settings. What happens later is in the result.
     pub fn gather(self) -> Result<Gathered, LiveError> {
         let priority = raise_priority(self.priority);
         let mut ranks = self.meet()?;
@@ -161,7 +161,7 @@ impl Coordinator {
         let mut waited_for: BTreeSet<u32> =
             (0..streams.len() as u32).filter(|&rank| gathered.is_correct(rank)).collect();
         let correct = waited_for.len();
-        // Where packets were lost, up to f may lag for ever: what they miss is not sent again. The counts tell what was lost.
+        // Where packets were lost, up to f ranks may lag forever: what they miss is not sent again. The counts show the losses.
         let may_lag = (self.settings.tolerated as usize).min(correct - 1);
         while !waited_for.is_empty() && gathered.failures.is_empty() {
             let is_enough = waited_for.len() <= may_lag;
@@ -185,7 +185,7 @@ impl Coordinator {
 /// Stops all and takes their logs. A rank that does not begin to hand its log over soon has died or hangs.
 fn take_logs(gathered: &mut Gathered, streams: &[TcpStream], news: &Receiver<News>) {
     for stream in streams {
-        // Whoever is not there any more is told about by its own thread.
+        // Of a rank that is gone, its own thread brings the news.
         let _ = control::write(stream, &FromCoordinator::Stop);
     }
     let mut silent: BTreeSet<u32> = (0..streams.len() as u32).filter(|&rank| !gathered.has_ended(rank)).collect();
@@ -222,7 +222,7 @@ fn listen(rank: u32, mut reader: BufReader<TcpStream>, news: &Sender<News>) {
         let said = control::read(&mut reader).and_then(|word| match word {
             FromRank::Done => Ok(FromRankNews::Done),
             FromRank::Log(header) => {
-                // Nobody listens any more only where the run has been given up.
+                // The receiver is gone only where the run has been given up.
                 let _ = news.send((rank, Ok(FromRankNews::Begins)));
                 take_log(*header, &mut reader).map(|log| FromRankNews::Log(Box::new(log)))
             }

@@ -9,7 +9,7 @@ pub struct RankPlace {
     pub size: u32,
 }
 
-/// What launchers call rank and size. Some tell the rank only; then the size must come with the command line.
+/// The names that launchers give to rank and size. Some give the rank only; the size must then be on the command line.
 const NAMES: [(&str, &str, &str); 6] = [
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMIx", "PMIX_RANK", "PMIX_SIZE"),
@@ -43,7 +43,7 @@ pub fn place_from(
             tried()
         )
     })?;
-    let size = size.or(from_size).ok_or("no size: the launcher does not tell how many ranks there are; give --size")?;
+    let size = size.or(from_size).ok_or("no size: the launcher does not say how many ranks there are; give --size")?;
     if rank >= size {
         return Err(format!("rank {rank} is not below the size {size}"));
     }

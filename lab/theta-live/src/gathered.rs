@@ -1,4 +1,4 @@
-//! What a live run left: counts, and the one log.
+//! The result of a live run: counts, and one log.
 
 use super::clocks::{CounterSpan, Hosts, StampedLog};
 use super::control::{Hello, LogHeader};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Clocks of longer runs are not checked here: `ffclock theta analyse --certify` does it.
 const CHECKED_MESSAGES_MAX: u64 = 2_000_000;
 
-/// What a rank left.
+/// The log of a rank.
 pub(super) struct RankLog {
     pub(super) header: LogHeader,
     pub(super) bytes: Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) struct Company {
     pub(super) plan: FaultPlan,
 }
 
-/// What was gathered from all ranks.
+/// The logs of all ranks.
 pub struct Gathered {
     settings: Settings,
     hellos: Vec<Hello>,
@@ -59,11 +59,11 @@ pub struct LiveSummary {
     pub sent: u64,
     /// Messages perceived.
     pub perceived: u64,
-    /// Replies sent and come back, of round trips.
+    /// Replies sent and replies received, of round trips.
     pub replies: (u64, u64),
-    /// Packets that came to full socket buffers and were thrown away by the kernel, counted by it.
+    /// Packets that the kernel dropped because a socket buffer was full, as the kernel counts them.
     pub dropped: u64,
-    /// What is left: sent, and neither perceived nor accounted for by anything else; lost on the way, or still in transit at the end.
+    /// Sent, and neither perceived nor accounted for otherwise: lost on the way, or still in transit at the end.
     pub lost: u64,
     /// Packets that were no messages of this run.
     pub refused: u64,
@@ -73,17 +73,17 @@ pub struct LiveSummary {
     pub unrecorded: u64,
     /// The smallest socket buffer of a rank, in bytes as the kernel counts them.
     pub buffer_bytes: u64,
-    /// What was done on purpose.
+    /// Injected faults.
     pub injected: Injected,
     /// The least round that a correct rank came to.
     pub least_round: u64,
     /// Correct ranks that did not come to the last round.
     pub lagging: Vec<u32>,
-    /// What became of the wish for real-time priorities, by rank.
+    /// By rank: the priority that was granted, or why none was.
     pub priorities: Vec<String>,
-    /// The same of what controls the run.
+    /// The same for the control of the run.
     pub control_priority: String,
-    /// What went wrong; the results are partial unless this is empty.
+    /// Failures; the results are partial unless this is empty.
     pub failures: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ impl Gathered {
     /// The log of a rank, or why there is none.
     pub(super) fn take(&mut self, rank: u32, log: Result<RankLog, String>) {
         match log {
-            // Of one that was given up nothing is believed any more.
+            // The log of a rank that was given up is not believed.
             Ok(_) if self.lost[rank as usize] => (),
             Ok(log) => {
                 let lost = log.header.unrecorded;
@@ -205,7 +205,7 @@ impl Gathered {
             write_round_trips(directory, &trips)?;
         }
         let samples = self.check_clocks();
-        // What the check has found is told in the log too.
+        // The findings of the check belong into the log too.
         *writer.run_mut() = self.description();
         samples.into_iter().for_each(|sample| writer.clock(sample));
         if self.failures.is_empty() {
@@ -224,12 +224,12 @@ impl Gathered {
         };
         let logs: Vec<_> = self.logs.iter().map(log).collect();
         let clocks = self.hosts.clocks(&logs, &self.plan);
-        let is_told = !clocks.faults.is_empty();
+        let is_known = !clocks.faults.is_empty();
         self.failures.extend(clocks.faults);
         let can_lie = !self.hosts.share_a_counter() || self.plan.clocks.iter().any(|faults| !faults.is_empty());
         let perceived = self.headers().map(|header| header.perceived).sum::<u64>();
-        if can_lie && !is_told && perceived <= CHECKED_MESSAGES_MAX {
-            // Whatever else is wrong with the log, its analysis tells.
+        if can_lie && !is_known && perceived <= CHECKED_MESSAGES_MAX {
+            // The analysis of the log finds its other faults.
             let checked = check_clocks(&self.description(), &clocks.samples, self.events());
             if let Err(error @ CertifyError::Lied(_)) = checked {
                 self.failures.push(error.to_string());

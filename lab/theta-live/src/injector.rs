@@ -1,13 +1,13 @@
-//! What a rank does wrong on purpose, and what its links do to what it sends. The vocabulary and its meaning are those of simulated runs.
+//! Injected faults of a rank and of its links. They have the names and the meaning that they have in simulated runs.
 //!
-//! Times are picoseconds since the rank was told to go.
+//! Times are picoseconds since the start of the run.
 
 use ffclock_sim::Random;
 use ffclock_theta::faults::{EARLY_ROUNDS, FaultPlan, LinkEffect, Misbehaviour, lies};
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// What was done on purpose, in messages.
+/// Injected faults, in messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injected {
     /// Not sent at all, because a link loses them.
@@ -18,9 +18,9 @@ pub struct Injected {
     pub held: u64,
     /// Still held when the run ended, and never sent.
     pub never_released: u64,
-    /// Told by a faulty process in place of what a correct one would have told, silence counted as one.
+    /// Sent by a faulty process where a correct one would have sent something else; silence counts as one.
     pub untrue: u64,
-    /// Came to a process that had crashed or not started.
+    /// Arrived at a process that had crashed or not started.
     pub missed: u64,
     /// Processed more slowly.
     pub slowed: u64,
@@ -38,11 +38,11 @@ impl AddAssign for Injected {
     }
 }
 
-/// How a message goes.
+/// The passage of a message through a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
     pub(super) copies: u64,
-    /// Not before this.
+    /// The earliest time to send them.
     pub(super) from: u64,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Injector {
     host: usize,
     plan: FaultPlan,
     chance: Random,
-    /// What the two-faced agree on: the number of the run.
+    /// The two-faced processes draw from the number of the run, so that they agree.
     conspiracy: u64,
     pub(super) done: Injected,
 }
@@ -85,14 +85,14 @@ impl Injector {
         self.plan.twins.contains(&self.own)
     }
 
-    /// Up to when the twin hears what the process hears: later, so that the two disagree, picoseconds.
+    /// By how many picoseconds the twin receives a message later than the process, so that the two disagree.
     pub(super) fn twin_lag(&mut self) -> u64 {
         /// Half a millisecond.
         const MOST: f64 = 5e8;
         (self.chance.uniform() * MOST) as u64
     }
 
-    /// How many times longer processing takes on this host.
+    /// The factor by which processing takes longer on this host.
     pub(super) fn slowness(&mut self, at: u64) -> f64 {
         if self.plan.slow[self.host].is_empty() {
             return 1.0;
@@ -102,9 +102,9 @@ impl Injector {
         factor
     }
 
-    /// The rounds that a receiver is told when `round` is due.
-    pub(super) fn told(&mut self, receiver: u32, round: u64, at: u64) -> Vec<u64> {
-        let told = match self.plan.misbehaviour(self.own as usize, at) {
+    /// The rounds to send to a receiver when `round` is due.
+    pub(super) fn rounds_for(&mut self, receiver: u32, round: u64, at: u64) -> Vec<u64> {
+        let sent = match self.plan.misbehaviour(self.own as usize, at) {
             None => return vec![round],
             Some(Misbehaviour::Silence) => vec![],
             Some(Misbehaviour::TwoFaced) => {
@@ -115,11 +115,11 @@ impl Injector {
             Some(Misbehaviour::Replay) => vec![round, 1 + Random::new(self.conspiracy ^ round).bits() % round],
         };
         self.done.untrue +=
-            told.iter().filter(|&&other| other != round).count().max(usize::from(told.is_empty())) as u64;
-        told
+            sent.iter().filter(|&&other| other != round).count().max(usize::from(sent.is_empty())) as u64;
+        sent
     }
 
-    /// What the link does to a message. To oneself there is none.
+    /// What the link does to a message. A message to the own process passes no link.
     pub(super) fn way(&mut self, to: u32, at: u64) -> Passage {
         let mut way = Passage { copies: 1, from: at };
         if to == self.own {
@@ -164,20 +164,21 @@ mod tests {
     }
 
     #[test]
-    fn faulty_processes_tell_something_else() {
-        let told = |kind: &str| {
+    fn faulty_processes_send_something_else() {
+        let sent = |kind: &str| {
             let mut injector = injector(1, &[&format!("kind = \"{kind}\", process = 1, from = \"1 ms\"")]);
-            assert_eq!(injector.told(0, 9, 0), [9], "before it begins");
-            let told: Vec<_> = (0..4).map(|receiver| injector.told(receiver, 9, MS)).collect();
-            (told, injector.done.untrue)
+            assert_eq!(injector.rounds_for(0, 9, 0), [9], "before it begins");
+            let sent: Vec<_> = (0..4).map(|receiver| injector.rounds_for(receiver, 9, MS)).collect();
+            (sent, injector.done.untrue)
         };
-        assert_eq!(told("silence"), (vec![vec![]; 4], 4));
-        assert_eq!(told("early-messages"), (vec![vec![9, 10, 11]; 4], 8));
-        let (replayed, _) = told("replay");
-        assert!(replayed.iter().all(|told| *told == replayed[0] && told[0] == 9 && (1..=9).contains(&told[1])));
+        assert_eq!(sent("silence"), (vec![vec![]; 4], 4));
+        assert_eq!(sent("early-messages"), (vec![vec![9, 10, 11]; 4], 8));
+        let (replayed, _) = sent("replay");
+        assert!(replayed.iter().all(|sent| *sent == replayed[0] && sent[0] == 9 && (1..=9).contains(&sent[1])));
         let mut two_faced = injector(1, &["kind = \"two-faced\", process = 1"]);
-        let rounds = (1..50).filter(|&round| two_faced.told(0, round, 0) != two_faced.told(2, round, 0)).count();
-        assert!(rounds > 20, "different ones are told different things: {rounds}");
+        let rounds =
+            (1..50).filter(|&round| two_faced.rounds_for(0, round, 0) != two_faced.rounds_for(2, round, 0)).count();
+        assert!(rounds > 20, "different receivers get different rounds: {rounds}");
     }
 
     #[test]

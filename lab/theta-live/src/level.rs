@@ -1,4 +1,4 @@
-//! How much load there is to be, over time.
+//! The course of a load over time.
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ pub enum LoadLevel {
 const RAMP_S: f64 = 1.0;
 /// The paper's jumps: every 10 ms.
 const JUMP_S: f64 = 0.01;
-/// More leaves nothing for those who are measured.
+/// A higher load leaves nothing for the processes under test.
 const MOST: f64 = 0.99;
 
 impl LoadLevel {

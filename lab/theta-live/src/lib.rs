@@ -1,6 +1,6 @@
 //! The algorithm live: one process for each rank, real UDP, no replies, every event logged as a raw counter value.
 //!
-//! A launcher (mpirun, srun, Kubernetes, or `ffclock theta run`) starts the ranks and tells each its number. They meet at rank 0 over TCP, run over
+//! A launcher (mpirun, srun, Kubernetes, or `ffclock theta run`) starts the ranks and gives each its number. They meet at rank 0 over TCP, run over
 //! their own UDP sockets, and hand their logs to rank 0, which writes them as one. The machine is [`Process`](ffclock_theta::algorithm::Process).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -35,22 +35,22 @@ use ffclock_theta::log::LogError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What all ranks must agree on.
+/// The settings that all ranks must agree on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// n: how many ranks there are.
+    /// The number of ranks, n.
     pub processes: u32,
-    /// f.
+    /// The number of processes that may be Byzantine, f.
     pub tolerated: u32,
-    /// The algorithm.
+    /// The form of the algorithm.
     pub form: AlgorithmForm,
     /// The last round that is sent.
     pub rounds: u64,
-    /// D, in nanoseconds.
+    /// The delay before an advance, D, in nanoseconds.
     pub delay_ns: u64,
     /// Whether messages are answered, so that round trips are measured beside the one-way delays.
     pub replies: Replies,
-    /// What goes wrong on purpose, each in the words of [`FaultSpec`].
+    /// Injected faults, each in the text form of [`FaultSpec`].
     pub faults: Vec<String>,
 }
 
@@ -58,10 +58,10 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replies {
-    /// No: the algorithm knows no replies, and they would disturb it.
+    /// They are not: the algorithm has no replies, and replies would disturb it.
     #[default]
     None,
-    /// Each at once, as the paper did to measure round trips.
+    /// Each is, at once, as in the paper, to measure round trips.
     RoundTrips,
 }
 
@@ -70,7 +70,7 @@ impl Settings {
         Quorum::new(self.processes, self.tolerated).map_err(|error| LiveError::Settings(error.to_string()))
     }
 
-    /// The faults made ready for so many hosts.
+    /// Checks the faults for a run on `hosts` hosts.
     ///
     /// # Errors
     /// [`LiveError::Settings`] names the fault and what is wrong with it.
@@ -87,7 +87,7 @@ impl Settings {
 /// Why a live run failed.
 #[derive(Debug, Error)]
 pub enum LiveError {
-    /// They make no sense.
+    /// The settings are impossible.
     #[error("{0}")]
     Settings(String),
     /// The network refuses.
@@ -104,15 +104,15 @@ pub enum LiveError {
     /// Not all ranks came.
     #[error("only {came} of {size} ranks came to {address} within {seconds} s; missing: {missing:?}")]
     Missing {
-        /// How many came.
+        /// The number of ranks that came.
         came: usize,
-        /// How many there should be.
+        /// The number of ranks there should be.
         size: u32,
         /// Where they were awaited.
         address: String,
-        /// How long.
+        /// The time they were awaited, in seconds.
         seconds: u64,
-        /// Who did not.
+        /// The ranks that did not come.
         missing: Vec<u32>,
     },
     /// The log could not be written.

@@ -1,4 +1,4 @@
-//! What the page of a rank's host says, looked at again and again during the run.
+//! Samples of the page of a rank's host, taken repeatedly during the run.
 
 use super::control::ClockWord;
 use super::stamping::StampingCounter;
@@ -7,22 +7,22 @@ use ffclock_counter::{CounterKind, UnknownCounter, read_ordered};
 use ffclock_units::{Span, Status};
 use std::path::Path;
 
-/// Between two looks.
+/// The time between two samples.
 const BETWEEN: Span = Span::from_millis(100);
 
-/// The page, and what it said.
+/// The page, and its samples.
 pub(super) struct PageClock {
     clock: Result<Clock, String>,
     kind: CounterKind,
     next: u64,
     between: u64,
     pub(super) words: Vec<ClockWord>,
-    /// Why there was nothing to read, the last time that there was not.
+    /// Why the last sample that failed could not be taken.
     pub(super) trouble: Option<String>,
 }
 
 impl PageClock {
-    /// The page at `path`, or where the client library looks for one. Without a page it has nothing to say, and says why.
+    /// The page at `path`, or where the client library looks for one. Without a page it has no samples, and the reason.
     pub(super) fn open(path: Option<&Path>, counter: StampingCounter) -> Self {
         let clock = match path {
             Some(path) => Clock::open_at(path),
@@ -40,19 +40,19 @@ impl PageClock {
         page
     }
 
-    /// Which counter the page at `path` is about, or else the one that the client library finds.
+    /// The counter of the page at `path`, or of the page that the client library finds.
     pub(super) fn counter_at(path: Option<&Path>) -> Result<CounterKind, String> {
         let clock = path.map_or_else(Clock::open, Clock::open_at).map_err(|error| error.to_string())?;
         let snapshot = clock.snapshot().map_err(|error| format!("{}: {error}", clock.path().display()))?;
         snapshot.counter_id().name().parse().map_err(|error: UnknownCounter| error.to_string())
     }
 
-    /// The counter by which it looks.
+    /// The counter that it reads.
     pub(super) fn kind(&self) -> CounterKind {
         self.kind
     }
 
-    /// Looks again if it is time.
+    /// Takes a sample if it is due.
     pub(super) fn look_if_due(&mut self, now: u64) {
         if now >= self.next {
             self.look();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_page_is_told() {
+    fn a_missing_page_is_named() {
         let kind = CounterKind::MonotonicRaw;
         let counter = StampingCounter { kind, period: nominal(kind).unwrap().period };
         let page = PageClock::open(Some(Path::new("/no/such/page")), counter);

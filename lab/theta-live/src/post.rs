@@ -1,4 +1,4 @@
-//! A rank's socket: packets out, now or later, and what comes in, with their stamps.
+//! The socket of a rank: packets to send, now or later, and packets that arrive, with their stamps.
 
 use super::LiveError;
 use super::packet::{self, WirePacket};
@@ -11,20 +11,20 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// So many packets may wait for their transmit stamp.
+/// The largest number of packets that wait for their transmit stamp.
 const UNSTAMPED_MAX: usize = 1 << 14;
-/// Room that is asked for: at D = 0 everybody's messages come at once, and the stamps of one's own lie in it too.
+/// The requested buffer: at D = 0 the messages of all processes come at once, and the own transmit stamps lie in it too.
 const BUFFER_BYTES: usize = 64 << 20;
 
-/// A process that others leave behind has that much in its buffer.
+/// The buffer of a process that others leave behind may hold messages of this time.
 const LONGEST_WAIT: Span = Span::from_secs(20);
 
-/// Says what is wrong with a socket.
+/// An error of the socket.
 pub(super) fn socket_error(error: std::io::Error) -> LiveError {
     LiveError::network("the socket of the messages")(error)
 }
 
-/// What has come.
+/// Something that has arrived.
 pub(super) enum Mail {
     /// A packet, if it is one.
     Packet(Received, Option<WirePacket>),
@@ -34,10 +34,10 @@ pub(super) enum Mail {
     Unreachable,
 }
 
-/// What waits for its time.
+/// Something that is held until its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Held {
-    /// Message `round` for a receiver, so many copies.
+    /// Message `round` for a receiver, in `copies` copies.
     Message { receiver: u32, round: u64, copies: u64 },
     /// What `sender` has sent, for the twin.
     ForTwin { sender: u32, round: u64 },
@@ -51,7 +51,7 @@ pub(super) struct Post {
     held: BinaryHeap<Reverse<(u64, Held)>>,
     /// Stamps that were given up.
     pub(super) given_up: u64,
-    /// What the kernel granted.
+    /// The buffer that the kernel granted.
     pub(super) buffer_bytes: usize,
     buffer: [u8; packet::LENGTH + 1],
 }
@@ -77,12 +77,12 @@ impl Post {
         self.socket.local_address().map_err(socket_error)
     }
 
-    /// How many packets were thrown away since the socket was made; none where the kernel does not tell.
+    /// How many packets were thrown away since the socket was made; none where the kernel does not count them.
     pub(super) fn dropped(&self) -> Option<u64> {
         self.socket.dropped().ok().map(u64::from)
     }
 
-    /// Sends a packet whose transmit stamp nobody needs.
+    /// Sends a packet whose transmit stamp is not needed.
     pub(super) fn send(&mut self, packet: WirePacket, to: SocketAddr) -> Result<SendId, LiveError> {
         Ok(self.socket.send_to(&packet.encode(), to, &mut self.mapper).map_err(socket_error)?.id)
     }
@@ -118,7 +118,7 @@ impl Post {
         }
     }
 
-    /// Nothing for packets whose stamp nobody needs.
+    /// Nothing for packets whose stamp is not needed.
     fn stamped(&mut self, id: SendId, at: Option<Counter>) -> Option<Mail> {
         let place = self.unstamped.iter().position(|(waiting, _, _)| *waiting == id)?;
         let (_, receiver, round) = self.unstamped.remove(place)?;

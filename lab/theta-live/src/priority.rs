@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// Asks for first-in-first-out scheduling of the calling thread, and of those that it starts from now on. Says what became of it: `fifo 50`,
+/// Asks for first-in-first-out scheduling of the calling thread, and of those that it starts from now on. Returns the result in words: `fifo 50`,
 /// `normal` without a wish, `normal, because: ...` where it is not permitted.
 pub fn raise_priority(priority: Option<u8>) -> String {
     let Some(priority) = priority else { return "normal".to_owned() };
@@ -35,14 +35,14 @@ mod tests {
     #[test]
     fn a_thread_gets_its_own_priority_or_the_reason() {
         let thread = std::thread::spawn(|| {
-            let told = raise_priority(Some(3));
+            let granted = raise_priority(Some(3));
             let policy = std::fs::read_to_string("/proc/thread-self/sched").unwrap_or_default();
             let line = policy.lines().find(|line| line.starts_with("policy")).unwrap_or_default().to_owned();
-            (told, line)
+            (granted, line)
         });
-        let (told, policy) = thread.join().unwrap();
+        let (granted, policy) = thread.join().unwrap();
         let is_fifo = policy.ends_with(" 1");
-        match told.as_str() {
+        match granted.as_str() {
             "fifo 3" => assert!(is_fifo || policy.is_empty(), "{policy}"),
             refused => assert!(refused.starts_with("normal, because") && !is_fifo, "{refused} {policy}"),
         }

@@ -26,35 +26,36 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// How a rank is run.
+/// The options of a rank.
 #[derive(Clone, Debug)]
 pub struct RankOptions {
-    /// Which one it is.
+    /// Its rank, and the number of ranks.
     pub place: RankPlace,
-    /// What all agree on.
+    /// The settings that all agree on.
     pub settings: Settings,
     /// Where rank 0 is met: HOST:PORT.
     pub rendezvous: String,
     /// How long it tries to meet rank 0.
     pub patience: Span,
-    /// The real-time priority that is wished for, 1 to 99.
+    /// The requested real-time priority, 1 to 99.
     pub priority: Option<u8>,
-    /// How its host is called; by default as the kernel calls it.
+    /// The name of its host; by default the one that the kernel gives.
     pub host: Option<String>,
     /// The counter that stamps events. Ranks of a machine that are compared without pages must take the same. By default the one that the named
     /// page is about, or else what the checks of the CPU counter decide.
     pub counter: Option<CounterKind>,
     /// The page to compare hosts by; by default the machine's, and only where there are several machines.
     pub page: Option<PathBuf>,
-    /// How many events it keeps, and how many round trips; 2^25 at most. More are counted only.
+    /// The largest number of events it keeps, and of round trips; 2^25 at most. Further ones are only counted.
     pub events_max: u32,
 }
 
 /// After the end of a run, this long without a message means that none is in transit.
 const SILENCE: Span = Span::from_millis(50);
-/// Whatever still comes then is left, so that the log is handed over before rank 0 loses its patience.
+/// What comes later is ignored, so that the log is handed over within the patience of rank 0.
 const SILENCE_AWAITED: Span = Span::from_secs(6);
-/// So many packets and stamps are taken in before anything else is looked at: without delay a process may never find its socket empty.
+/// The number of packets and stamps taken before anything else is looked at: at D = 0 a process may never find its socket
+/// empty.
 const TAKEN_AT_ONCE: usize = 64;
 
 /// Takes part in a run until the coordinator ends it, and hands the log over.
@@ -96,14 +97,14 @@ struct Rank {
     control: TcpStream,
     commands: BufReader<TcpStream>,
     alarm: Alarm,
-    /// When it was told to go.
+    /// The counter at the start.
     started: u64,
     recorder: EventRecorder,
     header: LogHeader,
-    /// If rank 0 has said nothing by then, it never will.
+    /// When to give up waiting for rank 0.
     over: Moment<Mono>,
-    has_told: bool,
-    /// It was told to stop: it records what comes, and sends no messages any more, or those would be the cause of others for ever.
+    has_reported: bool,
+    /// The coordinator has said stop: the rank records what comes and sends no messages, which would cause others forever.
     is_stopping: bool,
 }
 
@@ -112,12 +113,12 @@ impl Rank {
         self.counter.read()
     }
 
-    /// Picoseconds since it was told to go.
+    /// Picoseconds since the start.
     fn since_start(&self, at: Counter) -> u64 {
         (at.raw().saturating_sub(self.started) as f64 * self.counter.period.as_seconds() * 1e12) as u64
     }
 
-    /// The counter so many picoseconds after it was told to go.
+    /// The counter at a number of picoseconds after the start.
     fn counter_at(&self, picoseconds: u64) -> u64 {
         self.started.saturating_add((picoseconds as f64 * 1e-12 / self.counter.period.as_seconds()) as u64)
     }
@@ -128,9 +129,9 @@ impl Rank {
         if self.injector.starts() > 0 {
             self.alarm.set(self.counter_at(self.injector.starts()));
         }
-        while !self.is_told_to_stop()? {
+        while !self.wait_for_stop()? {
             self.take_in()?;
-            self.tell_if_done()?;
+            self.report_if_done()?;
         }
         self.is_stopping = true;
         let mut quiet_since = mono_now();
@@ -148,8 +149,8 @@ impl Rank {
         Ok(())
     }
 
-    /// Does what is due, waits for a message, the timer or a word of the coordinator; whether the word has come.
-    fn is_told_to_stop(&mut self) -> Result<bool, LiveError> {
+    /// Does what is due, and waits for a message, the timer or the coordinator. Whether the coordinator has said stop.
+    fn wait_for_stop(&mut self) -> Result<bool, LiveError> {
         self.do_what_is_due()?;
         let mut interests = [
             Interest::readable(self.post.as_fd()),
@@ -207,9 +208,9 @@ impl Rank {
         Ok(())
     }
 
-    fn tell_if_done(&mut self) -> Result<(), LiveError> {
-        if !self.has_told && self.machines[OWN].process.round() > self.settings.rounds {
-            self.has_told = true;
+    fn report_if_done(&mut self) -> Result<(), LiveError> {
+        if !self.has_reported && self.machines[OWN].process.round() > self.settings.rounds {
+            self.has_reported = true;
             control::write(&self.control, &FromRank::Done)?;
         }
         Ok(())
@@ -345,6 +346,6 @@ impl Rank {
     }
 }
 
-fn refused(whom: &str, error: &LiveError) -> LiveError {
-    LiveError::Protocol(format!("{whom}: {error}"))
+fn refused(by: &str, error: &LiveError) -> LiveError {
+    LiveError::Protocol(format!("{by}: {error}"))
 }

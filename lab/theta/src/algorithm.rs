@@ -1,7 +1,7 @@
 //! Clock synchronisation by message receptions alone: the algorithm whose messages are measured, simulated and checked.
 //!
 //! D. Albeseder, "Evaluation of message delay correlation in distributed systems", Figure 1, with a repair. As printed, a process that jumps by the
-//! catch-up rule sends the round that it lands on and no other. From f = 2 on, two-faced processes can then stop the system for ever:
+//! catch-up rule sends only the round that it lands on. From f = 2 on, two-faced processes can then stop the system forever:
 //! `ffclock theta check --printed --n 7 --f 2` finds how. The repaired form sends every round that was jumped over.
 //! docs/theta-run.md gives the argument why that suffices.
 //!

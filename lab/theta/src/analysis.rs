@@ -44,23 +44,23 @@ pub enum AnalysisError {
     Clock {
         /// Its name.
         host: String,
-        /// What is wrong.
+        /// What is wrong with it.
         fault: String,
     },
-    /// An event that cannot be.
+    /// An impossible event.
     #[error("event {row} of the batch: {fault}")]
     Event {
         /// Counting from 1.
         row: usize,
-        /// What is wrong.
+        /// What is wrong with it.
         fault: String,
     },
-    /// What is to be left out at both ends is all there is.
+    /// Trimming leaves nothing of the run.
     #[error("the run lasts {lasts_s} s: nothing is left of it without {trim_s} s at both ends")]
     Trimmed {
         /// From the first event to the last, in seconds.
         lasts_s: f64,
-        /// What is to be left out at each end, in seconds.
+        /// The time trimmed at each end, in seconds.
         trim_s: f64,
     },
 }

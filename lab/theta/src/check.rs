@@ -1,7 +1,7 @@
 //! Checking the algorithm against every fault: exploration of all behaviours to a depth, and random adversaries beyond it.
 //!
 //! Both execute [`Process`](crate::algorithm::Process), the machine that runs live and in simulation. There is no time here: any message may take any
-//! time, and a Byzantine process may send anything to anybody at any moment, which includes everything that the faults of docs/theta-run.md do.
+//! time, and a Byzantine process may send anything to any process at any time, which includes everything that the faults of docs/theta-run.md do.
 //!
 //! Two explorations. [`explore_deliveries`] makes each delivery a step of its own and leaves out nothing but the names of correct processes.
 //! [`explore_switches`] makes each switch a step: the messages that a process needs for its next switch come together, right before it, and all
@@ -21,16 +21,16 @@ pub use report::{CheckVerdict, Delivery, Exploration, RunWitness, Violation, Wit
 pub use switches::explore_switches;
 pub use world::{CheckBounds, CheckBoundsError, CheckWorld};
 
-/// How much an exploration may do.
+/// The limits of an exploration.
 pub struct Effort<'a> {
-    /// It ends unfinished beyond so many states: this bounds its memory.
+    /// The largest number of states; beyond it the exploration ends unfinished. This bounds its memory.
     pub states_max: usize,
-    /// Is told from time to time how many states were seen.
+    /// Receives the number of states seen, from time to time.
     pub watch: &'a mut dyn FnMut(usize),
 }
 
 impl Effort<'_> {
-    /// Every so many states the watcher is told.
+    /// The number of states between two calls of `watch`.
     const STRIDE: usize = 1 << 12;
 
     fn is_exhausted(&mut self, states: usize) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! Writing and reading need as much memory as one batch of rows, however long the run. Event files come in parts, because a Parquet
 //! file without its end cannot be read: a killed writer loses the part that it was writing and no more. `docs/theta-log.md` describes
-//! the format for everybody else who writes one.
+//! the format for other programs that write one.
 
 mod clocks;
 mod columns;
@@ -30,7 +30,7 @@ const TRUTH_FILE: &str = "truth.parquet";
 const EVENT_PREFIX: &str = "events-";
 /// The ending of event files.
 const EVENT_SUFFIX: &str = ".parquet";
-/// In `run.json`, so that other JSON files are told apart.
+/// Marks `run.json` among other JSON files.
 const FORMAT: &str = "ffclock-theta-log";
 /// Of the format. A change that old readers would misread gets a new number.
 const VERSION: u32 = 1;

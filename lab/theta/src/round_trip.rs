@@ -1,9 +1,9 @@
-//! What averaging round trips hides.
+//! The bias of averaged round trips.
 //!
 //! The paper had no clocks that were good enough for one-way delays. It had each message answered, took half of what both ways need together for each
 //! of them ("Uncertainty Ratio Calculation"), and added what passes at the receiver until the message is perceived. Where the two ways differ, the
 //! longer one becomes shorter and the shorter one longer, and their ratio smaller. A live run with replies (`ffclock theta run --replies`)
-//! measures both for the same messages, so that the difference can be told.
+//! measures both for the same messages, so that the two can be compared.
 //!
 //! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper put the clocks of the hosts
 //! together by the same assumption.
@@ -16,7 +16,7 @@ use crate::record::{ClockSample, Event, HostId, ProcessId, Run};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Both ways to see the same messages.
+/// The same messages, by one-way delays and by averaged round trips.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoundTripReport {
     /// Messages between correct processes that were answered, of those sent in the range: only these count here.
@@ -33,7 +33,7 @@ pub struct RoundTripReport {
     pub bias_all_percent: Option<f64>,
 }
 
-/// What one way to measure delays makes of the run.
+/// The results of one way to measure delays.
 #[derive(Clone, Debug, Serialize)]
 pub struct DelayView {
     /// Omega over the first switches of rounds.
@@ -145,7 +145,7 @@ impl Averages {
     }
 }
 
-/// Omega with delays as `delay` tells them. Messages without one do not count.
+/// Omega with the delays that `delay` gives. Messages without one do not count.
 fn seen(
     gathered: &JoinedLog,
     delay: impl Fn(&GatheredMessage) -> Option<i64>,

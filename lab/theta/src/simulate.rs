@@ -3,12 +3,15 @@
 //! The processes are [`Process`](crate::algorithm::Process), the machine that runs live. A run depends on the [`Spec`] and the seed only. The log that
 //! it writes is of the same format as a live one, with the clocks' errors in it and the truth beside it. `docs/theta-run.md` explains the models.
 
-mod agenda;
+mod adversary;
+mod calendar;
 mod clocks;
 mod engine;
 mod law;
 mod links;
 mod load;
+mod messages;
+mod network;
 mod observer;
 mod outcome;
 mod recorded;
@@ -36,13 +39,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use thiserror::Error;
 
-/// Why there is no run.
+/// Why a simulation cannot run.
 #[derive(Debug, Error)]
 pub enum SimulationError {
     /// The file is no scenario.
     #[error("scenario: {0}")]
     Syntax(String),
-    /// The scenario makes no sense.
+    /// The scenario is impossible.
     #[error("scenario: {0}")]
     Sense(String),
     /// Heavy tails or long holds have filled what messages are numbered with.
@@ -66,7 +69,7 @@ impl Spec {
     }
 }
 
-/// A scenario made ready.
+/// A scenario, checked and with its laws loaded.
 struct PreparedScenario {
     quorum: Quorum,
     form: AlgorithmForm,
@@ -84,7 +87,7 @@ struct PreparedScenario {
 }
 
 impl PreparedScenario {
-    /// Processes go round the hosts.
+    /// Processes are spread over the hosts in turn.
     fn host_of(&self, process: u32) -> u32 {
         process % self.hosts
     }
@@ -102,7 +105,7 @@ impl PreparedScenario {
             return Err(format!("hosts = {hosts} must lie between 1 and n = {}", spec.n));
         }
         let plan = FaultPlan::new(&spec.faults, spec.n, hosts)?;
-        if spec.n as usize + plan.twins.len() > agenda::MACHINES_MAX {
+        if spec.n as usize + plan.twins.len() > calendar::MACHINES_MAX {
             return Err("too many processes and duplicate identities".to_owned());
         }
         let load = &mut |file: &str| recorded::delays(&directory.join(file));
@@ -124,7 +127,7 @@ impl PreparedScenario {
     }
 }
 
-/// A run that may begin.
+/// A simulation, ready to run.
 pub struct Simulation {
     parts: PreparedScenario,
     clocks: SimulatedClocks,
@@ -132,10 +135,10 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Makes a scenario ready. Recorded delays are looked for below `directory`.
+    /// Prepares a scenario. Files of recorded delays are relative to `directory`.
     ///
     /// # Errors
-    /// [`SimulationError::Sense`] for what makes no sense, such as n < 3f + 1.
+    /// [`SimulationError::Sense`] for an impossible scenario, such as n < 3f + 1.
     pub fn new(spec: &Spec, directory: &Path, seed: u64) -> Result<Self, SimulationError> {
         let parts = PreparedScenario::new(spec, directory).map_err(SimulationError::Sense)?;
         parts.load(seed)?;
@@ -143,7 +146,7 @@ impl Simulation {
         Ok(Simulation { parts, clocks, seed })
     }
 
-    /// Runs without a log. `watch` is told the number of messages now and then.
+    /// Runs without a log. `watch` receives the number of messages from time to time.
     ///
     /// # Errors
     /// [`SimulationError::TooManyMessages`].
@@ -172,7 +175,7 @@ impl Simulation {
         Ok(outcome)
     }
 
-    /// What the log says about the run.
+    /// The description of the run for its log.
     pub fn description(&self) -> Run {
         let parts = &self.parts;
         let host = |number| Host { name: format!("host{number}"), counter: "simulated".to_owned() };

@@ -21,49 +21,49 @@ use std::path::{Path, PathBuf};
   $ ffclock theta analyse run-1 --json | jq '.first.omega.ratio.value, .first.g_r'
 
 DIR is a log as docs/theta-log.md describes it. Exit code 1 if the log is damaged, contradicts itself or breaks the rules of the algorithm: the
-results are printed all the same, and marked as partial.")]
+results are printed nevertheless, and marked as partial.")]
 pub(super) struct Args {
     /// The log
     #[arg(value_name = "DIR")]
     log: PathBuf,
-    /// Where a switch is put in time, against the broadcast of its new round
+    /// Place a switch before or after the broadcast of its new round
     #[arg(long, value_name = "WHERE", default_value = "after")]
     stamp: StampingChoice,
-    /// Leave out so much at the start and at the end, also of --certify and of the comparison with round trips; not together with --xi
+    /// Leave out this much at the start and at the end, also for --certify and the comparison with round trips; not together with --xi
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     trim: Option<Span>,
-    /// Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower
+    /// Compute Theta too, the largest ratio of the largest to the smallest delay in transit; slower
     #[arg(long)]
     theta: bool,
-    /// Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory
+    /// Compute bounds on Omega that hold if every clock kept its bound; needs the messages in memory
     #[arg(long)]
     certify: bool,
-    /// Take the true times instead of what the clocks said: of simulated logs, which know them
+    /// Use the true times instead of those of the clocks; only simulated logs have them
     #[arg(long)]
     truth: bool,
-    /// Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory
+    /// Compute Xi* too, which needs no clock, with a cycle that has it; needs the events in memory
     #[arg(long)]
     xi: bool,
-    /// Work out the histograms too, and put them into the JSON; slower
+    /// Compute the histograms too, and put them into the JSON; slower
     #[arg(long)]
     histograms: bool,
     /// Width of the bins of delays
     #[arg(long, value_name = "SPAN", default_value = "1 us", value_parser = not_negative)]
     bin: Span,
-    /// About how many messages make a block, of which the largest Omega is taken
+    /// Size of a block in messages, approximately; the largest Omega of each block is kept
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     block_messages: u64,
-    /// How many rounds are held at most while messages of older ones are outstanding
+    /// Largest number of rounds held while messages of older ones are outstanding
     #[arg(long, value_name = "N", default_value_t = 1 << 17)]
     window_rounds: u64,
 }
 
-/// Where a switch is put in time.
+/// The place of a switch in time.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum StampingChoice {
     /// The messages just being sent are not yet in transit, as in the paper's histograms
     Before,
-    /// They are, as the theorem needs
+    /// They are in transit, as the theorem needs
     After,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             results.certified = certified;
             None
         }
-        // The rest is worth showing all the same.
+        // The other results are still worth showing.
         Err(error) => {
             results.report.whole = false;
             results.report.remarks.push(error.to_string());
@@ -118,7 +118,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     lie.map_or_else(|| verdict(&results.report), Err)
 }
 
-/// What figures are drawn from.
+/// The data of the figures.
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
@@ -127,7 +127,7 @@ pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None })
 }
 
-/// Everything that was asked for.
+/// All results.
 #[derive(serde::Serialize)]
 pub(super) struct Results {
     #[serde(flatten)]
@@ -167,7 +167,7 @@ fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
     Ok(XiReport { witness, steps })
 }
 
-/// What averages of round trips make of the run, if it measured any.
+/// The results by averaged round trips, if the run measured any.
 fn round_trips(args: &Args, log: &LogReader, range: TimeRange) -> Result<Option<RoundTripReport>, Failure> {
     let trips = read_round_trips(&args.log).map_err(|error| failure(&args.log, &error))?;
     let compared = Compared { stamping: stamping(args), range };

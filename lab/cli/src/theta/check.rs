@@ -18,34 +18,34 @@ use std::fmt::Write;
   $ ffclock theta check --n 10 --f 3 --rounds 4 --campaign 1000000
   $ ffclock theta check --n 7 --f 2 --window 2 --campaign-rounds 24
 
-Exit code 1 if the algorithm can stop or do what it must not: so it is with --printed from f = 2 on. docs/theta-run.md says what the
-explorations cover.")]
+Exit code 1 if the algorithm can stop or do what it must not: this is the case with --printed from f = 2 on. docs/theta-run.md describes
+what the explorations cover.")]
 pub(super) struct Args {
     #[command(flatten)]
     sizes: Sizes,
-    /// Check the algorithm as the paper prints it, which is known to be bad, instead of the repaired one
+    /// Check the algorithm as printed in the paper, which is known to fail, instead of the repaired one
     #[arg(long)]
     printed: bool,
-    /// Explore with one step for each switch, until processes come to this round; 0 leaves this out
+    /// Explore with one step for each switch, until processes reach this round; 0 leaves this out
     #[arg(long, value_name = "ROUND", default_value_t = 6)]
     rounds: u64,
-    /// Explore with one step for each delivery, until processes come to this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]
+    /// Explore with one step for each delivery, until processes reach this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]
     #[arg(long, value_name = "ROUND")]
     every_delivery: Option<u64>,
-    /// Random adversaries
+    /// Number of runs with random adversaries
     #[arg(long, value_name = "RUNS", default_value_t = 10_000)]
     campaign: u64,
     /// The round to which random adversaries run
     #[arg(long, value_name = "ROUND", default_value_t = 12)]
     campaign_rounds: u64,
-    /// Have processes remember so many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender, for random adversaries
-    /// and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]
+    /// Have processes remember a window of this many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender. For
+    /// random adversaries and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]
     #[arg(long, value_name = "ROUNDS", value_parser = window, conflicts_with = "rounds")]
     window: Option<usize>,
-    /// Where all chance comes from
+    /// The seed of all random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Give an exploration up beyond so many states
+    /// Give up an exploration beyond this many states
     #[arg(long, value_name = "STATES", default_value_t = 2_000_000)]
     states: usize,
 }
@@ -75,7 +75,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         f,
         form,
         window,
-        // Its bounds are the narrower ones: what is too much for it is told before anything takes long.
+        // Its bounds are the narrower ones: if they are exceeded, it fails before anything takes long.
         deliveries: explore(bounds(every_delivery), args.states, explore_deliveries)?,
         switches: explore(bounds(rounds), args.states, explore_switches)?,
         campaign: campaign(
@@ -169,7 +169,7 @@ fn render_exploration(text: &mut String, name: &str, exploration: Option<&Explor
     let verdict = match verdict {
         CheckVerdict::Holds => "holds: never stops, never misled".to_owned(),
         CheckVerdict::Unfinished => "nothing wrong so far; given up at the limit of states (--states)".to_owned(),
-        CheckVerdict::Stops => "STOPS for ever".to_owned(),
+        CheckVerdict::Stops => "STOPS forever".to_owned(),
         CheckVerdict::Violated(violation) => format!("VIOLATED: {violation:?}"),
     };
     let _ = writeln!(text, "{name} to round {last_round}: {states} states, {steps} steps: {verdict}");
@@ -212,8 +212,8 @@ mod tests {
             assert!(window(rounds).is_err(), "{rounds}");
         }
         assert_eq!([window("1"), window("64")], [Ok(1), Ok(64)]);
-        let told = ended(&["--window", "2", "--printed", "--every-delivery", "2"]).unwrap_err();
-        assert_eq!(told.code, Failure::USAGE);
+        let failure = ended(&["--window", "2", "--printed", "--every-delivery", "2"]).unwrap_err();
+        assert_eq!(failure.code, Failure::USAGE);
     }
 
     #[test]
@@ -246,6 +246,6 @@ mod tests {
             campaign: None,
         };
         let text = render(&report);
-        assert!(text.contains("STOPS for ever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");
+        assert!(text.contains("STOPS forever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");
     }
 }

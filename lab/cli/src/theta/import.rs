@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 The client's k-th request to a server is that server's message of round k, perceived by the client when the reply passes: one capture, one clock.
 With captures of the servers too, a reply is a message from where it left to where it arrived; their clocks are compared by the packets.
-docs/theta-log.md says what Omega means then. Read with the rights of whoever may read the capture; it is not trusted.")]
+docs/theta-log.md defines Omega for such a log. The command needs the right to read the capture, and does not trust its content.")]
 pub(super) struct Args {
     /// A capture at the client (classic or pcapng, UDP or TCP)
     #[arg(value_name = "CAPTURE")]

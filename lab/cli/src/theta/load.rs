@@ -1,4 +1,4 @@
-//! `ffclock theta load`: keeps the network, the processors or the disk busy while something is measured.
+//! `ffclock theta load`: keeps the network, the processors or the disk busy during a measurement.
 
 use crate::{Failure, Global, output, waiting_time};
 use ffclock_theta_live::{LoadLevel, raise_priority};
@@ -22,19 +22,19 @@ pub(super) struct Args {
     /// What to load
     #[arg(value_enum)]
     pub(super) kind: LoadSource,
-    /// How much, in per cent: 30, ramp:0..90 or jumps:10..90
+    /// The level in per cent: 30, ramp:0..90 or jumps:10..90
     #[arg(long)]
     pub(super) level: LoadLevel,
-    /// How long
+    /// The length of the load
     #[arg(long = "for", value_name = "TIME", value_parser = waiting_time)]
     pub(super) length: Span,
-    /// A real-time priority (first in, first out), 1 to 98; said where it is not permitted
+    /// A real-time priority (first in, first out), 1 to 98; reported where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     priority: Option<u8>,
-    /// Network: to whom in turn; nobody need listen there
+    /// Network: where to send, in turn; nothing needs to listen there
     #[arg(long, value_name = "ADDRESS:PORT")]
     to: Vec<SocketAddr>,
-    /// Network: what 100 % are, in Mbit/s
+    /// Network: the rate of 100 %, in Mbit/s
     #[arg(long, value_name = "MBITS", default_value_t = 100.0)]
     rate: f64,
     /// Disk: a file that is written over and over, and removed at the end

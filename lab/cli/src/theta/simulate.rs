@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
   $ ffclock theta simulate --n 7 --f 2 --two-faced 5 --two-faced 6 --delay \"1 ms\" --json
   $ ffclock theta simulate --fault 'kind = \"link-hold\", process = 1, hold = \"2 ms\", probability = 0.1'
 
-A scenario is a short TOML file; docs/theta-run.md describes what it may say. Options on the command line come before the file. Exit
+A scenario is a short TOML file; docs/theta-run.md describes its keys. Options on the command line override the file. Exit
 code 1 if correct processes stand still before the last round.")]
 pub(super) struct Args {
-    /// The scenario; without it everything has its default
+    /// The scenario; all keys have defaults
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Processes [default: the scenario's, or 4]
@@ -36,16 +36,16 @@ pub(super) struct Args {
     /// The delay D between a quorum and the next round, such as "1 ms" [default: the scenario's, or 0 s]
     #[arg(long, value_name = "TIME")]
     delay: Option<Span>,
-    /// Run the algorithm as the paper prints it, which is known to be bad
+    /// Run the algorithm as printed in the paper, which is known to fail
     #[arg(long)]
     printed: bool,
-    /// A process that tells each other one something else
+    /// A process that sends different messages to different receivers; may be given several times
     #[arg(long, value_name = "PROCESS")]
     two_faced: Vec<u32>,
     /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
     fault: Vec<FaultSpec>,
-    /// Where all chance comes from
+    /// The seed of all random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Write the run as a log into this directory, which must not hold one
@@ -90,7 +90,7 @@ fn failure(error: SimulationError) -> Failure {
     }
 }
 
-/// The scenario, with what the command line says put over it, and the directory that its files are below.
+/// The scenario, with the options of the command line, and the directory of its files.
 fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
     let (mut spec, directory) = match &args.scenario {
         None => (Spec::default(), PathBuf::from(".")),

@@ -1,4 +1,4 @@
-//! Where ranks come in. Anybody may knock, and whoever says nothing keeps nobody waiting: all are listened to at once.
+//! Incoming connections. Any host may connect; all connections are read at the same time, so a silent one delays no rank.
 
 use crate::LiveError;
 use crate::control::{ANSWER, ControlLine, Hello, prepare};
@@ -18,7 +18,7 @@ struct Visitor {
     until: Moment<Mono>,
 }
 
-/// What became of a visitor.
+/// The state of a connection.
 enum HeardFromRank {
     /// It has not said everything.
     Nothing(Visitor),
@@ -53,7 +53,7 @@ impl<'a> Doorway<'a> {
 
     fn let_in(&mut self) -> Result<(), LiveError> {
         while self.visitors.len() < VISITORS_MAX {
-            // Whatever is wrong with one connection, or with the room for more, the next look tells.
+            // A fault of one connection, or a lack of room for more, shows at the next look.
             let Ok((stream, _)) = self.listener.accept() else { break };
             stream.set_nonblocking(true).map_err(LiveError::network("greeting"))?;
             let until = mono_now() + Span::from_secs(ANSWER.as_secs() as i64);

@@ -1,4 +1,4 @@
-//! A rank's way to rank 0.
+//! How a rank meets rank 0.
 
 use super::recorder::EventRecorder;
 use super::{LiveMachine, Rank, RankOptions, refused};
@@ -22,7 +22,7 @@ use std::time::Duration;
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 impl Rank {
-    /// Connects to rank 0, tells where we are, and waits until all are there.
+    /// Connects to rank 0, introduces itself, and waits until all ranks are there.
     pub(super) fn meet(options: &RankOptions) -> Result<Self, LiveError> {
         let (page, counter) = find_page(options)?;
         let control = connect(&options.rendezvous, options.patience)?;
@@ -59,16 +59,16 @@ impl Rank {
             recorder: EventRecorder::new(options.events_max as usize),
             header,
             over,
-            has_told: false,
+            has_reported: false,
             is_stopping: false,
         })
     }
 }
 
-/// The page that was named, as soon as it tells the time, or else the machine's if there is one; and how long a tick of the counter lasts.
+/// The page that was named, as soon as it gives a time, or else the page of the machine if there is one; and the counter.
 /// Where a page was named and no counter, events are stamped with the counter that the page is about.
 fn find_page(options: &RankOptions) -> Result<(PageClock, StampingCounter), LiveError> {
-    // Before rank 0 loses its patience with us, so that the reason is told.
+    // Within the patience of rank 0, so that the reason is reported.
     let deadline = mono_now() + Span::from_units(options.patience.units() / 10 * 9);
     let named = options.page.as_deref();
     let counter = options.counter.or_else(|| named.is_none().then(|| choose(Choice::Auto).kind));
@@ -82,7 +82,7 @@ fn find_page(options: &RankOptions) -> Result<(PageClock, StampingCounter), Live
             Some(path) if mono_now() >= deadline => {
                 let (path, seconds) = (path.display(), options.patience.as_seconds());
                 let why = format!(
-                    "the page {path} told no time within {seconds} s: {trouble}; is its ffclockd running and synchronised?"
+                    "the page {path} gave no time within {seconds} s: {trouble}; is its ffclockd running and synchronised?"
                 );
                 return Err(LiveError::Settings(why));
             }
@@ -103,7 +103,7 @@ fn open(named: Option<&Path>, kind: CounterKind) -> Result<(PageClock, StampingC
     }
 }
 
-/// What rank 0 is told.
+/// The introduction to rank 0.
 fn hello(options: &RankOptions, post: &Post, page: &PageClock) -> Result<Hello, LiveError> {
     Ok(Hello {
         rank: options.place.rank,

@@ -17,7 +17,7 @@ pub(super) struct EventRecorder {
 }
 
 impl EventRecorder {
-    /// With room for so many events, and as many round trips.
+    /// With room for `events_max` events, and as many round trips.
     pub(super) fn new(events_max: usize) -> Self {
         let events = Vec::with_capacity(events_max.min(EVENTS_AT_FIRST));
         EventRecorder { events, trips: Vec::new(), events_max, lost: 0 }

@@ -29,14 +29,14 @@ impl Rank {
         }
         let now = self.since_start(self.counter());
         for receiver in 0..self.settings.processes {
-            for told in self.injector.told(receiver, round, now) {
+            for round in self.injector.rounds_for(receiver, round, now) {
                 let way = self.injector.way(receiver, now);
                 if way.from > now {
                     let until = self.counter_at(way.from);
-                    self.post.hold(until, Held::Message { receiver, round: told, copies: way.copies });
+                    self.post.hold(until, Held::Message { receiver, round, copies: way.copies });
                     self.alarm.set(until);
                 } else {
-                    self.hand_over_copies(receiver, told, way.copies)?;
+                    self.hand_over_copies(receiver, round, way.copies)?;
                 }
             }
         }
@@ -53,7 +53,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Sends the message back, as the paper did.
+    /// Sends the message back, as in the paper.
     pub(super) fn reply(
         &mut self,
         received: &Received,

@@ -12,7 +12,7 @@ const STEPS_MAX: usize = 1 << 30;
 /// What a node of the graph is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CycleStep {
-    /// Where.
+    /// The process at which it happened.
     pub process: ProcessId,
     /// What was perceived: sender and round; absent for a step that only sends.
     pub perceived: Option<(ProcessId, Round)>,
@@ -113,7 +113,7 @@ impl SpaceTimeBuilder {
         Ok(())
     }
 
-    /// The graph. Perceptions of messages that nobody sent, and second perceptions, are steps without a message.
+    /// The graph. Perceptions of messages that were never sent, and second perceptions, are steps without a message.
     ///
     /// # Errors
     /// [`GraphError::Circular`].

@@ -93,7 +93,8 @@ impl Process {
         Process { quorum, form, delay, round: 0, unsent: 1, deadline: None, tally }
     }
 
-    /// The same with a window of so many rounds instead of up to 64, or the next power of two: so that tests soon come to its end.
+    /// The same with a window of `rounds`, rounded up to a power of two, instead of up to 64: tests reach the end of a small
+    /// window soon.
     pub fn remembering(self, rounds: usize) -> Self {
         Process { tally: SenderWindow::with_window(self.quorum.processes(), self.form, rounds), ..self }
     }
@@ -107,7 +108,7 @@ impl Process {
         self.settle(now, Switches::default(), RuleScope::Everywhere)
     }
 
-    /// Takes (init, `round`) from `sender`, whom the caller has made sure of. What is old, known or from nobody changes nothing.
+    /// Takes (init, `round`) from `sender`, which the caller has authenticated. A message that is old, known or from an unknown sender changes nothing.
     pub fn receive(&mut self, sender: u32, round: u64, now: u64) -> Switches {
         let recorded = self.tally.record(sender, round);
         let mut switches = Switches::default();
@@ -171,7 +172,7 @@ impl Process {
         self.quorum
     }
 
-    /// The highest later round that so many have sent that the catch-up rule applies.
+    /// The highest later round to which the catch-up rule leads.
     #[cold]
     fn catch_up_target(&self) -> Option<u64> {
         let enough = self.quorum.catch_up();

@@ -1,4 +1,4 @@
-//! Who has sent which round: a window of rounds from the present one on, one bit for each sender and round.
+//! Which sender has sent which round: a window of rounds from the present one on, one bit for each sender and round.
 //!
 //! Memory is bounded whatever faulty processes send. Of rounds beyond the window only the newest of each sender is kept. That is enough: a correct
 //! process of the repaired form sends all rounds up to its own, so (init, m) says that it has sent every (init, l), l <= m. So f + 1 senders whose
@@ -37,7 +37,7 @@ impl SenderWindow {
         Self::with_window(processes, form, (WINDOW_WORDS / words).clamp(LEAST_ROUNDS, MOST_ROUNDS))
     }
 
-    /// With a window of so many rounds, or the next power of two.
+    /// With a window of `rounds`, rounded up to a power of two.
     pub(super) fn with_window(processes: u32, form: AlgorithmForm, rounds: usize) -> Self {
         let words = (processes as usize).div_ceil(64);
         let rounds = rounds.clamp(1, MOST_ROUNDS).next_power_of_two();
@@ -167,12 +167,12 @@ impl SenderWindow {
     }
 }
 
-/// What became of a message.
+/// The effect of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recording {
-    /// Old, seen before, or from nobody.
+    /// None: it is old, known, or from an unknown sender.
     Nothing,
-    /// So many senders have sent its round.
+    /// It was counted; this many senders have sent its round.
     Counted(u32),
     /// Its round is beyond the window.
     Beyond,

@@ -72,7 +72,7 @@ fn the_delay_runs_from_the_quorum_and_a_jump_ends_it() {
     }
     assert_eq!(process.deadline(), Some(112));
     assert_eq!(only(process.receive(3, 1, 50)), None);
-    assert_eq!(process.deadline(), Some(112), "a further message does not begin the delay anew");
+    assert_eq!(process.deadline(), Some(112), "a further message does not restart the delay");
     assert_eq!(only(process.wake(111)), None);
     assert_eq!(only(process.wake(112)), Some(RoundSwitch { from: 1, to: 2, decided: 12, rule: SwitchRule::Advance }));
     for sender in 0..3 {
@@ -98,7 +98,7 @@ fn messages_before_the_start_count() {
     assert_eq!(drained(&mut process), [1, 2]);
 }
 
-/// Two switches, and each is told: an advance goes one round.
+/// Two switches, and each is reported: an advance goes one round.
 #[test]
 fn a_catch_up_and_an_advance_at_once_are_two_switches() {
     let mut process = Process::new(Quorum::new(4, 1).unwrap(), AlgorithmForm::Repaired, 0);
@@ -193,7 +193,7 @@ fn sizes_are_checked() {
     assert_eq!(Quorum::new(20_000, 0), Err(QuorumError::TooManyProcesses { processes: 20_000 }));
 }
 
-/// The rules, written down as sets without a window: what the machine must equal as long as nobody is further ahead than the window.
+/// The rules, written down as sets without a window: what the machine must equal as long as no process is further ahead than the window.
 #[derive(Default)]
 struct Oracle {
     received: std::collections::BTreeSet<(u64, u32)>,

@@ -9,7 +9,7 @@ const SLOPE_PLACES: u32 = 40;
 /// Ticks longer than this do not fit a slope, and measure no delay.
 const TICK_PS_MAX: f64 = 8e6;
 
-/// 53 days from the origin of the run. Differences of two times then fit too; what lies beyond is put there.
+/// 53 days from the origin of the run. Differences of two times then fit too; times beyond are clamped to it.
 const TIME_PS_MAX: i64 = (1 << 62) - 1;
 
 /// A piece of a host's clock: a straight line over a range of its counter.
@@ -140,7 +140,7 @@ fn chord(from: &ClockSample, to: &ClockSample) -> Result<Segment, String> {
 pub struct Clocks {
     hosts: Vec<HostClock>,
     host_of: Vec<usize>,
-    /// What each process was told by last: nearly always it is told by the same again.
+    /// The segment that each process used last: nearly always it uses the same again.
     lines: Vec<SafeSegment>,
 }
 

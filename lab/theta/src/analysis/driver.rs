@@ -3,13 +3,13 @@
 use super::{AnalysisError, Clocks, Options, Pass, Tally, TimeRange};
 use crate::log::{EventColumns, EventReader, EventStream, LogReader, WayInColumns};
 
-/// What goes on while a log is read.
+/// Watches the progress while a log is read.
 pub trait ReadWatcher {
-    /// So many more events have been read.
+    /// `more` further events have been read.
     fn events(&mut self, more: u64);
 }
 
-/// Nobody watches.
+/// Watches nothing.
 impl ReadWatcher for () {
     fn events(&mut self, _: u64) {}
 }
@@ -51,7 +51,7 @@ impl<'a> Feed<'a> {
 /// Analyses a whole log in one pass.
 ///
 /// # Errors
-/// [`AnalysisError`] for a log that cannot be read on, a host without a clock, or an event that cannot be.
+/// [`AnalysisError`] for a log that cannot be read on, a host without a clock, or an impossible event.
 pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn ReadWatcher) -> Result<Tally, AnalysisError> {
     let clocks = Clocks::new(log.run(), log.clocks())?;
     let mut feeds: Vec<_> = log.streams().iter().map(Feed::new).collect();

@@ -1,4 +1,4 @@
-//! What a tally means.
+//! The results of an analysis, from its tally.
 
 use super::histogram::Histogram;
 use super::ratio::Ratio;
@@ -10,11 +10,11 @@ use serde::Serialize;
 /// The results of an analysis. Times are in picoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct ThetaReport {
-    /// n.
+    /// The number of processes, n.
     pub processes: u32,
-    /// f.
+    /// The number of processes that may be Byzantine, f.
     pub tolerated: u32,
-    /// D.
+    /// The delay before an advance, D.
     pub delay_ps: u64,
     /// How many of the processes count as correct.
     pub correct: u32,
@@ -22,7 +22,7 @@ pub struct ThetaReport {
     pub whole: bool,
     /// What is missing, broken or contradictory.
     pub remarks: Vec<String>,
-    /// How many of what.
+    /// The number of messages and events of each kind.
     pub counts: EventCounts,
     /// Rounds that were reached.
     pub rounds: u64,
@@ -48,7 +48,7 @@ pub struct ThetaReport {
     pub histograms: Option<Histograms>,
 }
 
-/// What figures are drawn from.
+/// The data of the figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Histograms {
     /// h_0 (contributed to no advance), h_1 (the fastest that contributed), h_2, and so on; bins in picoseconds.
@@ -61,7 +61,7 @@ pub struct Histograms {
     pub all: Histogram,
 }
 
-/// What was seen at switches.
+/// Figures at switches.
 #[derive(Clone, Debug, Serialize)]
 pub struct Omega {
     /// Times of switches.
@@ -92,7 +92,7 @@ pub struct Omega {
     pub tail: Option<TailFit>,
 }
 
-/// Whether the run was one of the algorithm.
+/// Whether the run follows the rules of the algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConformanceReport {
     /// Whether no rule was broken.
@@ -103,7 +103,7 @@ pub struct ConformanceReport {
     pub catch_ups: u64,
     /// How often a rule was broken.
     pub breaches: u64,
-    /// Rounds that were perceived from a process of whose log too much is missing to tell whether it sent them.
+    /// Rounds that were perceived from a process whose log is too incomplete to show whether it sent them.
     pub not_judged: u64,
     /// The first few breaches.
     pub examples: Vec<String>,
@@ -192,7 +192,7 @@ fn conformance(run: &Run, tally: &Tally, gaps: &LogGaps) -> ConformanceReport {
     use FaultKind::{LateStart, LinkLoss, Partition};
     let delivers = run.origin != Origin::Imported
         && !run.faults.iter().any(|fault| matches!(fault.kind, LateStart | LinkLoss | Partition));
-    // Messages of which nothing is known may have been longer under way than all others.
+    // Messages in a gap may have taken longer than all others.
     let spread_bound = tally.throughout.filter(|_| delivers && !gaps.any()).map(|peak| {
         let (over, under) = peak.ratio.parts();
         over.div_ceil(under) + 1
@@ -214,7 +214,7 @@ fn conformance(run: &Run, tally: &Tally, gaps: &LogGaps) -> ConformanceReport {
     }
 }
 
-/// What a log does not hold: then nobody knows whether something was sent of which it holds the perceptions alone.
+/// The gaps of a log. For a message in a gap the log may have perceptions and no broadcast, and nothing follows from that.
 struct LogGaps {
     /// Correct processes that left no events.
     absent: Vec<usize>,
@@ -262,7 +262,7 @@ fn remarks(run: &Run, tally: &Tally, damage: &[String], gaps: &LogGaps) -> Vec<S
         }
     };
     counted(counts.late, "events came after their round had been given up: enlarge the window (--window-rounds)");
-    counted(counts.stray, "events belong to rounds that nobody can have reached");
+    counted(counts.stray, "events belong to rounds that no process can have reached");
     counted(counts.out_of_order, "switches could not be judged: the log is out of order by more than its disorder_ps");
     counted(run.unrecorded, "events were lost by the recorder");
     remarks

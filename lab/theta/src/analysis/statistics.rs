@@ -1,4 +1,4 @@
-//! How sure one may be of a maximum: bootstrap over blocks, and a fit of the tail.
+//! The uncertainty of a maximum: bootstrap over blocks, and a fit of the tail.
 //!
 //! Omega is a maximum and grows with the length of a run, so two runs compare by the largest ratio per fixed number of messages, and the
 //! tail says what a longer run would show.
@@ -6,11 +6,11 @@
 use ffclock_sim::Random;
 use serde::Serialize;
 
-/// Times that blocks are drawn anew.
+/// The number of resamples.
 const RESAMPLES: usize = 2000;
-/// Blocks below which an interval would be a pretence.
+/// With fewer blocks an interval would mean nothing.
 const BLOCKS_MIN: usize = 8;
-/// Excesses below which a fit would be one.
+/// With fewer excesses a fit would mean nothing.
 const EXCESSES_MIN: usize = 30;
 /// The share of the kept extremes that are fitted, at most: the tail begins somewhere among them.
 const EXCESSES_SHARE: f64 = 0.1;
@@ -93,7 +93,7 @@ pub fn fit_tail(extremes: &[f64], switches: u64) -> Option<TailFit> {
 }
 
 impl TailFit {
-    /// The ratio that is exceeded once in so many switches, on average.
+    /// The ratio that is exceeded once in `switches` switches, on average.
     pub fn return_level(&self, switches: f64) -> f64 {
         let exceedances = (switches * self.rate).max(1.0);
         if self.shape.abs() < 1e-9 {

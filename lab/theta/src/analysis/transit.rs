@@ -58,7 +58,7 @@ impl Shortest {
 
     /// The smallest delay of the messages that end after `time`, which must not go back.
     pub fn at(&mut self, time: i64) -> Option<i64> {
-        // What has ended below the top would stay for ever behind ever new short messages.
+        // Messages that have ended below the top would stay forever behind new short ones.
         if self.flights.len() > 2 * self.kept + WORTH_CLEANING {
             self.flights.retain(|Reverse(flight)| flight.end > time);
             self.kept = self.flights.len();

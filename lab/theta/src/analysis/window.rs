@@ -1,6 +1,6 @@
-//! The rounds that are not yet done with: who sent what when, and when it was perceived.
+//! The rounds that may still matter: when each message was sent, and when each receiver perceived it.
 
-/// No such event. No clock shows this.
+/// No such event. No clock shows this time.
 pub(super) const NEVER: i64 = i64::MIN;
 
 /// The messages of one round.
@@ -29,7 +29,7 @@ const ARRIVED: usize = 1;
 /// ... and, from here on, when each receiver has.
 const ROW_HEAD: usize = 2;
 
-/// What became of an event that was put into its round.
+/// Whether an event was the first of its kind in its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Novelty {
     New,
@@ -169,7 +169,7 @@ impl RoundWindow {
         }
     }
 
-    /// Whether `round` can be what comes after the rounds in the window, rather than a number out of the blue.
+    /// Whether `round` can be what comes after the rounds in the window, rather than an arbitrary number.
     pub(super) fn may_follow(&self, round: u64) -> bool {
         round - self.oldest < self.rounds_max.saturating_add(self.length)
     }
@@ -177,7 +177,7 @@ impl RoundWindow {
     /// The messages of `round`; `None` unless it is inside.
     #[inline]
     pub(super) fn open(&mut self, round: u64) -> Option<&mut RoundMessages> {
-        // What is past is far ahead by this reckoning.
+        // A past round is far ahead in wrapping arithmetic.
         let ahead = round.wrapping_sub(self.oldest);
         if ahead >= self.length {
             if ahead >= self.rounds_max {

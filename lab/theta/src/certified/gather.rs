@@ -39,9 +39,9 @@ pub(crate) struct GatheredSwitch {
 pub(crate) struct JoinedLog {
     pub(crate) messages: Vec<GatheredMessage>,
     pub(crate) turns: Vec<GatheredSwitch>,
-    /// Those from host to host. What faulty processes say about their sends bounds nothing.
+    /// The messages between hosts. The log of a faulty process bounds nothing.
     pub(crate) crossings: Vec<GatheredMessage>,
-    /// n-f.
+    /// The number of messages of an advance, n-f.
     pub(crate) threshold: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What Omega can be.
+//! The bounds on Omega.
 
 use super::CertifyOptions;
 use super::corrections::Corrections;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// A value lies between these, if every clock kept its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct OmegaBounds {
-    /// Not less.
+    /// The lower bound.
     pub low: Ratio,
-    /// Not more.
+    /// The upper bound.
     pub high: Ratio,
 }
 

@@ -1,7 +1,7 @@
 //! Random adversaries: runs too long for exploration, with deliveries and forgeries drawn at random.
 //!
 //! Each run draws its own temper: how often Byzantine processes speak, whether they help only some, whether some correct processes are kept waiting.
-//! Uniform chance alone hardly ever starves anybody.
+//! Uniform chance alone hardly ever starves a process.
 
 use super::report::{Delivery, RunWitness, Violation, WitnessStep};
 use super::world::{CheckBounds, CheckBoundsError, CheckWorld};
@@ -13,7 +13,7 @@ use serde::Serialize;
 pub struct AdversaryCampaign {
     /// Sizes, form and depth.
     pub bounds: CheckBounds,
-    /// Where all chance comes from; run i uses seed + i, so that any run can be had again alone.
+    /// The seed. Run i uses seed + i, so that any run can be repeated alone.
     pub seed: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct CampaignOutcome {
     pub runs: u64,
     /// Messages delivered in all of them.
     pub deliveries: u64,
-    /// Runs that stopped for ever.
+    /// Runs that stopped forever.
     pub stopped: u64,
     /// Runs in which a correct process did what it may not.
     pub violated: u64,
@@ -91,7 +91,7 @@ struct RandomRun {
     sent_before: Vec<u64>,
 }
 
-/// So often is a message held back at most before it comes all the same: links are reliable.
+/// A message is held back at most this often before it comes: links are reliable.
 const TRIES: usize = 40;
 
 impl RandomRun {

@@ -1,4 +1,4 @@
-//! What checking finds, in words.
+//! The findings of a check, and their text form.
 
 use crate::algorithm::Switches;
 use crate::check::CheckWorld;
@@ -22,17 +22,17 @@ pub struct Delivery {
 pub enum Violation {
     /// A clock went back.
     WentBack {
-        /// Whose.
+        /// The process.
         process: u32,
     },
     /// A process sent the same round twice.
     SentTwice {
-        /// Who.
+        /// The process.
         process: u32,
     },
     /// A process switched though too few correct ones had sent the round: Byzantine ones alone can drive the clocks.
     Forged {
-        /// Who.
+        /// The process.
         process: u32,
         /// The round that the rule counted.
         round: u64,
@@ -51,7 +51,7 @@ pub enum CheckVerdict {
     Holds,
     /// Nothing was wrong so far, but not everything was seen: the limit of states was reached.
     Unfinished,
-    /// The system can stop for ever.
+    /// The system can stop forever.
     Stops,
     /// A correct process can be made to do what it may not.
     Violated(Violation),
@@ -60,7 +60,7 @@ pub enum CheckVerdict {
 /// One step of a witness: some messages come, and the receiver switches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WitnessStep {
-    /// What comes.
+    /// The messages that come.
     pub deliveries: Vec<Delivery>,
     /// From which round the receiver goes, if it does.
     pub from: Option<u64>,
@@ -78,9 +78,9 @@ impl WitnessStep {
 /// A run that ends badly.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunWitness {
-    /// n.
+    /// The number of processes, n.
     pub processes: u32,
-    /// f; the Byzantine processes are the last ones.
+    /// The number of Byzantine processes, f; they are the last ones.
     pub faulty: u32,
     /// How it comes about. Every process has started and is in round 1.
     pub steps: Vec<WitnessStep>,
@@ -88,12 +88,12 @@ pub struct RunWitness {
     pub standing: Vec<Standing>,
 }
 
-/// Where a correct process stands for ever.
+/// Where a correct process stands forever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Standing {
     /// Its round.
     pub round: u64,
-    /// (round, senders), for rounds that anybody has sent.
+    /// (round, senders), for rounds that any process has sent.
     pub holds: Vec<(u64, u32)>,
 }
 
@@ -149,7 +149,7 @@ impl fmt::Display for RunWitness {
             writeln!(f, "{:3}. {step}", number + 1)?;
         }
         let (advance, catch_up) = (all - self.faulty, self.faulty + 1);
-        writeln!(f, "every message has come, and nobody moves again:")?;
+        writeln!(f, "every message has come, and no process moves again:")?;
         for (process, standing) in self.standing.iter().enumerate() {
             write!(f, "     {} in round {}:", name(process as u32), standing.round)?;
             for &(round, senders) in &standing.holds {

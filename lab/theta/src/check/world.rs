@@ -14,7 +14,7 @@ pub struct CheckBounds {
     pub form: AlgorithmForm,
     /// A process that has reached this round rests: the depth.
     pub last_round: u64,
-    /// How many rounds ahead a process tells apart; without it, as many as in real runs, which are more than the depth.
+    /// The number of rounds ahead that a process keeps apart; as in real runs, which is more than the depth, unless given.
     pub window: Option<usize>,
 }
 
@@ -29,7 +29,7 @@ pub enum CheckBoundsError {
         "n = {processes} and {last_round} rounds are too much for this exploration: a state takes {bits} bits of at most 128; ask for fewer rounds"
     )]
     TooLarge {
-        /// n.
+        /// The number of processes, n.
         processes: u32,
         /// The depth.
         last_round: u64,
@@ -45,7 +45,7 @@ pub struct CheckWorld {
     pub(super) processes: Vec<Process>,
     /// By process: bit k for (init, k).
     pub(super) sent: Vec<u64>,
-    /// By receiver and sender: bit k for (init, k), where windows are shorter than the depth. Otherwise a process still knows what it was told.
+    /// By receiver and sender: bit k for (init, k), where windows are shorter than the depth. Otherwise a process still has every message.
     delivered: Vec<u64>,
 }
 
@@ -71,9 +71,9 @@ impl CheckWorld {
             Some(rounds) => process.remembering(rounds),
             None => process,
         };
-        let told = if bounds.window.is_some() { correct * processes as usize } else { 0 };
+        let links = if bounds.window.is_some() { correct * processes as usize } else { 0 };
         let mut world =
-            CheckWorld { bounds, processes: vec![process; correct], sent: vec![0; correct], delivered: vec![0; told] };
+            CheckWorld { bounds, processes: vec![process; correct], sent: vec![0; correct], delivered: vec![0; links] };
         for index in 0..correct {
             world.processes[index].start(0);
             world.collect(index);
@@ -121,11 +121,14 @@ impl CheckWorld {
         self.round(process) >= self.bounds.last_round
     }
 
-    /// Whether a message would tell its receiver anything: it is awake, has not passed the round and has not had it.
+    /// Whether a message would be news to its receiver: it is awake, has not passed the round and has not had the message.
     pub fn is_new(&self, delivery: Delivery) -> bool {
         let Delivery { to, from, round } = delivery;
-        let was_told = self.delivered.get(self.link(delivery)).is_some_and(|rounds| rounds >> round & 1 == 1);
-        !self.rests(to) && round >= self.round(to) && !was_told && !self.processes[to as usize].has_from(from, round)
+        let was_delivered = self.delivered.get(self.link(delivery)).is_some_and(|rounds| rounds >> round & 1 == 1);
+        !self.rests(to)
+            && round >= self.round(to)
+            && !was_delivered
+            && !self.processes[to as usize].has_from(from, round)
     }
 
     /// Where a message lies in `delivered`.
@@ -133,14 +136,14 @@ impl CheckWorld {
         to as usize * self.bounds.quorum.processes() as usize + from as usize
     }
 
-    /// Messages of correct processes that are on their way to `to` and would tell it something.
+    /// Messages of correct processes that are on their way to `to` and would be news to it.
     pub fn in_transit(&self, to: u32) -> impl Iterator<Item = Delivery> + '_ {
         let rounds = self.round(to)..=self.bounds.last_round;
         let all = rounds.flat_map(move |round| (0..self.correct()).map(move |from| Delivery { to, from, round }));
         all.filter(|&delivery| self.has_sent(delivery.from, delivery.round) && self.is_new(delivery))
     }
 
-    /// What Byzantine processes may send to `to` that would tell it something.
+    /// Messages that Byzantine processes may send to `to` and that would be news to it.
     pub fn forgeries(&self, to: u32) -> impl Iterator<Item = Delivery> + '_ {
         let byzantine = self.correct()..self.bounds.quorum.processes();
         let rounds = self.round(to)..=self.bounds.last_round;
@@ -167,7 +170,7 @@ impl CheckWorld {
         Ok(switches)
     }
 
-    /// Whether somebody stands for ever: every message of a correct process has been delivered or tells nothing, the Byzantine ones keep silent, and
+    /// Whether a process stands forever: every message of a correct process has been delivered or is no news, the Byzantine ones keep silent, and
     /// of the processes that have not come to the depth none can go on. One at rest might still have sent what helps the others; but as soon as f + 1
     /// rest, what they have sent must bring all others to the depth.
     pub fn has_stopped(&self) -> bool {

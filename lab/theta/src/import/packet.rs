@@ -1,4 +1,4 @@
-//! From a captured frame to who sends how much to whom. Whatever the bytes are, nothing panics.
+//! Sender, receiver and length of the packet in a captured frame. No input panics.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,7 +13,7 @@ pub(super) struct CapturedPacket {
     pub(super) identity: u64,
 }
 
-/// So much of the content of a packet tells it from others.
+/// The number of bytes of content that identify a packet.
 const TELLING_BYTES: usize = 32;
 
 const TCP: u8 = 6;
@@ -90,8 +90,8 @@ struct PacketHead {
 
 /// `length` is that of header and content, as IP says: the captured bytes may be fewer.
 fn transport(head: &PacketHead, bytes: &[u8], length: usize) -> Option<CapturedPacket> {
-    // In TCP the numbers of sequence and acknowledgement tell packets apart.
-    let (header, telling) = match head.protocol {
+    // In TCP the sequence and acknowledgement numbers identify a packet.
+    let (header, identifying) = match head.protocol {
         UDP => (8, 4..6),
         TCP => (usize::from(*bytes.get(12)? >> 4) * 4, 4..12),
         _ => return None,
@@ -103,7 +103,7 @@ fn transport(head: &PacketHead, bytes: &[u8], length: usize) -> Option<CapturedP
     }
     let content = bytes.get(header..).unwrap_or(&[]);
     let mut hasher = DefaultHasher::new();
-    (from, to, head.number, length, bytes.get(telling)).hash(&mut hasher);
+    (from, to, head.number, length, bytes.get(identifying)).hash(&mut hasher);
     content[..content.len().min(length - header).min(TELLING_BYTES)].hash(&mut hasher);
     Some(CapturedPacket { from, to, identity: hasher.finish() })
 }

@@ -36,7 +36,7 @@ pub struct Imported {
     pub rounds: u64,
     /// Replies.
     pub replies: u64,
-    /// With captures at both ends: replies that are not in both, or not told from others there.
+    /// With captures at both ends: replies that are not in both, or not distinguishable there.
     pub unmatched: u64,
     /// With captures at both ends: how far the clocks' comparison may be off at most, picoseconds.
     pub bound_ps: Option<u64>,
@@ -216,7 +216,7 @@ impl Importer {
         }
     }
 
-    /// What is told of it.
+    /// The summary for the user.
     pub(super) fn imported(&self, cut: Option<String>) -> Imported {
         let (servers, rounds, replies) = (self.servers(), self.round, self.replies);
         Imported { servers, rounds, replies, cut, ..Imported::default() }

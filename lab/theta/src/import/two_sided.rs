@@ -16,7 +16,7 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// The offset between two clocks is worked out once in so many nanoseconds.
+/// The offset between two clocks is determined once in each interval of this length, in nanoseconds.
 const EPOCH_NS: i64 = 1_000_000_000;
 /// Times farther apart do not fit a log: 50 days.
 const SPAN_NS_MAX: u64 = 50 * 86_400 * 1_000_000_000;

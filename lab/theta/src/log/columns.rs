@@ -117,7 +117,7 @@ impl EventColumns {
         self.received.push(way_in.received.map(bits));
     }
 
-    /// The events of this batch in order; a row that makes no sense is an error that says why.
+    /// The events of this batch in order; an invalid row is an error with the reason.
     pub fn events(&self) -> impl Iterator<Item = Result<Event, String>> + '_ {
         let mut from_rounds = Gaps::of(&self.from_round);
         let mut decisions = Gaps::of(&self.decided);

@@ -12,7 +12,7 @@ pub enum LogError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The file is no Parquet file, or a damaged or cut one.

@@ -177,7 +177,7 @@ impl LogWriter {
     }
 }
 
-/// Writes `run.json` beside its final place and moves it there, so that nobody reads half of it.
+/// Writes `run.json` beside its final place and moves it there, so that no reader sees half of it.
 fn write_run(directory: &Path, run: &Run, progress: WriteProgress) -> Result<(), LogError> {
     let path = directory.join(RUN_FILE);
     let complete = progress == WriteProgress::Complete;

@@ -30,7 +30,7 @@ struct SimulatedClock {
     faults: Vec<ClockFault>,
 }
 
-/// What holds for every clock that has no fault.
+/// The promise of every clock without a fault.
 struct Promise {
     hertz: f64,
     /// Of the counter's rate, as a fraction.
@@ -41,7 +41,7 @@ struct Promise {
     drift: f64,
 }
 
-/// A clock uses so much of what it is allowed.
+/// The share of its bound and its drift that a clock uses.
 const USED: f64 = 0.9;
 
 impl SimulatedClocks {
@@ -70,7 +70,7 @@ impl SimulatedClocks {
         })
     }
 
-    /// What the counter of a host shows at a time in picoseconds.
+    /// The counter of a host at a time in picoseconds.
     pub(super) fn counter(&self, host: usize, at: u64) -> Counter {
         self.hosts[host].counter(at)
     }
@@ -82,7 +82,8 @@ impl SimulatedClocks {
         2 * (self.bound + worst as u64 + tick + 1)
     }
 
-    /// What each clock says from the origin to `end`: again and again, and a tick before and at each moment at which a fault begins or ends.
+    /// Samples of each clock from the origin to `end`: one each period, and one a tick before and one at each moment at which
+    /// a fault begins or ends.
     pub(super) fn samples(&self, end: u64) -> impl Iterator<Item = ClockSample> + '_ {
         let last = (end / self.period + 1) * self.period;
         (0..self.hosts.len()).flat_map(move |host| {
@@ -99,7 +100,7 @@ impl SimulatedClocks {
         })
     }
 
-    /// What each should have said.
+    /// The clocks without their errors.
     pub(super) fn truth(&self) -> impl Iterator<Item = ClockSample> + '_ {
         let true_sample = |(host, clock): (usize, &SimulatedClock)| ClockSample {
             bound_ps: 0,

@@ -6,36 +6,36 @@ use ffclock_sim::scenario::Length;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// How long something takes.
+/// A law of delays.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Law {
     /// Always the same.
     Constant {
-        /// How long.
+        /// The delay.
         value: Length,
     },
     /// `min` and an exponential part.
     Exponential {
-        /// The least.
+        /// The smallest delay.
         min: Length,
-        /// Mean of what is added.
+        /// The mean of the random part.
         mean: Length,
     },
     /// `min` and a lognormal part.
     Lognormal {
-        /// The least.
+        /// The smallest delay.
         min: Length,
-        /// Median of what is added.
+        /// The median of the random part.
         median: Length,
-        /// Standard deviation of its logarithm.
+        /// The standard deviation of its logarithm.
         sigma: f64,
     },
     /// `min` and a Pareto part: P(part > x) = (scale / x)^alpha from `scale` on.
     Pareto {
-        /// The least.
+        /// The smallest delay.
         min: Length,
-        /// The least of what is added.
+        /// The smallest value of the random part.
         scale: Length,
         /// The exponent of the tail; the mean is infinite up to 1.
         alpha: f64,
@@ -107,7 +107,7 @@ impl Sampler {
         }
     }
 
-    /// About how long it takes as a rule.
+    /// A typical delay.
     pub(super) fn typical(&self) -> u64 {
         match self {
             Sampler::Constant(value) => *value,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told() {
+    fn impossible_laws_are_refused() {
         let bad = [
             Law::Constant { value: us(-1.0) },
             Law::Constant { value: us(1e10) },

@@ -1,4 +1,4 @@
-//! What else keeps networks and processors busy, and how long messages wait for it.
+//! Load of networks and processors, and how long messages wait for it.
 
 use super::spec::{LoadKind, LoadSpec, Pattern, ReceiverSpec};
 use crate::length::picoseconds;
@@ -17,16 +17,16 @@ pub(super) struct HostLoads {
     cache: Vec<(u64, LoadDraw)>,
 }
 
-/// What chance decides about a host for one period.
+/// The random part of the load of a host in one period.
 #[derive(Clone, Copy, Default)]
 struct LoadDraw {
-    /// Whose level: the common one or its own.
+    /// Whether the host has a level of its own, rather than the common one.
     is_own: bool,
-    /// Of the level, where it is random.
+    /// The share of the range of levels, where it is random.
     share: f64,
 }
 
-/// Loads above this make waits without end.
+/// Above this load, waits would have no end.
 const LEVEL_MAX: f64 = 0.99;
 const NEVER: u64 = u64::MAX;
 

@@ -1,4 +1,4 @@
-//! What a simulated run came to.
+//! The outcome of a simulated run.
 
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ pub struct SimulationOutcome {
     pub perceived: u64,
     /// Messages that links lost.
     pub lost: u64,
-    /// Messages that came twice.
+    /// Messages that arrived more than once.
     pub duplicated: u64,
     /// Messages that links held back.
     pub held: u64,
@@ -31,11 +31,11 @@ pub struct SimulationOutcome {
     pub greatest_round: u64,
     /// The largest difference between the clocks of correct processes, from the moment on when all had started.
     pub precision: u64,
-    /// Correct processes that did not come to the last round: the system has stopped.
+    /// Correct processes that did not reach the last round: the system has stopped.
     pub unfinished: Vec<u32>,
 }
 
-/// Follows how far the clocks of correct processes are apart.
+/// Follows the distance between the clocks of correct processes.
 pub(super) struct RoundSpread {
     correct: Vec<bool>,
     rounds: Vec<u64>,

@@ -27,7 +27,7 @@ pub(super) fn delays(path: &Path) -> Result<Arc<[u64]>, String> {
     Ok(delays.into())
 }
 
-/// One length a line, such as `41.5 us`; empty lines and lines that begin with # say nothing.
+/// One length a line, such as `41.5 us`; empty lines and lines that begin with # are ignored.
 fn from_text(path: &Path) -> Result<Vec<u64>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut delays = Vec::new();

@@ -8,7 +8,7 @@ use crate::record::{self, Event, ProcessId, Round, WayIn};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is still to be written, in the order of time; what one process does at one moment stays in its order.
+/// An event that is still to be written. Events come in the order of time; those of one process at one time keep their order.
 struct WaitingEvent {
     at: u64,
     number: u64,
@@ -56,7 +56,7 @@ impl<'a> LogSink<'a> {
         self.waiting.push(Reverse(WaitingEvent { at, number: self.number, event }));
     }
 
-    /// Writes what the clocks said and completes the log.
+    /// Writes the samples of the clocks and completes the log.
     pub(super) fn finish(mut self, end_ps: u64) -> Result<(), LogError> {
         if let Some(failure) = self.failure {
             return Err(failure);

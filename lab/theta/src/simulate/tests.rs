@@ -110,7 +110,7 @@ fn faulty_processes_do_not_stop_the_others() {
     }
 }
 
-/// Duplicates and bounded holds do not stop anybody; losses may, and then it is told who stands still.
+/// Duplicates and bounded holds stop no process. Losses may, and the outcome names the processes that stand still.
 #[test]
 fn faults_of_links_are_counted() {
     let run = |fault: &str| outcome(&format!("rounds = 300\n{fault}"), 1);

@@ -22,7 +22,7 @@ pub(super) struct Rules {
     pub(super) advance_threshold: usize,
     pub(super) catch_up_threshold: usize,
     pub(super) disorder_ps: i64,
-    /// D.
+    /// The delay D, in picoseconds.
     pub(super) wait_ps: i64,
 }
 
@@ -78,7 +78,7 @@ impl Rules {
         RoundWindow::new(processes, self.options.window_rounds.min(WINDOW_BYTES_MAX / round_bytes))
     }
 
-    /// A tally of nothing.
+    /// An empty tally.
     pub(super) fn tally(&self) -> Tally {
         let options = &self.options;
         let ranks = if options.delays == DelayMode::Histograms { self.advance_threshold } else { 0 };

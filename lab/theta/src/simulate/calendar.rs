@@ -149,7 +149,7 @@ mod tests {
     fn events_come_in_the_order_of_time() {
         for (typical, seed) in [(1, 1), (1_000_000, 2), (50_000_000, 3), (u64::MAX, 4)] {
             let mut random = Random::new(seed);
-            let (mut agenda, mut oracle) = (Calendar::new(typical), std::collections::BTreeSet::new());
+            let (mut calendar, mut oracle) = (Calendar::new(typical), std::collections::BTreeSet::new());
             let mut now = 0;
             for _ in 0..20_000 {
                 if random.chance(0.6) || oracle.is_empty() {
@@ -158,16 +158,16 @@ mod tests {
                     let at = now + if ahead == 0 { 0 } else { random.bits() % ahead };
                     let due = Due { at, message: random.bits() as u32 % 1000, machine: random.bits() as u32 % 100 };
                     if oracle.insert(due) {
-                        agenda.push(due);
+                        calendar.push(due);
                     }
                 } else {
                     let expected = oracle.pop_first();
-                    assert_eq!(agenda.pop(), expected);
+                    assert_eq!(calendar.pop(), expected);
                     now = expected.map_or(now, |due| due.at);
                 }
             }
-            assert!(oracle.iter().all(|&due| agenda.pop() == Some(due)));
-            assert_eq!(agenda.pop(), None);
+            assert!(oracle.iter().all(|&due| calendar.pop() == Some(due)));
+            assert_eq!(calendar.pop(), None);
         }
     }
 }
