@@ -1,6 +1,7 @@
 //! `ffclock theta`: message delay correlation between hosts.
 //!
-//! The work is done in `ffclock_theta` and `ffclock_theta_live`. Each command parses, calls and prints, in a file of its own.
+//! The work is done in `ffclock_theta` and `ffclock_theta_live`. Each command parses, calls and prints, in a file of
+//! its own.
 
 mod analyse;
 mod check;

@@ -1,10 +1,10 @@
-//! The hosts of a live run and their clocks: which ranks read the same counter, the samples of the pages, and whether a clock
-//! contradicts itself.
+//! The hosts of a live run and their clocks: which ranks read the same counter, the samples of the pages, and whether
+//! a clock contradicts itself.
 //!
-//! Ranks that read the same counter need no clock between them: offsets are 0, even where they play different hosts. Otherwise each host is
-//! compared by its page. A run is short against what a page's estimate is good for, so the last look at it makes one straight line for the whole
-//! run; steps of the absolute clock from one estimate to the next do not enter. In longer runs there is a sample a minute, and what two estimates
-//! may differ by counts as drift.
+//! Ranks that read the same counter need no clock between them: offsets are 0, even where they play different hosts.
+//! Otherwise each host is compared by its page. A run is short against what a page's estimate is good for, so the last
+//! look at it makes one straight line for the whole run; steps of the absolute clock from one estimate to the next do
+//! not enter. In longer runs there is a sample a minute, and what two estimates may differ by counts as drift.
 
 use super::LiveError;
 use super::control::{ClockWord, Hello, LogHeader};
@@ -148,8 +148,8 @@ struct Domain<'a> {
     page: &'a str,
 }
 
-/// Two ranks that could read the same counter and do not. This happens when the check of the CPU counter fails for one of
-/// them on a busy machine.
+/// Two ranks that could read the same counter and do not. This happens when the check of the CPU counter fails for one
+/// of them on a busy machine.
 fn at_odds(hellos: &[Hello]) -> Option<(&Hello, &Hello)> {
     let (one, others) = hellos.split_first()?;
     let is_beside = |other: &&Hello| (&other.machine, &other.page) == (&one.machine, &one.page);
@@ -200,8 +200,8 @@ fn excess(from: &ClockWord, to: &ClockWord) -> i128 {
     moved.abs() - i128::from(from.bound_ps) - i128::from(to.bound_ps) - drift.ceil() as i128 - ROUNDING_PS
 }
 
-/// The time at which a clock contradicted itself, and the excess over its bounds: two of its samples cannot both be within
-/// their bounds of the truth.
+/// The time at which a clock contradicted itself, and the excess over its bounds: two of its samples cannot both be
+/// within their bounds of the truth.
 fn contradiction(words: &[ClockWord]) -> Option<(i128, i128)> {
     let neighbours = words.windows(2).map(|pair| (&pair[0], &pair[1]));
     let ends = words.first().zip(words.last());

@@ -97,7 +97,8 @@ pub(super) struct LogHeader {
     pub(super) period_s: f64,
 }
 
-/// One look at a host's clock: around `counter` the time is `time_ps + period (N - counter)`, give or take `bound + drift age`.
+/// One look at a host's clock: around `counter` the time is `time_ps + period (N - counter)`, give or take `bound +
+/// drift age`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ClockWord {
     pub(super) counter: u64,
@@ -144,7 +145,8 @@ pub(super) fn read<T: DeserializeOwned>(reader: &mut BufReader<TcpStream>) -> Re
 pub(super) struct ControlLine(Vec<u8>);
 
 impl ControlLine {
-    /// Reads on; none if there is no more for now, where the stream does not block or has a timeout. What comes after the line stays in the reader.
+    /// Reads on; none if there is no more for now, where the stream does not block or has a timeout. What comes after
+    /// the line stays in the reader.
     ///
     /// # Errors
     /// When the connection is at its end, the line is too long, or it is no such word.

@@ -161,7 +161,8 @@ impl Coordinator {
         let mut waited_for: BTreeSet<u32> =
             (0..streams.len() as u32).filter(|&rank| gathered.is_correct(rank)).collect();
         let correct = waited_for.len();
-        // Where packets were lost, up to f ranks may lag forever: what they miss is not sent again. The counts show the losses.
+        // Where packets were lost, up to f ranks may lag forever: what they miss is not sent again. The counts show
+        // the losses.
         let may_lag = (self.settings.tolerated as usize).min(correct - 1);
         while !waited_for.is_empty() && gathered.failures.is_empty() {
             let is_enough = waited_for.len() <= may_lag;

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told() {
+    fn nonsense_is_reported() {
         assert!(place(None, None, &[]).unwrap_err().contains("mpirun"));
         assert!(place(None, None, &[("PMI_RANK", "x"), ("PMI_SIZE", "2")]).unwrap_err().contains("PMI_RANK=x"));
         assert!(place(Some(4), Some(4), &[]).unwrap_err().contains("not below"));

@@ -183,8 +183,8 @@ impl Gathered {
         }
     }
 
-    /// Writes what came as one log; it is marked as incomplete if something went wrong, a clock that broke its bound included: that is then
-    /// among the failures of the summary.
+    /// Writes what came as one log; it is marked as incomplete if something went wrong, a clock that broke its bound
+    /// included: that is then among the failures of the summary.
     ///
     /// # Errors
     /// When the disk refuses.

@@ -1,5 +1,6 @@
-//! (init, k) and its reply on the wire: 40 bytes, big endian: a mark, the number of the run, the sender, the round, and two numbers of ticks that
-//! only a reply has. Both have the same size, as in the paper, so that both ways of a round trip cost the same.
+//! (init, k) and its reply on the wire: 40 bytes, big endian: a mark, the number of the run, the sender, the round,
+//! and two numbers of ticks that only a reply has. Both have the same size, as in the paper, so that both ways of a
+//! round trip cost the same.
 
 /// What a message begins with.
 const MESSAGE: u32 = 0x7468_6532;
@@ -21,7 +22,8 @@ pub(super) struct WirePacket {
     pub(super) reply: Option<Stay>,
 }
 
-/// How long a message stayed with its receiver before the reply was sent, in ticks of the receiver's counter since the kernel's receive stamp.
+/// How long a message stayed with its receiver before the reply was sent, in ticks of the receiver's counter since the
+/// kernel's receive stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stay {
     /// Until it was perceived.

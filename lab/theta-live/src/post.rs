@@ -13,7 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The largest number of packets that wait for their transmit stamp.
 const UNSTAMPED_MAX: usize = 1 << 14;
-/// The requested buffer: at D = 0 the messages of all processes come at once, and the own transmit stamps lie in it too.
+/// The requested buffer: at D = 0 the messages of all processes come at once, and the own transmit stamps lie in it
+/// too.
 const BUFFER_BYTES: usize = 64 << 20;
 
 /// The buffer of a process that others leave behind may hold messages of this time.

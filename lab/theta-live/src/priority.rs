@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// Asks for first-in-first-out scheduling of the calling thread, and of those that it starts from now on. Returns the result in words: `fifo 50`,
-/// `normal` without a wish, `normal, because: ...` where it is not permitted.
+/// Asks for first-in-first-out scheduling of the calling thread, and of those that it starts from now on. Returns the
+/// result in words: `fifo 50`, `normal` without a wish, `normal, because: ...` where it is not permitted.
 pub fn raise_priority(priority: Option<u8>) -> String {
     let Some(priority) = priority else { return "normal".to_owned() };
     // PID/task/TID: chrt changes one thread.

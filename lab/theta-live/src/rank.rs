@@ -41,8 +41,8 @@ pub struct RankOptions {
     pub priority: Option<u8>,
     /// The name of its host; by default the one that the kernel gives.
     pub host: Option<String>,
-    /// The counter that stamps events. Ranks of a machine that are compared without pages must take the same. By default the one that the named
-    /// page is about, or else what the checks of the CPU counter decide.
+    /// The counter that stamps events. Ranks of a machine that are compared without pages must take the same. By
+    /// default the one that the named page is about, or else what the checks of the CPU counter decide.
     pub counter: Option<CounterKind>,
     /// The page to compare hosts by; by default the machine's, and only where there are several machines.
     pub page: Option<PathBuf>,
@@ -54,8 +54,8 @@ pub struct RankOptions {
 const SILENCE: Span = Span::from_millis(50);
 /// What comes later is ignored, so that the log is handed over within the patience of rank 0.
 const SILENCE_AWAITED: Span = Span::from_secs(6);
-/// The number of packets and stamps taken before anything else is looked at: at D = 0 a process may never find its socket
-/// empty.
+/// The number of packets and stamps taken before anything else is looked at: at D = 0 a process may never find its
+/// socket empty.
 const TAKEN_AT_ONCE: usize = 64;
 
 /// Takes part in a run until the coordinator ends it, and hands the log over.
@@ -104,7 +104,8 @@ struct Rank {
     /// When to give up waiting for rank 0.
     over: Moment<Mono>,
     has_reported: bool,
-    /// The coordinator has said stop: the rank records what comes and sends no messages, which would cause others forever.
+    /// The coordinator has said stop: the rank records what comes and sends no messages, which would cause others
+    /// forever.
     is_stopping: bool,
 }
 

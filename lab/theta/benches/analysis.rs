@@ -1,7 +1,9 @@
 //! What the analysis costs, against the obvious way of doing it. Prints one JSON line per figure.
 //!
-//! `cargo bench -p ffclock-theta --bench analysis -- [disk] [memory] [xi]`; `FFCLOCK_BENCH_MESSAGES` says how many messages (2 * 10^7 by
-//! default). A log on disk is written below the directory for temporary files, and removed. All on one thread. Time is what the thread itself has used, as the operating system counts it, where a busy machine would falsify the other.
+//! `cargo bench -p ffclock-theta --bench analysis -- [disk] [memory] [xi]`; `FFCLOCK_BENCH_MESSAGES` says how many
+//! messages (2 * 10^7 by default). A log on disk is written below the directory for temporary files, and removed. All
+//! on one thread. Time is what the thread itself has used, as the operating system counts it, where a busy machine
+//! would falsify the other.
 
 mod synthetic;
 
@@ -18,7 +20,7 @@ const MESSAGES: u64 = 20_000_000;
 const PARTS: [&str; 3] = ["disk", "memory", "xi"];
 /// Events of a batch, as they come from a file.
 const BATCH: usize = 1 << 15;
-/// The best of so many.
+/// The number of turns, of which the best counts.
 const TURNS: usize = 3;
 
 fn main() {

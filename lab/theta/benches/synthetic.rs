@@ -1,4 +1,5 @@
-//! Logs of any length in which the algorithm's rules hold, for measuring: rounds without faults, delays with a heavy tail.
+//! Logs of any length in which the algorithm's rules hold, for measuring: rounds without faults, delays with a heavy
+//! tail.
 
 use ffclock_theta::record::{
     ClockSample, Event, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent, SwitchRule, WayIn,

@@ -1,9 +1,9 @@
 //! The exact analysis of a log: tau+, tau-, tau_r-, Theta, Omega, in one pass and bounded memory.
 //!
-//! A [`Pass`] takes the events of all streams, a batch at a time. It joins sends and perceptions in a window of rounds by (sender, round,
-//! receiver), puts sends and switches in the order of time, and follows what is in transit. What it counts is a [`Tally`]; tallies of
-//! shards of time add up to exactly the tally of a single pass. Definitions, options and what is proven are in `docs/theta.md`; a
-//! brute-force oracle in `tests/oracle.rs` holds the pass to them.
+//! A [`Pass`] takes the events of all streams, a batch at a time. It joins sends and perceptions in a window of rounds
+//! by (sender, round, receiver), puts sends and switches in the order of time, and follows what is in transit. What it
+//! counts is a [`Tally`]; tallies of shards of time add up to exactly the tally of a single pass. Definitions, options
+//! and what is proven are in `docs/theta.md`; a brute-force oracle in `tests/oracle.rs` holds the pass to them.
 
 mod clock;
 mod driver;

@@ -1,10 +1,11 @@
 //! Bounds that hold: what clocks with known bounds allow Omega to be.
 //!
-//! Between hosts a delay is known as well as the two clocks are. The unknowns are not the errors of all the stamps but one correction a
-//! host, that changes slowly: `true time = clock + correction`. The clocks promise how large it may be; each message says that it did not
-//! arrive before it was sent, which orders the corrections of its two hosts; drift ties one epoch to the next. All of these are
-//! differences, so shortest paths give the tightest bounds on every pair ([`Corrections`]). If no corrections satisfy them, a clock lied.
-//! Derived for this project; docs/theta.md has the proofs.
+//! Between hosts a delay is known as well as the two clocks are. The unknowns are not the errors of all the stamps but
+//! one correction a host, that changes slowly: `true time = clock + correction`. The clocks promise how large it may
+//! be; each message says that it did not arrive before it was sent, which orders the corrections of its two hosts;
+//! drift ties one epoch to the next. All of these are differences, so shortest paths give the tightest bounds on every
+//! pair ([`Corrections`]). If no corrections satisfy them, a clock lied. Derived for this project; docs/theta.md has
+//! the proofs.
 
 mod closure;
 mod corrections;
@@ -26,7 +27,8 @@ pub struct CertifyOptions {
     pub stamping: Stamping,
     /// How long the corrections of an epoch are taken for constant, up to drift; picoseconds.
     pub epoch_ps: u64,
-    /// Which switches count, by the clock of their host. All messages do: those from before are in transit, and bound the clocks.
+    /// Which switches count, by the clock of their host. All messages do: those from before are in transit, and bound
+    /// the clocks.
     pub range: TimeRange,
 }
 
@@ -73,8 +75,8 @@ pub fn certify_events(
     certified(&gathered, run, clocks, options)
 }
 
-/// Whether corrections of the clocks exist that keep every bound and put no perception before its broadcast. For events in memory, those of each
-/// process in their order.
+/// Whether corrections of the clocks exist that keep every bound and put no perception before its broadcast. For
+/// events in memory, those of each process in their order.
 ///
 /// # Errors
 /// As [`certify`]; a clock that lied is one.

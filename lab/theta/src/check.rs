@@ -1,11 +1,14 @@
-//! Checking the algorithm against every fault: exploration of all behaviours to a depth, and random adversaries beyond it.
+//! Checking the algorithm against every fault: exploration of all behaviours to a depth, and random adversaries beyond
+//! it.
 //!
-//! Both execute [`Process`](crate::algorithm::Process), the machine that runs live and in simulation. There is no time here: any message may take any
-//! time, and a Byzantine process may send anything to any process at any time, which includes everything that the faults of docs/theta-run.md do.
+//! Both execute [`Process`](crate::algorithm::Process), the machine that runs live and in simulation. There is no time
+//! here: any message may take any time, and a Byzantine process may send anything to any process at any time, which
+//! includes everything that the faults of docs/theta-run.md do.
 //!
-//! Two explorations. [`explore_deliveries`] makes each delivery a step of its own and leaves out nothing but the names of correct processes.
-//! [`explore_switches`] makes each switch a step: the messages that a process needs for its next switch come together, right before it, and all
-//! others later. docs/theta-run.md proves that this reaches the same rounds and the same sent messages; a test compares the two.
+//! Two explorations. [`explore_deliveries`] makes each delivery a step of its own and leaves out nothing but the names
+//! of correct processes. [`explore_switches`] makes each switch a step: the messages that a process needs for its next
+//! switch come together, right before it, and all others later. docs/theta-run.md proves that this reaches the same
+//! rounds and the same sent messages; a test compares the two.
 
 mod campaign;
 mod deliveries;

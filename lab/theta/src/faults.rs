@@ -1,5 +1,5 @@
-//! Injected faults: how scenarios and the command line describe them, and a plan of who does what, and when. Simulated and
-//! live runs share both.
+//! Injected faults: how scenarios and the command line describe them, and a plan of who does what, and when. Simulated
+//! and live runs share both.
 
 mod plan;
 mod spec;

@@ -1,10 +1,11 @@
 //! Logs from captures of other systems: the requests of one client to several servers, as `tcpdump -w` leaves them.
 //!
-//! With one capture all stamps come from one clock. With one at each end ([`import_two_sided`]) replies are messages from where they left to
-//! where they arrived, and the clocks are compared by the packets themselves. What follows is the mapping of one capture. Process 0 is the client, the servers follow. Server s "sends" its message of
-//! round k when the client's k-th request to it passes, and the client perceives it when the first packet of the reply passes: the delay is
-//! that of the whole exchange, seen from where the capture was taken. The client's round ends when it asks a server again that it
-//! has asked in this round. docs/theta-log.md says what that makes of Omega.
+//! With one capture all stamps come from one clock. With one at each end ([`import_two_sided`]) replies are messages
+//! from where they left to where they arrived, and the clocks are compared by the packets themselves. What follows is
+//! the mapping of one capture. Process 0 is the client, the servers follow. Server s "sends" its message of round k
+//! when the client's k-th request to it passes, and the client perceives it when the first packet of the reply passes:
+//! the delay is that of the whole exchange, seen from where the capture was taken. The client's round ends when it
+//! asks a server again that it has asked in this round. docs/theta-log.md defines Omega for such a log.
 
 mod capture;
 mod packet;
@@ -28,10 +29,10 @@ pub enum ImportError {
     /// No classic capture file.
     #[error("{0}")]
     Format(String),
-    /// Nothing in it fits.
+    /// No packet in it matches.
     #[error("no exchange between {client} and port {port}: nothing to import")]
     Nothing {
-        /// The client that was asked for.
+        /// The client.
         client: std::net::IpAddr,
         /// The port.
         port: u16,

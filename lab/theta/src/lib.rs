@@ -1,8 +1,9 @@
 //! Message delay correlation: the Theta-Model, measured, simulated and checked.
 //!
-//! A run of the clock synchronisation algorithm leaves a log ([`record`], [`log`]) of what happened at each process, as raw counter
-//! values. The analysis puts the hosts' clocks under it and asks how the largest delay in transit relates to the delays that make
-//! rounds switch. The definitions are in `docs/theta.md`, the format of a log in `docs/theta-log.md`.
+//! A run of the clock synchronisation algorithm leaves a log ([`record`], [`log`]) of what happened at each process,
+//! as raw counter values. The analysis puts the hosts' clocks under it and asks how the largest delay in transit
+//! relates to the delays that make rounds switch. The definitions are in `docs/theta.md`, the format of a log in
+//! `docs/theta-log.md`.
 //!
 //! This crate prints nothing and reads no clock. Runs with real processes and packets are `ffclock-theta-live`.
 #![forbid(unsafe_code)]

@@ -1,8 +1,9 @@
-//! The records of a run: the events of every process as raw counter values, the clocks of the hosts, and a description of
-//! the run.
+//! The records of a run: the events of every process as raw counter values, the clocks of the hosts, and a description
+//! of the run.
 //!
-//! Simulator, live runner and importer write these records; the analysis reads them. No event carries a time: it carries what the
-//! counter of its host showed. Times come later, from the [`ClockSample`]s, so that a better clock can be put under an old log.
+//! Simulator, live runner and importer write these records; the analysis reads them. No event carries a time: it
+//! carries what the counter of its host showed. Times come later, from the [`ClockSample`]s, so that a better clock
+//! can be put under an old log.
 
 use ffclock_units::{Counter, Period, Rate};
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,8 @@ pub struct SwitchEvent {
     pub to: Round,
     /// The counter when it switched: after the delay D, before its own broadcast.
     pub at: Counter,
-    /// The counter when the rule's condition was found to hold, before the delay D. Messages perceived up to here made it switch.
+    /// The counter when the rule's condition was found to hold, before the delay D. Messages perceived up to here made
+    /// it switch.
     pub decided: Counter,
     /// The rule that permitted it.
     pub rule: SwitchRule,
@@ -210,7 +212,8 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Whether the process it happens to no longer counts as correct. Faults of links, hosts and measuring clocks leave it correct.
+    /// Whether the process it happens to no longer counts as correct. Faults of links, hosts and measuring clocks
+    /// leave it correct.
     pub const fn makes_process_faulty(self) -> bool {
         use FaultKind::{Crash, DuplicateIdentity, EarlyMessages, LateStart, Replay, Silence, TwoFaced};
         matches!(self, Crash | Silence | LateStart | TwoFaced | EarlyMessages | Replay | DuplicateIdentity)
@@ -266,7 +269,8 @@ pub struct Run {
     pub delay_ps: u64,
     /// No message between different processes is faster, in picoseconds; 0 when nothing more is known.
     pub delay_min_ps: u64,
-    /// How far the rows of an event file may be out of the order of time, in picoseconds: at least twice the largest clock bound.
+    /// How far the rows of an event file may be out of the order of time, in picoseconds: at least twice the largest
+    /// clock bound.
     pub disorder_ps: u64,
     /// The hosts.
     pub hosts: Vec<Host>,

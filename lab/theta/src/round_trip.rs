@@ -1,12 +1,13 @@
 //! The bias of averaged round trips.
 //!
-//! The paper had no clocks that were good enough for one-way delays. It had each message answered, took half of what both ways need together for each
-//! of them ("Uncertainty Ratio Calculation"), and added what passes at the receiver until the message is perceived. Where the two ways differ, the
-//! longer one becomes shorter and the shorter one longer, and their ratio smaller. A live run with replies (`ffclock theta run --replies`)
-//! measures both for the same messages, so that the two can be compared.
+//! The paper had no clocks that were good enough for one-way delays. It had each message answered, took half of what
+//! both ways need together for each of them ("Uncertainty Ratio Calculation"), and added what passes at the receiver
+//! until the message is perceived. Where the two ways differ, the longer one becomes shorter and the shorter one
+//! longer, and their ratio smaller. A live run with replies (`ffclock theta run --replies`) measures both for the same
+//! messages, so that the two can be compared.
 //!
-//! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper put the clocks of the hosts
-//! together by the same assumption.
+//! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper
+//! put the clocks of the hosts together by the same assumption.
 
 use crate::analysis::{Clocks, Longest, Ratio, Stamping, TimeRange};
 use crate::certified::CertifyError;
@@ -114,7 +115,8 @@ fn report(gathered: &JoinedLog, averages: &Averages, compared: Compared) -> Roun
 
 /// Delays from round trips.
 struct Averages {
-    /// When the reply came, by the sender's clock, less the time from the message's coming to the reply; and from its coming to its perception.
+    /// When the reply came, by the sender's clock, less the time from the message's coming to the reply; and from its
+    /// coming to its perception.
     trips: BTreeMap<MessageKey, (i64, i64)>,
 }
 
@@ -228,7 +230,8 @@ mod tests {
         (run, vec![sample])
     }
 
-    /// A message of a round: sent, perceived, and when its reply, sent at once, came back; nanoseconds. Kernel stamps are 1 us before perceptions.
+    /// A message of a round: sent, perceived, and when its reply, sent at once, came back; nanoseconds. Kernel stamps
+    /// are 1 us before perceptions.
     type Exchange = (u64, (u32, u32), (u64, u64, u64));
 
     fn log(exchanges: &[Exchange]) -> (Vec<Event>, Vec<RoundTrip>) {
@@ -251,7 +254,8 @@ mod tests {
         Event::Switch(SwitchEvent { process, from, to, at, decided: at, rule })
     }
 
-    /// The way to process 1 takes 90 us, the way back 10 us, to oneself 10 us: process 0 switches while the slow message is on its way.
+    /// The way to process 1 takes 90 us, the way back 10 us, to oneself 10 us: process 0 switches while the slow
+    /// message is on its way.
     #[test]
     fn averages_hide_an_asymmetric_way() {
         let (mut events, trips) = log(&[

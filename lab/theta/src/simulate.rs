@@ -1,7 +1,9 @@
-//! The algorithm in virtual time, with the truth known: links, load, queues, clocks and faults of all kinds, from one seed.
+//! The algorithm in virtual time, with the truth known: links, load, queues, clocks and faults of all kinds, from one
+//! seed.
 //!
-//! The processes are [`Process`](crate::algorithm::Process), the machine that runs live. A run depends on the [`Spec`] and the seed only. The log that
-//! it writes is of the same format as a live one, with the clocks' errors in it and the truth beside it. `docs/theta-run.md` explains the models.
+//! The processes are [`Process`](crate::algorithm::Process), the machine that runs live. A run depends on the [`Spec`]
+//! and the seed only. The log that it writes is of the same format as a live one, with the clocks' errors in it and
+//! the truth beside it. `docs/theta-run.md` explains the models.
 
 mod adversary;
 mod calendar;

@@ -110,7 +110,8 @@ fn honest_runs(seeds: std::ops::Range<u64>) {
     println!("{judged} of {count} runs with the truth inside; half width {widths:.0} ps on average");
 }
 
-/// More than anything can hide: an honest clock can be off by its bound the other way, and the fastest message took this long.
+/// More than anything can hide: an honest clock can be off by its bound the other way, and the fastest message took
+/// this long.
 fn lie(generated: &Generated, bound: i64, random: &mut Random) -> (usize, i64) {
     let correct = generated.run.correct().iter().filter(|&&correct| correct).count();
     let slowest = 3 + 23_000 + (2.0 * DRIFT * (EPOCH + 100_000) as f64) as i64;
@@ -123,7 +124,7 @@ fn lying_runs(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let mut random = Random(seed);
         let world = world(&mut random, |generated, bound, random| Some(lie(generated, bound, random)));
-        let (host, excess) = world.lie.expect("somebody lies");
+        let (host, excess) = world.lie.expect("one host lies");
         let error = certify(&world, Stamping::AfterBroadcast).err();
         let Some(CertifyError::Lied(Lie { suspects, .. })) = error else {
             panic!(

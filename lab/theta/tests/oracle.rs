@@ -182,7 +182,8 @@ fn shards_of_time_add_up_to_the_single_pass() {
     }
 }
 
-/// Of trimmed logs too, tau+ is no smaller than any tau+(e), so that g and g_r are at least 1; and what is asked for besides changes nothing.
+/// Of trimmed logs too, tau+ is no smaller than any tau+(e), so that g and g_r are at least 1; and what is asked for
+/// besides changes nothing.
 #[test]
 fn a_trimmed_log_has_no_longer_delay_than_its_largest() {
     let mut reaching = 0;

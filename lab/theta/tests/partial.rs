@@ -1,4 +1,4 @@
-//! What is said of a log of which something is missing: what nobody can know is not held against the run.
+//! The results of an incomplete log: a gap of the log is no breach of the run.
 
 mod common;
 
@@ -70,7 +70,7 @@ fn in_a_damaged_log_it_is_not_judged_whether_something_was_sent() {
     let damaged = report(&generated, holds, &["stream x: part 1 is missing".to_owned()]);
     assert!(!damaged.whole && damaged.conformance.kept, "{:?}", damaged.conformance);
     assert!(damaged.conformance.not_judged > 50 && damaged.counts.forged == 0, "{:?}", damaged.conformance);
-    // The same in a log that is said to be whole: then nobody sent what was heard.
+    // The same in a log that is marked as complete: then the message was perceived and never sent.
     let forged = report(&generated, holds, &[]);
     assert!(!forged.conformance.kept && forged.conformance.breaches > 50, "{:?}", forged.conformance);
     assert!(forged.conformance.examples[0].contains("from process 2, which never sent it"), "{:?}", forged.conformance);

@@ -1,4 +1,5 @@
-//! Simulated runs, written as logs and analysed: the rules are kept, nothing is missing, and what is certified holds the truth.
+//! Simulated runs, written as logs and analysed: the rules are kept, nothing is missing, and what is certified holds
+//! the truth.
 
 mod common;
 
@@ -44,7 +45,8 @@ fn a_catch_up_and_an_advance_at_once_are_no_breach() {
     assert!(catch_ups > 20, "{catch_ups}");
 }
 
-/// Who is cut off for more rounds than its window has keeps the newest round of each other one only, and goes on from there.
+/// Who is cut off for more rounds than its window has keeps the newest round of each other one only, and goes on from
+/// there.
 #[test]
 fn who_was_left_far_behind_catches_up_by_the_rules() {
     let mut catch_ups = 0;
@@ -89,7 +91,8 @@ const FAULTS: [(&str, &str); 13] = [
     ("slow-host", "host = 1\nfactor = 50.0"),
 ];
 
-/// Whatever goes wrong but with clocks, the run is one of the algorithm, the log is whole, and the truth lies within what is certified.
+/// Whatever goes wrong but with clocks, the run is one of the algorithm, the log is whole, and the truth lies within
+/// what is certified.
 #[test]
 fn runs_with_all_kinds_of_faults_are_sound() {
     for (kind, keys) in FAULTS {

@@ -1,7 +1,8 @@
-//! A checker of somebody else explores the same machine and must see the same: as many states, the same verdicts.
+//! An independent model checker explores the same machine and must find the same number of states and the same
+//! verdicts.
 //!
-//! The explorations of `check` are our own. Here Stateright, which knows nothing about the algorithm, drives the machines through the same
-//! deliveries, without any reduction.
+//! The explorations of `check` are our own. Here Stateright, which knows nothing about the algorithm, drives the
+//! machines through the same deliveries, without any reduction.
 
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::check::{
@@ -66,7 +67,8 @@ impl Model for Deliveries {
     }
 }
 
-/// Distinct states up to the names of correct processes are ours; Stateright's are without that, so the largest ratio is the number of orders.
+/// Distinct states up to the names of correct processes are ours; Stateright's are without that, so the largest ratio
+/// is the number of orders.
 #[test]
 fn stateright_agrees_about_the_repaired_form() {
     let bounds =
@@ -92,7 +94,8 @@ fn one_correct_process_gives_equal_numbers() {
     }
 }
 
-/// The deliveries of the witness against the printed form, and nothing else: Stateright comes to a state that has stopped.
+/// The deliveries of the witness against the printed form, and nothing else: Stateright comes to a state that has
+/// stopped.
 #[test]
 fn stateright_confirms_the_witness() {
     let bounds =

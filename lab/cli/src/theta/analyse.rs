@@ -29,7 +29,8 @@ pub(super) struct Args {
     /// Place a switch before or after the broadcast of its new round
     #[arg(long, value_name = "WHERE", default_value = "after")]
     stamp: StampingChoice,
-    /// Leave out this much at the start and at the end, also for --certify and the comparison with round trips; not together with --xi
+    /// Leave out this much at the start and at the end, also for --certify and the comparison with round trips; not
+    /// together with --xi
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     trim: Option<Span>,
     /// Compute Theta too, the largest ratio of the largest to the smallest delay in transit; slower

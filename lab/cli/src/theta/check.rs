@@ -29,7 +29,8 @@ pub(super) struct Args {
     /// Explore with one step for each switch, until processes reach this round; 0 leaves this out
     #[arg(long, value_name = "ROUND", default_value_t = 6)]
     rounds: u64,
-    /// Explore with one step for each delivery, until processes reach this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]
+    /// Explore with one step for each delivery, until processes reach this round; 0 leaves this out [default: 3 for n
+    /// <= 4, otherwise 0]
     #[arg(long, value_name = "ROUND")]
     every_delivery: Option<u64>,
     /// Number of runs with random adversaries
@@ -38,8 +39,9 @@ pub(super) struct Args {
     /// The round to which random adversaries run
     #[arg(long, value_name = "ROUND", default_value_t = 12)]
     campaign_rounds: u64,
-    /// Have processes remember a window of this many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender. For
-    /// random adversaries and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]
+    /// Have processes remember a window of this many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the
+    /// newest of each sender. For random adversaries and, without --printed, for every delivery; leaves out --rounds
+    /// [default: as in real runs, up to 64]
     #[arg(long, value_name = "ROUNDS", value_parser = window, conflicts_with = "rounds")]
     window: Option<usize>,
     /// The seed of all random choices
@@ -97,7 +99,8 @@ fn window(text: &str) -> Result<usize, String> {
     rounds.ok_or_else(|| "must be 1, 2, 4, 8, 16, 32 or 64".to_owned())
 }
 
-/// To which round every delivery is explored. What the printed form forgets at the end of its window is no part of a state there.
+/// To which round every delivery is explored. What the printed form forgets at the end of its window is no part of a
+/// state there.
 fn every_delivery(args: &Args) -> Result<u64, Failure> {
     let forgets = args.printed && args.window.is_some();
     match args.every_delivery {
@@ -194,7 +197,8 @@ mod tests {
         assert_eq!(printed, Err(Failure::silent(Failure::FAILED)));
     }
 
-    /// The printed form stops at f = 1 only where what lies beyond the window is forgotten; of 20,000 seeds with a window of 2 this is the first.
+    /// The printed form stops at f = 1 only where what lies beyond the window is forgotten; of 20,000 seeds with a
+    /// window of 2 this is the first.
     #[test]
     fn a_window_is_what_processes_remember() {
         let campaign = |words: &[&str]| {

@@ -94,8 +94,8 @@ pub(super) struct Done {
     blocks: u64,
 }
 
-/// Works for the level's share of each slice and sleeps to its end. Slices lie on a grid, so that jumps fall on their edges; one that was begun late
-/// is worked for as long.
+/// Works for the level's share of each slice and sleeps to its end. Slices lie on a grid, so that jumps fall on their
+/// edges; one that was begun late is worked for as long.
 fn work_in(level: LoadLevel, slice: Duration, length: Duration) -> Done {
     let begun = Instant::now();
     let mut busy = Duration::ZERO;
@@ -175,9 +175,10 @@ mod tests {
         super::run(&Global { page: None, control: None, json: true }, args)
     }
 
-    /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more than a slice beyond.
+    /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more
+    /// than a slice beyond.
     #[test]
-    fn processors_work_as_much_as_they_are_told() {
+    fn processors_work_as_much_as_they_are_reported() {
         let length = Duration::from_millis(400);
         for slice in [SLICE, TICK] {
             for (level, percent) in [("30", 30.0), ("jumps:10..90", 50.0), ("ramp:0..100", 20.0)] {
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn what_is_missing_is_reported() {
         assert!(run(&args(LoadSource::Network)).unwrap_err().message.contains("--to"));
         assert!(run(&args(LoadSource::Disk)).unwrap_err().message.contains("--file"));
         let nowhere = Args { file: Some("/no/such/directory/file".into()), ..args(LoadSource::Disk) };

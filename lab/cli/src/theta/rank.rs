@@ -68,17 +68,19 @@ pub(super) struct Course {
     /// A real-time priority (first in, first out) for the algorithm, 1 to 99; the log says where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(super) priority: Option<u8>,
-    /// Answer each message at once and measure round trips too, as in the paper: their averages hide what one-way delays show
+    /// Answer each message at once and measure round trips too, as in the paper: their averages hide what one-way
+    /// delays show
     #[arg(long)]
     pub(super) round_trips: bool,
     /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
     pub(super) fault: Vec<String>,
-    /// The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own
-    /// [default: the counter of the page, or what the checks of the CPU counter decide]
+    /// The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless
+    /// each has a page of its own [default: the counter of the page, or what the checks of the CPU counter decide]
     #[arg(long, value_name = "COUNTER")]
     pub(super) counter: Option<CounterKind>,
-    /// Largest number of events each rank keeps in memory until the end; further ones are only counted, and the log is partial
+    /// Largest number of events each rank keeps in memory until the end; further ones are only counted, and the log is
+    /// partial
     #[arg(long, value_name = "COUNT", default_value_t = EVENTS_MAX, value_parser = clap::value_parser!(u32).range(1..=EVENTS_MAX.into()))]
     pub(super) events: u32,
     /// The directory of the log, on the host of rank 0; it must not hold one yet

@@ -32,13 +32,16 @@ pub(super) struct Args {
     /// The port at which the ranks meet
     #[arg(long, default_value_t = 9217)]
     port: u16,
-    /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times
+    /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be
+    /// given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
     load: Vec<(LoadSource, String)>,
-    /// With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different counters
+    /// With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different
+    /// counters
     #[arg(long, value_name = "FILE,...", value_delimiter = ',', requires = "netns")]
     pages: Vec<PathBuf>,
-    /// The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Reported where it is not permitted
+    /// The real-time priority of the loads on the network, below that of the algorithm; other loads get one less.
+    /// Reported where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     load_priority: Option<u8>,
     #[command(flatten)]
@@ -156,7 +159,8 @@ fn in_namespaces(global: &Global, args: &Args, size: u32) -> Result<Ranks, Failu
     Ok(Ranks { children, loads, _namespaces: Some(namespaces) })
 }
 
-/// Starts the loads of --load on each host. In the paper's order of priorities: network above processor, both below the algorithm.
+/// Starts the loads of --load on each host. In the paper's order of priorities: network above processor, both below
+/// the algorithm.
 fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads, Failure> {
     let mut loads = Loads::default();
     for host in 0..size {

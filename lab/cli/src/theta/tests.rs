@@ -96,7 +96,7 @@ fn a_log_that_keeps_the_rules_is_well() {
 }
 
 #[test]
-fn what_does_not_go_together_is_told() {
+fn what_does_not_go_together_is_reported() {
     let log = log("together", |_| true);
     let failure = analyse(&log.0, &["--xi", "--trim", "10 us"]).unwrap_err();
     assert_eq!(failure.code, Failure::USAGE, "{failure}");

@@ -1,4 +1,5 @@
-//! Incoming connections. Any host may connect; all connections are read at the same time, so a silent one delays no rank.
+//! Incoming connections. Any host may connect; all connections are read at the same time, so a silent one delays no
+//! rank.
 
 use crate::LiveError;
 use crate::control::{ANSWER, ControlLine, Hello, prepare};
@@ -121,7 +122,8 @@ mod tests {
         Hello { rank, settings, address, host, machine, counter, page: String::new(), no_page: None }
     }
 
-    /// Silence, nonsense, one who leaves and half a word do not hold up those who speak, and half a word may become a whole one.
+    /// Silence, nonsense, one who leaves and half a word do not hold up those who speak, and half a word may become a
+    /// whole one.
     #[test]
     fn whoever_speaks_is_heard() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

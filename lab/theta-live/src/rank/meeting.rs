@@ -65,8 +65,8 @@ impl Rank {
     }
 }
 
-/// The page that was named, as soon as it gives a time, or else the page of the machine if there is one; and the counter.
-/// Where a page was named and no counter, events are stamped with the counter that the page is about.
+/// The page that was named, as soon as it gives a time, or else the page of the machine if there is one; and the
+/// counter. Where a page was named and no counter, events are stamped with the counter that the page is about.
 fn find_page(options: &RankOptions) -> Result<(PageClock, StampingCounter), LiveError> {
     // Within the patience of rank 0, so that the reason is reported.
     let deadline = mono_now() + Span::from_units(options.patience.units() / 10 * 9);

@@ -9,25 +9,25 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Larger graphs are refused.
 const STEPS_MAX: usize = 1 << 30;
 
-/// What a node of the graph is.
+/// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CycleStep {
     /// The process at which it happened.
     pub process: ProcessId,
-    /// What was perceived: sender and round; absent for a step that only sends.
+    /// The message that it perceived, by sender and round; absent for a step that only sends.
     pub perceived: Option<(ProcessId, Round)>,
 }
 
 /// Why there is no graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// Processes perceive messages in circles: something was perceived before it was sent.
+    /// Causes form a circle: a message was perceived before it was sent.
     #[error("{0} events wait for each other: a message was perceived before it was sent, so rows are out of order")]
     Circular(usize),
     /// Too many events.
     #[error("more than {STEPS_MAX} events")]
     TooLong,
-    /// An event that cannot be.
+    /// An impossible event.
     #[error("process {0} is not in this run")]
     NoProcess(u32),
 }
@@ -76,7 +76,7 @@ impl SpaceTimeBuilder {
         }
     }
 
-    /// Takes the next event of some process. Only the order within each process matters.
+    /// Takes the next event of a process. Only the order within each process matters.
     ///
     /// # Errors
     /// [`GraphError::NoProcess`] and [`GraphError::TooLong`].
@@ -132,8 +132,8 @@ impl SpaceTimeBuilder {
 }
 
 impl SpaceTime {
-    /// A graph from its steps: for each the step before at its process and the step that sent what it perceived. Sorted so that causes
-    /// come first, and what happens at about the same time lies close together.
+    /// A graph from its steps: for each the step before at its process and the step that sent what it perceived.
+    /// Sorted so that causes come first, and steps of about the same time lie close together.
     fn ordered(steps: &[CycleStep], before: &[u32], sender: &[u32]) -> Result<Self, GraphError> {
         let unordered = Self::linked(steps.to_vec(), before.to_vec(), sender.to_vec());
         let mut causes: Vec<u8> =
@@ -198,7 +198,7 @@ impl SpaceTime {
         SpaceTimeBuilder::new(run)
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }

@@ -12,7 +12,8 @@ pub enum AlgorithmForm {
     /// Every round that is jumped over is sent: does not stop.
     #[default]
     Repaired,
-    /// Figure 1 as printed: only the round landed on is sent. Known to be bad from f = 2 on; kept so that checkers can show that they find it.
+    /// Figure 1 as printed: only the round landed on is sent. Known to be bad from f = 2 on; kept so that checkers can
+    /// show that they find it.
     Printed,
 }
 
@@ -38,8 +39,9 @@ pub struct RoundSwitch {
     pub rule: SwitchRule,
 }
 
-/// What one input makes a process do: mostly nothing, or a switch, or a catch-up and an advance from the round caught up to. There is no third:
-/// after a catch-up to the highest round that f + 1 have sent, at most f have sent a later one, which is less than an advance from it takes.
+/// What one input makes a process do: mostly nothing, or a switch, or a catch-up and an advance from the round caught
+/// up to. There is no third: after a catch-up to the highest round that f + 1 have sent, at most f have sent a later
+/// one, which is less than an advance from it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Switches([Option<RoundSwitch>; 2]);
 
@@ -93,8 +95,8 @@ impl Process {
         Process { quorum, form, delay, round: 0, unsent: 1, deadline: None, tally }
     }
 
-    /// The same with a window of `rounds`, rounded up to a power of two, instead of up to 64: tests reach the end of a small
-    /// window soon.
+    /// The same with a window of `rounds`, rounded up to a power of two, instead of up to 64: tests reach the end of a
+    /// small window soon.
     pub fn remembering(self, rounds: usize) -> Self {
         Process { tally: SenderWindow::with_window(self.quorum.processes(), self.form, rounds), ..self }
     }
@@ -108,7 +110,8 @@ impl Process {
         self.settle(now, Switches::default(), RuleScope::Everywhere)
     }
 
-    /// Takes (init, `round`) from `sender`, which the caller has authenticated. A message that is old, known or from an unknown sender changes nothing.
+    /// Takes (init, `round`) from `sender`, which the caller has authenticated. A message that is old, known or from
+    /// an unknown sender changes nothing.
     pub fn receive(&mut self, sender: u32, round: u64, now: u64) -> Switches {
         let recorded = self.tally.record(sender, round);
         let mut switches = Switches::default();
@@ -191,7 +194,8 @@ impl Process {
         if others_came_in { RuleScope::Everywhere } else { RuleScope::Here }
     }
 
-    /// Applies the rules until none applies: the quorum of the present round starts the delay D, and its end ends the round.
+    /// Applies the rules until none applies: the quorum of the present round starts the delay D, and its end ends the
+    /// round.
     fn settle(&mut self, now: u64, mut switches: Switches, mut look: RuleScope) -> Switches {
         loop {
             if look == RuleScope::Everywhere

@@ -1,10 +1,11 @@
 //! Which sender has sent which round: a window of rounds from the present one on, one bit for each sender and round.
 //!
-//! Memory is bounded whatever faulty processes send. Of rounds beyond the window only the newest of each sender is kept. That is enough: a correct
-//! process of the repaired form sends all rounds up to its own, so (init, m) says that it has sent every (init, l), l <= m. So f + 1 senders whose
-//! newest round is at least l prove that a correct one has sent (init, l), and a round that comes into the window counts for each sender whose newest
-//! round is at least that. The printed form skips rounds, so there only the newest round itself counts, and those that were passed over are lost.
-//! docs/theta-run.md, theorem 3, says why the repaired form cannot stop for it.
+//! Memory is bounded whatever faulty processes send. Of rounds beyond the window only the newest of each sender is
+//! kept. That is enough: a correct process of the repaired form sends all rounds up to its own, so (init, m) says that
+//! it has sent every (init, l), l <= m. So f + 1 senders whose newest round is at least l prove that a correct one has
+//! sent (init, l), and a round that comes into the window counts for each sender whose newest round is at least that.
+//! The printed form skips rounds, so there only the newest round itself counts, and those that were passed over are
+//! lost. docs/theta-run.md, theorem 3, says why the repaired form cannot stop for it.
 
 use super::AlgorithmForm;
 
@@ -72,7 +73,8 @@ impl SenderWindow {
         if round < self.first || round >= self.end() { 0 } else { self.counts[self.slot(round)] }
     }
 
-    /// Takes a message in. How many senders have sent its round by now, if the message is new, within the window and from a sender that exists.
+    /// Takes a message in. How many senders have sent its round by now, if the message is new, within the window and
+    /// from a sender that exists.
     pub(super) fn record(&mut self, sender: u32, round: u64) -> Recording {
         if round < self.first || sender >= self.senders {
             return Recording::Nothing;
@@ -150,7 +152,8 @@ impl SenderWindow {
         }
     }
 
-    /// Whether a sender's message of this round would be nothing new: it was counted, or is beyond the window and not the newest.
+    /// Whether a sender's message of this round would be nothing new: it was counted, or is beyond the window and not
+    /// the newest.
     pub(super) fn has(&self, sender: u32, round: u64) -> bool {
         if round < self.first || sender >= self.senders {
             return false;

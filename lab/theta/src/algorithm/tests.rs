@@ -123,7 +123,8 @@ fn one_process_alone_goes_on() {
     }
 }
 
-/// Rounds far ahead are kept as the newest of each sender: a process that lags by more than the window still catches up.
+/// Rounds far ahead are kept as the newest of each sender: a process that lags by more than the window still catches
+/// up.
 #[test]
 fn a_process_far_behind_catches_up() {
     let mut process = process(4, 1, AlgorithmForm::Repaired, 0);
@@ -137,7 +138,8 @@ fn a_process_far_behind_catches_up() {
     assert_eq!(only(process.receive(0, 999_000, 4)), Some(advanced));
 }
 
-/// Receives and, as the network would, gives each own broadcast back; the rounds come in the order in which they were sent.
+/// Receives and, as the network would, gives each own broadcast back; the rounds come in the order in which they were
+/// sent.
 fn hear_oneself(process: &mut Process, own: u32) {
     while let Some(round) = process.poll_transmit() {
         process.receive(own, round, 0);
@@ -193,7 +195,8 @@ fn sizes_are_checked() {
     assert_eq!(Quorum::new(20_000, 0), Err(QuorumError::TooManyProcesses { processes: 20_000 }));
 }
 
-/// The rules, written down as sets without a window: what the machine must equal as long as no process is further ahead than the window.
+/// The rules, written down as sets without a window: what the machine must equal as long as no process is further
+/// ahead than the window.
 #[derive(Default)]
 struct Oracle {
     received: std::collections::BTreeSet<(u64, u32)>,
@@ -221,8 +224,8 @@ impl Oracle {
 }
 
 proptest! {
-    /// Each sender sends all rounds up to some one, they come in any order, some before the start: in the end a machine with the shortest windows
-    /// stands where the rules without a window put it.
+    /// Each sender sends all rounds up to some one, they come in any order, some before the start: in the end a
+    /// machine with the shortest windows stands where the rules without a window put it.
     #[test]
     fn a_short_window_ends_where_the_rules_on_sets_do(
         f in 0u32..4,

@@ -84,8 +84,8 @@ pub(super) fn feed_all(
     Ok(cut)
 }
 
-/// The times of a log without its first and its last `trim_ps` picoseconds: what happens while processes start and stop is not typical
-/// (paper, section 5).
+/// The times of a log without its first and its last `trim_ps` picoseconds: what happens while processes start and
+/// stop is not typical (paper, section 5).
 ///
 /// # Errors
 /// As [`analyse`].

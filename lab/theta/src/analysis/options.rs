@@ -27,8 +27,8 @@ pub enum DelayMode {
     Extremes,
 }
 
-/// The times whose switches and messages count: after `after_ps`, up to and including `until_ps`. A message that was sent
-/// earlier and is still in transit then is not counted, but its delay takes part in tau+ and tau-.
+/// The times whose switches and messages count: after `after_ps`, up to and including `until_ps`. A message that was
+/// sent earlier and is still in transit then is not counted, but its delay takes part in tau+ and tau-.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeRange {
     /// Picoseconds since the origin of the run.

@@ -1,9 +1,9 @@
 //! One pass over the events of a log.
 //!
-//! The parts: [`Rules`] is what is known from the start, [`Streams`] how far the log has been read. Rows go into the window of
-//! rounds, which joins broadcasts and perceptions, and broadcasts and switches into the [`Timeline`]. What nothing earlier can
-//! precede is released from it in the order of time: a broadcast as a [`Flight`] of messages into [`InTransit`], a switch to
-//! the [`Judge`].
+//! The parts: [`Rules`] is what is known from the start, [`Streams`] how far the log has been read. Rows go into the
+//! window of rounds, which joins broadcasts and perceptions, and broadcasts and switches into the [`Timeline`]. What
+//! nothing earlier can precede is released from it in the order of time: a broadcast as a [`Flight`] of messages into
+//! [`InTransit`], a switch to the [`Judge`].
 
 mod certainty;
 mod flight;
@@ -239,8 +239,8 @@ impl Pass {
         }
     }
 
-    /// Puts a switch that waited for its broadcast into the timeline: at the broadcast, or at its own time if none came before
-    /// the next switch or the end.
+    /// Puts a switch that waited for its broadcast into the timeline: at the broadcast, or at its own time if none
+    /// came before the next switch or the end.
     fn release_held(&mut self, process: usize, broadcast_ps: i64) {
         if let Some(switch) = self.positions.unhold(process) {
             self.timeline.insert_switch(switch.at_ps.max(broadcast_ps), switch);

@@ -1,7 +1,7 @@
 //! A queue that sorts things that come almost in order.
 
-/// Things with a time, smallest first; of equal times, the smallest thing, whichever came first. Cheap as long as things come almost in
-/// order.
+/// Things with a time, smallest first; of equal times, the smallest thing, whichever came first. Cheap as long as
+/// things come almost in order.
 #[derive(Clone, Debug)]
 pub(super) struct Pending<T> {
     things: Vec<(i64, T)>,

@@ -109,8 +109,8 @@ pub struct ConformanceReport {
     pub examples: Vec<String>,
     /// The largest distance in rounds between correct processes.
     pub spread_max: u64,
-    /// The precision that the theorem grants: ceil(Omega) + 1. Absent where links lost or held messages on purpose: the theorem needs
-    /// links that deliver.
+    /// The precision that the theorem grants: ceil(Omega) + 1. Absent where links lost or held messages on purpose:
+    /// the theorem needs links that deliver.
     pub spread_bound: Option<u64>,
 }
 
@@ -214,7 +214,8 @@ fn conformance(run: &Run, tally: &Tally, gaps: &LogGaps) -> ConformanceReport {
     }
 }
 
-/// The gaps of a log. For a message in a gap the log may have perceptions and no broadcast, and nothing follows from that.
+/// The gaps of a log. For a message in a gap the log may have perceptions and no broadcast, and nothing follows from
+/// that.
 struct LogGaps {
     /// Correct processes that left no events.
     absent: Vec<usize>,

@@ -1,7 +1,8 @@
 //! Shards of time: the same pass over a part of a log, read with a margin around it.
 //!
-//! A shard is exact only if what it did not read cannot matter: it must know where every process stands when its range begins, and no
-//! message may reach over the margin. Both are checked on what was read; if either fails, the margin grows, in the end to the whole log.
+//! A shard is exact only if what it did not read cannot matter: it must know where every process stands when its range
+//! begins, and no message may reach over the margin. Both are checked on what was read; if either fails, the margin
+//! grows, in the end to the whole log.
 
 use super::driver::{Feed, feed_all};
 use super::pass::{Certainty, Edges};

@@ -1,7 +1,7 @@
 //! The uncertainty of a maximum: bootstrap over blocks, and a fit of the tail.
 //!
-//! Omega is a maximum and grows with the length of a run, so two runs compare by the largest ratio per fixed number of messages, and the
-//! tail says what a longer run would show.
+//! Omega is a maximum and grows with the length of a run, so two runs compare by the largest ratio per fixed number of
+//! messages, and the tail says what a longer run would show.
 
 use ffclock_sim::Random;
 use serde::Serialize;
@@ -28,8 +28,8 @@ pub struct BootstrapInterval {
     pub blocks: usize,
 }
 
-/// The bootstrap interval of the mean of `values` (percentile method; Efron and Tibshirani 1993, chapter 13). `None` for fewer than 8.
-/// The same values give the same interval.
+/// The bootstrap interval of the mean of `values` (percentile method; Efron and Tibshirani 1993, chapter 13). `None`
+/// for fewer than 8. The same values give the same interval.
 pub fn bootstrap(values: &[f64]) -> Option<BootstrapInterval> {
     if values.len() < BLOCKS_MIN {
         return None;
@@ -63,9 +63,9 @@ pub struct TailFit {
     pub scale: f64,
 }
 
-/// Fits the largest ratios by probability-weighted moments (Hosking and Wallis 1987, "Parameter and quantile estimation for the
-/// generalized Pareto distribution", equation 7). `extremes` are the largest of `switches` ratios, in any order. `None` for fewer than 30
-/// excesses, or if they are all equal.
+/// Fits the largest ratios by probability-weighted moments (Hosking and Wallis 1987, "Parameter and quantile
+/// estimation for the generalized Pareto distribution", equation 7). `extremes` are the largest of `switches` ratios,
+/// in any order. `None` for fewer than 30 excesses, or if they are all equal.
 pub fn fit_tail(extremes: &[f64], switches: u64) -> Option<TailFit> {
     let mut largest = extremes.to_vec();
     largest.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -75,7 +75,8 @@ pub fn fit_tail(extremes: &[f64], switches: u64) -> Option<TailFit> {
         return None;
     }
     let threshold = largest[excesses];
-    // From the smallest up, weighted by the share above: a0 and a1 of the paper, a1 with plotting positions (i - 0.35) / n.
+    // From the smallest up, weighted by the share above: a0 and a1 of the paper, a1 with plotting positions (i - 0.35)
+    // / n.
     let count = excesses as f64;
     let rising = largest[..excesses].iter().rev().map(|ratio| ratio - threshold);
     let (mut mean, mut weighted) = (0.0, 0.0);

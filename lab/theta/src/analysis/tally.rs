@@ -27,7 +27,8 @@ pub struct EventCounts {
     pub late: u64,
     /// Events of rounds that no process can have reached.
     pub stray: u64,
-    /// Messages perceived as from a correct process that never sent them. In a report without those that are not judged.
+    /// Messages perceived as from a correct process that never sent them. In a report without those that are not
+    /// judged.
     pub forged: u64,
     /// Switches that could not be judged, because the log puts them too far out of order.
     pub out_of_order: u64,
@@ -264,7 +265,8 @@ impl Conformance {
     }
 }
 
-/// What was perceived from a correct process and never sent by it, as far as the log shows. Whether that breaks a rule depends on how complete the log is.
+/// What was perceived from a correct process and never sent by it, as far as the log shows. Whether that breaks a rule
+/// depends on how complete the log is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsent {
     /// Rounds.

@@ -1,8 +1,8 @@
 //! Messages in transit: the largest and the smallest delay among them, at times that never go back.
 //!
-//! For the largest a monotone queue does: a message that was sent later and takes as long or longer also arrives later, so whatever is
-//! older and no longer can never be the answer again. Each message enters and leaves once. The smallest delay has no such dominance
-//! (the longer message outlives the shorter one), so it takes a heap.
+//! For the largest a monotone queue does: a message that was sent later and takes as long or longer also arrives
+//! later, so whatever is older and no longer can never be the answer again. Each message enters and leaves once. The
+//! smallest delay has no such dominance (the longer message outlives the shorter one), so it takes a heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -6,8 +6,8 @@ pub(super) const NEVER: i64 = i64::MIN;
 /// The messages of one round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoundMessages {
-    /// A row for each sender, [`ROW_HEAD`] and a place for each receiver wide: when it sent, how many correct processes have perceived
-    /// its message, and when each receiver did. All of a broadcast lies together.
+    /// A row for each sender, [`ROW_HEAD`] and a place for each receiver wide: when it sent, how many correct
+    /// processes have perceived its message, and when each receiver did. All of a broadcast lies together.
     cells: Vec<i64>,
     /// How wide a row is.
     stride: usize,

@@ -161,7 +161,8 @@ impl<'a> ClockEvidence<'a> {
         }
     }
 
-    /// The promise of a host's clock in the middle of an epoch: the larger bound of the samples around it, grown since the nearer one.
+    /// The promise of a host's clock in the middle of an epoch: the larger bound of the samples around it, grown since
+    /// the nearer one.
     fn promise(&self, host: usize, epoch: usize) -> i64 {
         let middle = middle(self.first_ps, self.epoch_ps, epoch);
         let samples = &self.samples[host];

@@ -135,7 +135,8 @@ impl OmegaJudge<'_> {
         ratios
     }
 
-    /// The largest delay that is certainly in transit, at least; and that is possibly in transit, at most. 0 where there is none.
+    /// The largest delay that is certainly in transit, at least; and that is possibly in transit, at most. 0 where
+    /// there is none.
     fn longest(&self, at: ClockStamp, active: &[&GatheredMessage]) -> (i64, i64) {
         let (mut certain, mut possible) = (0, 0);
         for message in active {
@@ -173,9 +174,9 @@ impl OmegaJudge<'_> {
             .unwrap_or(0)
     }
 
-    /// Omega over first switches. Which process was first is not always certain: the true one is among those that are not certainly
-    /// later than another, so its ratio is at least the least and at most the most of theirs. Where it may be one that lies outside the range, the round
-    /// may give no ratio at all.
+    /// Omega over first switches. Which process was first is not always certain: the true one is among those that are
+    /// not certainly later than another, so its ratio is at least the least and at most the most of theirs. Where it
+    /// may be one that lies outside the range, the round may give no ratio at all.
     fn first(&self, ratios: &[Option<OmegaBounds>]) -> Option<OmegaBounds> {
         let mut reaching: BTreeMap<u64, BTreeMap<usize, usize>> = BTreeMap::new();
         for (index, turn) in self.gathered.turns.iter().enumerate() {

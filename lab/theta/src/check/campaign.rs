@@ -1,7 +1,7 @@
 //! Random adversaries: runs too long for exploration, with deliveries and forgeries drawn at random.
 //!
-//! Each run draws its own temper: how often Byzantine processes speak, whether they help only some, whether some correct processes are kept waiting.
-//! Uniform chance alone hardly ever starves a process.
+//! Each run draws its own temper: how often Byzantine processes speak, whether they help only some, whether some
+//! correct processes are kept waiting. Uniform chance alone hardly ever starves a process.
 
 use super::report::{Delivery, RunWitness, Violation, WitnessStep};
 use super::world::{CheckBounds, CheckBoundsError, CheckWorld};

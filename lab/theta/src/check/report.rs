@@ -84,7 +84,8 @@ pub struct RunWitness {
     pub faulty: u32,
     /// How it comes about. Every process has started and is in round 1.
     pub steps: Vec<WitnessStep>,
-    /// By correct process: its round, and by round from there on how many senders it holds once every message on its way has come.
+    /// By correct process: its round, and by round from there on how many senders it holds once every message on its
+    /// way has come.
     pub standing: Vec<Standing>,
 }
 

@@ -6,8 +6,8 @@ use super::world::{CheckBounds, CheckBoundsError, CheckWorld};
 use crate::algorithm::Switches;
 use std::collections::BTreeSet;
 
-/// What decides the future of a process, names of the others left aside: its round, what it has sent, and how many Byzantine processes it has
-/// already counted for its round. What correct processes have sent will come to it anyway.
+/// What decides the future of a process, names of the others left aside: its round, what it has sent, and how many
+/// Byzantine processes it has already counted for its round. What correct processes have sent will come to it anyway.
 type Outlook = (u64, u64, u32);
 
 fn outlook(world: &CheckWorld, process: u32) -> Outlook {
@@ -25,7 +25,8 @@ fn key(world: &CheckWorld) -> Vec<Outlook> {
     outlooks
 }
 
-/// The messages that let `to` switch because of (init, `round`), `forged` of them from Byzantine processes; none if there are not enough.
+/// The messages that let `to` switch because of (init, `round`), `forged` of them from Byzantine processes; none if
+/// there are not enough.
 fn batch(world: &CheckWorld, to: u32, round: u64, forged: u32) -> Option<Vec<Delivery>> {
     let quorum = world.bounds.quorum;
     let wanted = if round == world.round(to) { quorum.advance() } else { quorum.catch_up() };
@@ -70,8 +71,8 @@ struct SwitchExplorer {
     last_round: u64,
 }
 
-/// Sees every reachable combination of rounds and sent messages, breadth first, so that a witness is as short as can be.
-/// A state takes some kilobytes.
+/// Sees every reachable combination of rounds and sent messages, breadth first, so that a witness is as short as can
+/// be. A state takes some kilobytes.
 ///
 /// # Errors
 /// When the bounds make no sense.

@@ -119,7 +119,8 @@ fn random_adversaries_stop_the_printed_form_only() {
     }
 }
 
-/// Windows of real runs are longer than any depth here; with short ones the newest round of each sender is all that is left of many.
+/// Windows of real runs are longer than any depth here; with short ones the newest round of each sender is all that is
+/// left of many.
 #[test]
 fn random_adversaries_do_not_stop_processes_with_short_windows() {
     for (n, f, window) in [(4, 1, 1), (4, 1, 4), (7, 2, 2), (10, 3, 4)] {
@@ -130,8 +131,8 @@ fn random_adversaries_do_not_stop_processes_with_short_windows() {
     }
 }
 
-/// A and B go on to rounds 20 and 19 with the help of D, which is Byzantine and then keeps silent; C hears nothing, and then everything, the messages of a
-/// sender mostly in their order. Whether all stand still then.
+/// A and B go on to rounds 20 and 19 with the help of D, which is Byzantine and then keeps silent; C hears nothing,
+/// and then everything, the messages of a sender mostly in their order. Whether all stand still then.
 fn stops_after_hearing_late(form: AlgorithmForm, window: Option<usize>, seed: u64) -> bool {
     let mut world = CheckWorld::start(CheckBounds { window, ..bounds(4, 1, form, 24) }).unwrap();
     for round in 1..20 {
@@ -160,7 +161,8 @@ fn stops_after_hearing_late(form: AlgorithmForm, window: Option<usize>, seed: u6
     world.has_stopped()
 }
 
-/// In the printed form of a round that was skipped nothing is known, so what is beyond the window is lost: such stops are seen here.
+/// In the printed form of a round that was skipped nothing is known, so what is beyond the window is lost: such stops
+/// are seen here.
 #[test]
 fn who_hears_late_what_is_beyond_its_window_stops_in_the_printed_form_only() {
     let stops = |form, window| (0..200).filter(|&seed| stops_after_hearing_late(form, window, seed)).count();

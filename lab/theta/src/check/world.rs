@@ -14,7 +14,8 @@ pub struct CheckBounds {
     pub form: AlgorithmForm,
     /// A process that has reached this round rests: the depth.
     pub last_round: u64,
-    /// The number of rounds ahead that a process keeps apart; as in real runs, which is more than the depth, unless given.
+    /// The number of rounds ahead that a process keeps apart; as in real runs, which is more than the depth, unless
+    /// given.
     pub window: Option<usize>,
 }
 
@@ -38,14 +39,16 @@ pub enum CheckBoundsError {
     },
 }
 
-/// The correct processes of a system, 0 to n - f - 1. The Byzantine ones, n - f to n - 1, have no state: they may always send anything.
+/// The correct processes of a system, 0 to n - f - 1. The Byzantine ones, n - f to n - 1, have no state: they may
+/// always send anything.
 #[derive(Clone, Debug)]
 pub struct CheckWorld {
     pub(super) bounds: CheckBounds,
     pub(super) processes: Vec<Process>,
     /// By process: bit k for (init, k).
     pub(super) sent: Vec<u64>,
-    /// By receiver and sender: bit k for (init, k), where windows are shorter than the depth. Otherwise a process still has every message.
+    /// By receiver and sender: bit k for (init, k), where windows are shorter than the depth. Otherwise a process
+    /// still has every message.
     delivered: Vec<u64>,
 }
 
@@ -121,7 +124,8 @@ impl CheckWorld {
         self.round(process) >= self.bounds.last_round
     }
 
-    /// Whether a message would be news to its receiver: it is awake, has not passed the round and has not had the message.
+    /// Whether a message would be news to its receiver: it is awake, has not passed the round and has not had the
+    /// message.
     pub fn is_new(&self, delivery: Delivery) -> bool {
         let Delivery { to, from, round } = delivery;
         let was_delivered = self.delivered.get(self.link(delivery)).is_some_and(|rounds| rounds >> round & 1 == 1);
@@ -170,9 +174,10 @@ impl CheckWorld {
         Ok(switches)
     }
 
-    /// Whether a process stands forever: every message of a correct process has been delivered or is no news, the Byzantine ones keep silent, and
-    /// of the processes that have not come to the depth none can go on. One at rest might still have sent what helps the others; but as soon as f + 1
-    /// rest, what they have sent must bring all others to the depth.
+    /// Whether a process stands forever: every message of a correct process has been delivered or is no news, the
+    /// Byzantine ones keep silent, and of the processes that have not come to the depth none can go on. One at rest
+    /// might still have sent what helps the others; but as soon as f + 1 rest, what they have sent must bring all
+    /// others to the depth.
     pub fn has_stopped(&self) -> bool {
         let resting = (0..self.correct()).filter(|&process| self.rests(process)).count() as u32;
         let decides = resting == 0 || (self.bounds.quorum.catch_up()..self.correct()).contains(&resting);

@@ -37,8 +37,8 @@ pub enum Misbehaviour {
 /// How many rounds ahead a process sends whose fault is to send early.
 pub const EARLY_ROUNDS: u64 = 2;
 
-/// What a two-faced process sends to a receiver in place of `round`: offsets to add to it. All two-faced processes of a run
-/// draw from the same `conspiracy`, because they do most harm together.
+/// What a two-faced process sends to a receiver in place of `round`: offsets to add to it. All two-faced processes of
+/// a run draw from the same `conspiracy`, because they do most harm together.
 pub fn lies(conspiracy: u64, receiver: u32, round: u64) -> &'static [u64] {
     match Random::new(conspiracy ^ round << 16 ^ u64::from(receiver)).bits() % 8 {
         0..4 => &[],

@@ -19,9 +19,9 @@ pub(super) struct Captured<'a> {
 
 /// Reads packets one by one.
 pub(super) enum Capture<R> {
-    /// tcpdump's.
+    /// The classic format of tcpdump.
     ClassicCapture(ClassicCapture<R>),
-    /// Wireshark's, of blocks.
+    /// The block format of Wireshark.
     Blocks(Blocks<R>),
 }
 

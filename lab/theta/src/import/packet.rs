@@ -3,13 +3,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// A packet of UDP or TCP with something in it.
+/// A packet of UDP or TCP with content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CapturedPacket {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
-    /// The same where the packet left and where it arrived, and of another packet most likely different. Checksums are left out: they may
-    /// not have been worked out yet where it left.
+    /// The same where the packet left and where it arrived, and of another packet most likely different. Checksums are
+    /// left out: the sender may not have computed them yet.
     pub(super) identity: u64,
 }
 
@@ -19,7 +19,7 @@ const TELLING_BYTES: usize = 32;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The packet in a frame of link type `link`; `None` if it is none of UDP or TCP, a fragment, or carries nothing.
+/// The packet in a frame of link type `link`; `None` if it is neither UDP nor TCP, or is a fragment, or has no content.
 pub(super) fn packet(link: u32, frame: &[u8]) -> Option<CapturedPacket> {
     match link {
         1 => ethernet(frame),
@@ -79,7 +79,7 @@ fn ip6(bytes: &[u8]) -> Option<CapturedPacket> {
     transport(&head, bytes.get(40..)?, usize::from(short(bytes, 4)?))
 }
 
-/// What the network's header says.
+/// The header of the network layer.
 struct PacketHead {
     protocol: u8,
     from: IpAddr,

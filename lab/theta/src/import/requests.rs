@@ -19,15 +19,15 @@ const SERVERS_MAX: usize = 1000;
 /// What to take from a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportOptions {
-    /// Whose requests.
+    /// The client.
     pub client: IpAddr,
-    /// The servers' port.
+    /// The port of the servers.
     pub port: u16,
-    /// Of how many servers the client need not hear: it goes on with all replies but these.
+    /// The number of servers that need not reply: the client goes on with all replies but these.
     pub tolerated: u32,
 }
 
-/// What was found.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The servers, in the order of their processes from 1 on.
@@ -38,9 +38,9 @@ pub struct Imported {
     pub replies: u64,
     /// With captures at both ends: replies that are not in both, or not distinguishable there.
     pub unmatched: u64,
-    /// With captures at both ends: how far the clocks' comparison may be off at most, picoseconds.
+    /// With captures at both ends: the largest bound on the comparison of the clocks, in picoseconds.
     pub bound_ps: Option<u64>,
-    /// What was wrong at the end of the capture; the log holds what came before.
+    /// The fault at the end of the capture; the log holds what came before.
     pub cut: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum SeenRequest {
 }
 
 impl SeenRequest {
-    /// When it passed the client's capture, nanoseconds from its begin, and which packet it was; a switch is none.
+    /// When it passed the client's capture, nanoseconds from its beginning, and the packet; a switch has none.
     pub(super) fn at_and_identity(&self) -> (i64, u64) {
         match *self {
             SeenRequest::Request { at_ns, identity, .. } | SeenRequest::Reply { at_ns, identity, .. } => {
@@ -95,7 +95,7 @@ pub(super) struct Importer {
 /// Imports a capture into a new log in `directory`.
 ///
 /// # Errors
-/// [`ImportError`]. A capture that is cut gives a log of what came before, and says so.
+/// [`ImportError`]. A truncated capture gives a log of what came before the cut, marked as such.
 pub fn import(capture: impl Read, options: ImportOptions, directory: &Path) -> Result<Imported, ImportError> {
     let mut importer = Importer::new(options);
     let cut = importer.read(Capture::open(capture)?)?;
@@ -116,7 +116,7 @@ impl Importer {
         }
     }
 
-    /// Takes the packets of a capture; what was wrong at its end.
+    /// Takes the packets of a capture. Returns the fault at its end, if any.
     pub(super) fn read(&mut self, mut capture: Capture<impl Read>) -> Result<Option<String>, ImportError> {
         loop {
             match capture.next_packet() {

@@ -1,8 +1,9 @@
-//! Captures at the client and at its servers, put together: the one-way delays of replies, with the clocks of the captures compared by the
-//! requests and replies themselves.
+//! Captures at the client and at its servers, put together: the one-way delays of replies, with the clocks of the
+//! captures compared by the requests and replies themselves.
 //!
-//! A packet that is seen in both captures says on which side of the truth the clocks are: a request arrives after it was sent, a reply too.
-//! In each second the smallest differences of both directions enclose the offset between the two clocks (docs/theta-log.md).
+//! A packet that is seen in both captures says on which side of the truth the clocks are: a request arrives after it
+//! was sent, a reply too. In each second the smallest differences of both directions enclose the offset between the
+//! two clocks (docs/theta-log.md).
 
 use super::capture::Capture;
 use super::packet::{CapturedPacket, packet};
@@ -23,13 +24,13 @@ const SPAN_NS_MAX: u64 = 50 * 86_400 * 1_000_000_000;
 
 /// A capture at one of the servers.
 pub struct ServerCapture<R> {
-    /// Its name: what is said about it is said by this.
+    /// Its name, for messages about it.
     pub name: String,
     /// The capture.
     pub input: R,
 }
 
-/// When the packets of a server's capture passed, by what they are.
+/// When each packet passed the capture of a server.
 struct CaptureSide {
     name: String,
     passed: HashMap<u64, Passed>,
@@ -101,7 +102,7 @@ impl CaptureSide {
                         side.take(captured.at_ns.wrapping_sub(begun_ns) as i64, &packet, options);
                     }
                 }
-                // What came before is of use, and the client's packets without a counterpart are counted.
+                // What came before the fault is used, and packets of the client without a counterpart are counted.
                 Err(ImportError::Format(_)) => return Ok(side),
                 Err(error) => return Err(error),
             }
@@ -131,7 +132,7 @@ impl CaptureSide {
     }
 }
 
-/// What the captures give together.
+/// The joined captures.
 struct Joined {
     sides: Vec<CaptureSide>,
     /// The capture of each process; 0 is the client's, for which there is none.
@@ -142,7 +143,8 @@ struct Joined {
     bound_max_ps: u64,
     replies: u64,
     unmatched: u64,
-    /// Those of them between others that are in both captures: captures rarely begin and end together, but what lies between is missing.
+    /// Those of them between others that are in both captures. Captures rarely begin and end together, but a reply in
+    /// between is truly missing.
     missing: u64,
 }
 
@@ -262,7 +264,7 @@ impl Joined {
         self.events.sort_by_key(|&(at_ns, _)| at_ns);
     }
 
-    /// About what the client's clock showed when the server's showed `left_ns`: good enough to put events in order.
+    /// The client's clock when the server's showed `left_ns`, approximately: good enough to sort events.
     fn to_client(&self, side: usize, left_ns: i64) -> i64 {
         let of_side = self.samples.iter().filter(|sample| sample.host.index() == side + 1);
         let nearest = of_side.min_by_key(|sample| (sample.counter.raw() as i64).abs_diff(left_ns));

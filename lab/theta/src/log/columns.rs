@@ -1,4 +1,4 @@
-//! Events as columns: how they lie in a file, and how the analysis takes them.
+//! Events as columns, as in a file and as in the analysis.
 
 use crate::record::{Event, ProcessId, Round, SwitchEvent, SwitchRule, WayIn};
 use ffclock_units::Counter;
@@ -27,9 +27,9 @@ impl Optional {
 /// A batch of events, a column for each field. Counters and rounds are unsigned and kept as the same 64 bits.
 #[derive(Clone, Debug, Default)]
 pub struct EventColumns {
-    /// What happened, see [`kind`].
+    /// The kind of event, see [`kind`].
     pub kind: Vec<i32>,
-    /// Where it happened.
+    /// The process at which it happened.
     pub process: Vec<i32>,
     /// The other process: the sender of a perception, the receiver of a transmission, otherwise -1.
     pub peer: Vec<i32>,

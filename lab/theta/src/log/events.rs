@@ -114,12 +114,12 @@ impl EventReader {
         &self.path
     }
 
-    /// How many events the file says it has.
+    /// The number of events, as the file states it.
     pub fn rows(&self) -> u64 {
         u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// How many row groups the file has.
+    /// The number of row groups.
     pub fn groups(&self) -> usize {
         self.file.num_row_groups()
     }
@@ -130,7 +130,7 @@ impl EventReader {
         self.group = None;
     }
 
-    /// How many rows came before the batch that was read last.
+    /// The number of rows before the batch that was read last.
     pub fn rows_before_batch(&self, batch: &EventColumns) -> u64 {
         self.rows_before - batch.len() as u64
     }

@@ -17,7 +17,7 @@ const PROCESSES_MAX: u32 = 1 << 20;
 /// The parts of one writer, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventStream {
-    /// The name in the names of the files.
+    /// Its name, part of the names of the files.
     pub name: String,
     /// The files.
     pub parts: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Opens the log in `directory`, reads what it is and its clocks, and looks at the ends of all event files.
+    /// Opens the log in `directory`, reads its description and its clocks, and checks the ends of all event files.
     ///
     /// # Errors
     /// [`LogError`] when there is no usable `run.json`, no usable clock file, or no readable event file.
@@ -54,22 +54,22 @@ impl LogReader {
         Ok(LogReader { run, clocks, truth, streams, damage })
     }
 
-    /// What the run was.
+    /// The description of the run.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// What the clocks said, in the order of the file.
+    /// The samples of the clocks, in the order of the file.
     pub fn clocks(&self) -> &[ClockSample] {
         &self.clocks
     }
 
-    /// What the clocks should have said; empty unless the log comes from a simulation.
+    /// The true samples of the clocks; empty unless the log comes from a simulation.
     pub fn truth(&self) -> &[ClockSample] {
         &self.truth
     }
 
-    /// The same log read with clocks that say the truth, which a simulation knows.
+    /// The same log with the true clocks, which a simulation writes.
     ///
     /// # Errors
     /// [`LogError::Run`] for a log without it.
@@ -154,7 +154,8 @@ fn streams(directory: &Path, damage: &mut Vec<String>) -> Result<Vec<EventStream
     Ok(whole.filter(|stream| !stream.parts.is_empty()).collect())
 }
 
-/// The parts from the first on, up to the first that is missing or cannot be read: what lies behind a hole is of no use.
+/// The parts from the first on, up to the first that is missing or cannot be read: what follows a gap is not
+/// used.
 fn readable(name: &str, parts: &BTreeMap<u32, PathBuf>, damage: &mut Vec<String>) -> Vec<PathBuf> {
     let mut readable = Vec::new();
     for (expected, (&part, path)) in (0..).zip(parts) {

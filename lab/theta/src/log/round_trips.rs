@@ -1,4 +1,4 @@
-//! `round-trips.parquet`: what a run that answers its messages measured beside the one-way delays.
+//! `round-trips.parquet`: the round trips of a run that answers its messages.
 
 use super::LogError;
 use super::table::{self, ColumnType, Field, FieldFault};
@@ -29,15 +29,16 @@ const SCHEMA: &str = "message round_trip {
 /// A message that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// Who sent the message, and got the reply.
+    /// The sender of the message, which got the reply.
     pub sender: ProcessId,
-    /// Who answered.
+    /// The receiver, which replied.
     pub receiver: ProcessId,
-    /// Of the message.
+    /// The round of the message.
     pub round: Round,
     /// The sender's counter when the reply came: the kernel's stamp where there is one.
     pub returned: Counter,
-    /// From the receiver's stamp of the message, taken in the same way, until it was perceived, in ticks of the receiver's counter.
+    /// From the receiver's stamp of the message, taken in the same way, until it was perceived, in ticks of the
+    /// receiver's counter.
     pub perceived_after: u64,
     /// From that stamp until the reply was handed over, in ticks of the receiver's counter.
     pub replied_after: u64,

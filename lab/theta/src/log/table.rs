@@ -67,7 +67,7 @@ pub(super) fn field(
     }
 }
 
-/// Why a column cannot be had.
+/// Why a column cannot be read.
 pub(super) enum FieldFault {
     Type,
     Parquet(ParquetError),

@@ -1,8 +1,8 @@
 //! What is on its way: a calendar of coming events that takes eight bytes for each.
 //!
-//! Time is cut into buckets, and the next few thousand of them lie in a ring. An event is one word: its place in the bucket's time, the number of
-//! the message it belongs to, the machine it is for. A bucket is sorted when its time comes. 10^8 messages in transit at once, one round
-//! of 10,000 processes, take 0.8 GB.
+//! Time is cut into buckets, and the next few thousand of them lie in a ring. An event is one word: its place in the
+//! bucket's time, the number of the message it belongs to, the machine it is for. A bucket is sorted when its time
+//! comes. 10^8 messages in transit at once, one round of 10,000 processes, take 0.8 GB.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -122,7 +122,8 @@ impl Calendar {
         Some(())
     }
 
-    /// The next bucket of the ring that has events. The ring holds the buckets after the present one, so a turn around it sees all.
+    /// The next bucket of the ring that has events. The ring holds the buckets after the present one, so a turn around
+    /// it sees all.
     fn next_in_ring(&self) -> Option<u64> {
         let begin = (self.present + 1) as usize % RING;
         let rest = self.occupied[begin / 64] & (!0 << (begin % 64));

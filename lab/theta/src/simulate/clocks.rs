@@ -1,7 +1,8 @@
 //! Counters and clocks of the hosts, with the truth known.
 //!
-//! A counter ticks evenly, at a rate of its own. The clock knows the rate and where the counter stood, with an error: a slow wave that stays within
-//! the clock's bound and never changes faster than its drift. Faults of clocks add what the bound does not cover.
+//! A counter ticks evenly, at a rate of its own. The clock knows the rate and where the counter stood, with an error:
+//! a slow wave that stays within the clock's bound and never changes faster than its drift. Faults of clocks add what
+//! the bound does not cover.
 
 use super::spec::ClockSpec;
 use crate::faults::ClockFault;
@@ -82,8 +83,8 @@ impl SimulatedClocks {
         2 * (self.bound + worst as u64 + tick + 1)
     }
 
-    /// Samples of each clock from the origin to `end`: one each period, and one a tick before and one at each moment at which
-    /// a fault begins or ends.
+    /// Samples of each clock from the origin to `end`: one each period, and one a tick before and one at each moment
+    /// at which a fault begins or ends.
     pub(super) fn samples(&self, end: u64) -> impl Iterator<Item = ClockSample> + '_ {
         let last = (end / self.period + 1) * self.period;
         (0..self.hosts.len()).flat_map(move |host| {
@@ -224,7 +225,8 @@ mod tests {
         assert!(clocks.disorder(1_000_000) >= 10_000_000, "also of a step that is over");
     }
 
-    /// A step of 5 ms for 2 ms, far from any regular look at the clock: off by that within, and by nothing a tick outside.
+    /// A step of 5 ms for 2 ms, far from any regular look at the clock: off by that within, and by nothing a tick
+    /// outside.
     #[test]
     fn a_step_is_sampled_at_its_edges() {
         let window = FaultWindow { from: 3_000_000_123, until: 5_000_000_456 };

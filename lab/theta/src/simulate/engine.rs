@@ -1,7 +1,8 @@
 //! The run: messages through links, load and queues, machines that react.
 //!
-//! A message is one event. Queues are first come, first served: when a message reaches its receiver, its place in the queue is
-//! known, and with it the time at which its processing ends. So the machine takes it at once, with that later time.
+//! A message is one event. Queues are first come, first served: when a message reaches its receiver, its place in the
+//! queue is known, and with it the time at which its processing ends. So the machine takes it at once, with that later
+//! time.
 
 use super::adversary::{Adversary, Sending};
 use super::calendar::{Calendar, Due};
@@ -282,7 +283,8 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
         Ok(())
     }
 
-    /// Puts a copy of a message on its way: `copy` says when it is sent, and to which machine. The caller holds the message.
+    /// Puts a copy of a message on its way: `copy` says when it is sent, and to which machine. The caller holds the
+    /// message.
     #[inline]
     fn send(&mut self, from: u32, copy: Due) {
         let Due { at, message, machine: to } = copy;

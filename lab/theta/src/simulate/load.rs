@@ -93,8 +93,8 @@ impl HostLoads {
         LoadDraw { is_own, share }
     }
 
-    /// How long a packet waits for foreign ones at a host, in picoseconds: as in an M/M/1 queue it waits with the probability of the load, and
-    /// then exponentially with mean packet / (1 - load).
+    /// How long a packet waits for foreign ones at a host, in picoseconds: as in an M/M/1 queue it waits with the
+    /// probability of the load, and then exponentially with mean packet / (1 - load).
     pub(super) fn network_wait(&mut self, host: usize, at: u64, random: &mut Random) -> u64 {
         if self.spec.kind == LoadKind::Processor {
             return 0;

@@ -17,9 +17,9 @@ pub struct Perceived {
     pub at: u64,
 }
 
-/// Receives the events of a run. Times are true times in picoseconds since the origin. Those of one process never go back;
-/// those of several processes do, as messages wait at their receivers, and `until_now` gives the time up to which all events
-/// have been reported.
+/// Receives the events of a run. Times are true times in picoseconds since the origin. Those of one process never go
+/// back; those of several processes do, as messages wait at their receivers, and `until_now` gives the time up to
+/// which all events have been reported.
 pub trait Observer {
     /// A process invokes the broadcast of (init, `round`).
     fn broadcast(&mut self, process: u32, round: u64, at: u64);

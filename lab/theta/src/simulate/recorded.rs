@@ -51,7 +51,8 @@ fn length(text: &str) -> Result<u64, String> {
     picoseconds(Length(span)).ok_or_else(|| format!("{text} does not lie between 0 s and 1000 s"))
 }
 
-/// From broadcast to the receiver's kernel, or to the perception where the kernel has not stamped; messages to oneself left aside.
+/// From broadcast to the receiver's kernel, or to the perception where the kernel has not stamped; messages to oneself
+/// left aside.
 fn from_log(path: &Path) -> Result<Vec<u64>, String> {
     let log = LogReader::open(path).map_err(|error| error.to_string())?;
     let mut clocks = Clocks::new(log.run(), log.clocks()).map_err(|error| error.to_string())?;

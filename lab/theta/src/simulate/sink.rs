@@ -8,7 +8,8 @@ use crate::record::{self, Event, ProcessId, Round, WayIn};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// An event that is still to be written. Events come in the order of time; those of one process at one time keep their order.
+/// An event that is still to be written. Events come in the order of time; those of one process at one time keep their
+/// order.
 struct WaitingEvent {
     at: u64,
     number: u64,

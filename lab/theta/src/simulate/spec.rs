@@ -157,7 +157,8 @@ pub struct LoadSpec {
     pub high: f64,
     /// See the pattern.
     pub period: Length,
-    /// The correlation between hosts: in each period a host has the common level with this probability, otherwise one of its own.
+    /// The correlation between hosts: in each period a host has the common level with this probability, otherwise one
+    /// of its own.
     pub correlation: f64,
     /// The time for which another packet occupies the network.
     pub packet: Length,

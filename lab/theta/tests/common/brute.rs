@@ -171,7 +171,7 @@ pub fn truth(generated: &Generated, stamping: Stamping) -> Truth {
     let (mut frontier, mut last_first) = (1, i64::MIN);
     for (&at, switches) in &facts.switches {
         let longest = facts.in_transit(at).map(Message::delay).max();
-        let reached = switches.iter().map(|switch| switch.to.0).max().expect("somebody switches");
+        let reached = switches.iter().map(|switch| switch.to.0).max().expect("a process switches");
         if let Some(relevant) = facts.relevant(switches) {
             see(&mut truth.all, longest, relevant);
             if reached > frontier {

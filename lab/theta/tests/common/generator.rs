@@ -41,9 +41,9 @@ pub struct Shape {
     pub delay_min: u64,
     pub delay_spread: u64,
     pub wait: u64,
-    /// One message in so many is lost; 0: none.
+    /// One message in this many is lost; 0: none.
     pub loss: u64,
-    /// One message in so many is perceived twice; 0: none.
+    /// One message in this many is perceived twice; 0: none.
     pub duplication: u64,
     pub disorder: u64,
 }
@@ -68,7 +68,8 @@ impl Shape {
     }
 }
 
-/// A run with its log in memory; times are picoseconds, and the counter of each host shows them from an origin of its own.
+/// A run with its log in memory; times are picoseconds, and the counter of each host shows them from an origin of its
+/// own.
 pub struct Generated {
     pub run: Run,
     pub events: Vec<Event>,

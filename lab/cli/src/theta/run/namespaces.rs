@@ -1,5 +1,5 @@
-//! Network namespaces that play hosts, joined by a bridge in one more. They have no names: a sleeping child holds each, and dies with us,
-//! whatever happens, so there is nothing to clean up.
+//! Network namespaces that play hosts, joined by a bridge in one more. They have no names: a sleeping child holds
+//! each, and dies with us, whatever happens, so there is nothing to clean up.
 
 use crate::Failure;
 use crate::lab::link::inside;

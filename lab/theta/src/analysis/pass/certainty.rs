@@ -13,7 +13,8 @@ pub(in crate::analysis) struct Edges {
 /// What a shard must show before its tally is that of a pass over the whole log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::analysis) struct Certainty {
-    /// The first time at which a process was the first to reach a round while the rounds of all correct ones were known.
+    /// The first time at which a process was the first to reach a round while the rounds of all correct ones were
+    /// known.
     settled_ps: Option<i64>,
     /// The last perception of a message whose broadcast was not read.
     unsent_ps: Option<i64>,

@@ -38,8 +38,8 @@ impl Flight<'_> {
         let perceived = self.messages.perceived(self.sender);
         let (first, last) =
             perceived.iter().fold((i64::MAX, NEVER), |(first, last), &at| (first.min(at), last.max(at)));
-        // NEVER is the earliest of all times, so a missing message ends here too. A message that reaches into the range from
-        // before it is rare.
+        // NEVER is the earliest of all times, so a missing message ends here too. A message that reaches into the
+        // range from before it is rare.
         if first <= at
             || self.rules.listeners as usize != perceived.len()
             || (at <= options.range.after_ps && last > options.range.after_ps)

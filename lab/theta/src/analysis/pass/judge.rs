@@ -50,8 +50,8 @@ impl Judge {
         self.frontier = self.frontier.max(round);
     }
 
-    /// Checks a switch at time `at_ps` against its rule. For an advance, tau_r-: the delay of the (n-f)-th fastest correct
-    /// message that caused it.
+    /// Checks a switch at time `at_ps` against its rule. For an advance, tau_r-: the delay of the (n-f)-th fastest
+    /// correct message that caused it.
     pub(super) fn examine(
         &mut self,
         switch: &TimedSwitch,
@@ -148,11 +148,13 @@ impl SwitchEvidence<'_> {
         delays.sort_unstable();
     }
 
-    /// The number of senders whose messages, of the counted round or a later one, prove that they had come to it when the
-    /// switch was decided. Of a sender far ahead a process keeps only the newest round: docs/theta-run.md, theorem 3.
+    /// The number of senders whose messages, of the counted round or a later one, prove that they had come to it when
+    /// the switch was decided. Of a sender far ahead a process keeps only the newest round: docs/theta-run.md, theorem
+    /// 3.
     #[cold]
     fn proven_senders(&self, switch: &TimedSwitch) -> usize {
-        // In another form a process that jumps has not sent the rounds it jumped over, so an advance needs the round itself.
+        // In another form a process that jumps has not sent the rounds it jumped over, so an advance needs the round
+        // itself.
         if switch.rule == SwitchRule::Advance && self.rules.form != RecordedForm::Repaired {
             return 0;
         }

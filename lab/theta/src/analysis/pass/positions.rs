@@ -12,8 +12,8 @@ struct Position {
     reached: u64,
     /// The round of its last switch that was read; 0 before the first.
     switched_to: u64,
-    /// The round it switched to before it sent anything, because of messages that had come before its start; 0 if it began
-    /// in round 1.
+    /// The round it switched to before it sent anything, because of messages that had come before its start; 0 if it
+    /// began in round 1.
     began_in: u64,
     /// A switch that waits for the broadcast of its round.
     held: Option<TimedSwitch>,

@@ -11,8 +11,8 @@ impl RoundClocks {
         RoundClocks { rounds: vec![0; processes], highest: 0 }
     }
 
-    /// Notes that a process shows a round. The distance between the highest and the lowest clock, if this may have made it
-    /// larger than it ever was: only a process that begins or leads can do that.
+    /// Notes that a process shows a round. The distance between the highest and the lowest clock, if this may have
+    /// made it larger than it ever was: only a process that begins or leads can do that.
     pub(super) fn advance(&mut self, process: usize, round: u64) -> Option<u64> {
         let before = self.rounds[process];
         self.rounds[process] = before.max(round);

@@ -59,7 +59,8 @@ impl Rules {
         self.origin == Origin::Imported
     }
 
-    /// Whether a switch lies after the broadcast of its round. The client of an imported log has no broadcast of its own.
+    /// Whether a switch lies after the broadcast of its round. The client of an imported log has no broadcast of its
+    /// own.
     pub(super) fn stamps_after_broadcast(&self) -> bool {
         self.options.stamping == Stamping::AfterBroadcast && !self.is_imported()
     }
