@@ -2,7 +2,7 @@
 #![no_main]
 
 use ffclock_theta::analysis::{Options, analyse};
-use ffclock_theta::import::{ImportOptions, ServerCapture, import, import_two_sided};
+use ffclock_theta::import::{ImportOptions, ServerCapture, TwoSidedOptions, import, import_two_sided};
 use ffclock_theta::log::LogReader;
 use ffclock_units::Rate;
 use libfuzzer_sys::fuzz_target;
@@ -97,7 +97,12 @@ fuzz_target!(|bytes: &[u8]| {
         let backwards: Vec<u8> = rest.iter().rev().copied().collect();
         let server = patched(capture(Form::by(choice & 8), 40), if choice & 16 == 0 { &[] } else { &backwards });
         let servers = vec![ServerCapture { name: "server".to_owned(), input: &server[..] }];
-        import_two_sided(&client[..], servers, (options, Rate::from_ppm(100.0)), &directory)
+        import_two_sided(
+            &client[..],
+            servers,
+            TwoSidedOptions { import: options, drift: Rate::from_ppm(100.0) },
+            &directory,
+        )
     };
     match outcome {
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -3,7 +3,7 @@
 
 mod files;
 
-use ffclock_theta::analysis::{Options, Report, Wanted, analyse};
+use ffclock_theta::analysis::{DelayMode, Options, ThetaMode, ThetaReport, analyse};
 use ffclock_theta::log::LogReader;
 use ffclock_theta::simulate::{Simulation, Spec};
 use libfuzzer_sys::fuzz_target;
@@ -42,12 +42,16 @@ fuzz_target!(|bytes: &[u8]| {
     match LogReader::open(&log.directory) {
         Err(error) => assert!(!error.to_string().is_empty()),
         Ok(reader) => {
-            // Whoever writes a log may claim a million processes; what that costs is not the question here.
+            // A log may claim a million processes; the memory for them is not tested here.
             if reader.run().processes <= 64 {
-                let options =
-                    Options { window_rounds: 256, theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
+                let options = Options {
+                    window_rounds: 256,
+                    theta: ThetaMode::Compute,
+                    delays: DelayMode::Histograms,
+                    ..Options::default()
+                };
                 match analyse(&reader, options, &mut ()) {
-                    Ok(tally) => assert!(Report::new(reader.run(), &tally, reader.damage()).processes > 0),
+                    Ok(tally) => assert!(ThetaReport::new(reader.run(), &tally, reader.damage()).processes > 0),
                     Err(error) => assert!(!error.to_string().is_empty()),
                 }
             }

@@ -1,6 +1,7 @@
 //! `ffclock theta`: message delay correlation between hosts.
 //!
-//! The work is done in `ffclock_theta`; here are the ways in and out, one file each.
+//! The work is done in `ffclock_theta` and `ffclock_theta_live`. Each command parses, calls and prints, in a file of
+//! its own.
 
 mod analyse;
 mod check;
@@ -28,7 +29,7 @@ use crate::{Failure, Global};
   $ ffclock theta analyse run-1 --trim '1 s'
   $ ffclock theta report run-1 --output out
 
-docs/theta.md tells what is measured, docs/theta-live.md how to run it live, docs/theta-run.md how to simulate and check, docs/theta-log.md
+docs/theta.md defines what is measured. docs/theta-live.md describes live runs, docs/theta-run.md simulation and checking, docs/theta-log.md
 the format of a log.")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -37,21 +38,21 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Say how the delays in a log hang together: Omega, Theta and what they are made of
+    /// Analyse how the delays in a log relate to each other: Omega, Theta and their parts
     Analyse(analyse::Args),
     /// Explore what the algorithm does under every fault
     Check(check::Args),
     /// Run the algorithm live, on this machine or on several
     Run(run::Args),
-    /// Be one of the processes of a live run, started by mpirun, srun or another launcher
+    /// Run one process of a live run, started by mpirun, srun or another launcher
     Rank(rank::Args),
-    /// Keep network, processor or disk busy while something is measured
+    /// Keep network, processor or disk busy during a measurement
     Load(load::Args),
-    /// Run the algorithm in virtual time, with the truth known
+    /// Run the algorithm in virtual time, where the truth is known
     Simulate(simulate::Args),
-    /// Draw a log: histograms of delays and ratios on a page
+    /// Draw histograms of the delays and ratios of a log, on one page
     Report(report::Args),
-    /// Make a log from a capture of another system's requests
+    /// Make a log from a packet capture of another system's requests
     Import(import::Args),
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// n and f, as the command line has them.
+/// n and f on the command line.
 #[derive(clap::Args, Clone, Copy)]
 struct Sizes {
     /// Processes

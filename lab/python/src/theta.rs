@@ -2,7 +2,9 @@
 //!
 //! Tallies travel as JSON with exact integers, so nothing is lost between processes.
 
-use ffclock_theta::analysis::{LogIndex, Options, Range, Report, Shard, Stamping, Tally, Wanted, analyse_shard};
+use ffclock_theta::analysis::{
+    DelayMode, LogIndex, Options, Shard, Stamping, Tally, ThetaMode, ThetaReport, TimeRange, analyse_shard,
+};
 use ffclock_theta::log::LogReader;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -41,12 +43,12 @@ fn options((after_ps, until_ps): (i64, i64), stamp: &str, detail: &str) -> PyRes
         "before" => Stamping::BeforeBroadcast,
         other => return Err(wrong(format!("stamp is \"after\" or \"before\", not {other:?}"))),
     };
-    let wanted = match detail {
-        "plain" => Wanted::No,
-        "full" => Wanted::Yes,
+    let (theta, delays) = match detail {
+        "plain" => (ThetaMode::Omit, DelayMode::Extremes),
+        "full" => (ThetaMode::Compute, DelayMode::Histograms),
         other => return Err(wrong(format!("detail is \"plain\" or \"full\", not {other:?}"))),
     };
-    Ok(Options { stamping, theta: wanted, delays: wanted, range: Range { after_ps, until_ps }, ..Options::default() })
+    Ok(Options { stamping, theta, delays, range: TimeRange { after_ps, until_ps }, ..Options::default() })
 }
 
 fn shard_tally(directory: &Path, options: Options) -> PyResult<String> {
@@ -75,5 +77,5 @@ pub(crate) fn merge(tallies: Vec<String>) -> PyResult<String> {
 pub(crate) fn report(directory: PathBuf, tally: &str) -> PyResult<String> {
     let log = LogReader::open(&directory).map_err(wrong)?;
     let tally: Tally = serde_json::from_str(tally).map_err(wrong)?;
-    serde_json::to_string(&Report::new(log.run(), &tally, log.damage())).map_err(wrong)
+    serde_json::to_string(&ThetaReport::new(log.run(), &tally, log.damage())).map_err(wrong)
 }

@@ -1,7 +1,9 @@
 //! What the analysis costs, against the obvious way of doing it. Prints one JSON line per figure.
 //!
-//! `cargo bench -p ffclock-theta --bench analysis -- [disk] [memory] [xi]`; `FFCLOCK_BENCH_MESSAGES` says how many messages (2 * 10^7 by
-//! default). A log on disk is written below the directory for temporary files, and removed. All on one thread. Time is what the thread itself has used, as the operating system counts it, where a busy machine would falsify the other.
+//! `cargo bench -p ffclock-theta --bench analysis -- [disk] [memory] [xi]`; `FFCLOCK_BENCH_MESSAGES` says how many
+//! messages (2 * 10^7 by default). A log on disk is written below the directory for temporary files, and removed. All
+//! on one thread. Time is what the thread itself has used, as the operating system counts it, where a busy machine
+//! would falsify the other.
 
 mod synthetic;
 
@@ -18,7 +20,7 @@ const MESSAGES: u64 = 20_000_000;
 const PARTS: [&str; 3] = ["disk", "memory", "xi"];
 /// Events of a batch, as they come from a file.
 const BATCH: usize = 1 << 15;
-/// The best of so many.
+/// The number of turns, of which the best counts.
 const TURNS: usize = 3;
 
 fn main() {
@@ -55,7 +57,13 @@ fn least_seconds<T>(mut work: impl FnMut() -> T) -> f64 {
     (0..TURNS).map(turn).fold(f64::INFINITY, f64::min)
 }
 
-fn figure(name: &str, value: f64, (against, ratio): (&str, f64), goal: Option<f64>) {
+/// What a figure is compared with, and how many times better it is.
+struct Comparison<'a> {
+    against: &'a str,
+    ratio: f64,
+}
+
+fn figure(name: &str, value: f64, Comparison { against, ratio }: Comparison<'_>, goal: Option<f64>) {
     let met = goal.map(|goal| value >= goal);
     let line = serde_json::json!({
         "name": name, "value": value, "unit": "million/s", "against": against, "ratio": ratio, "goal": goal, "met": met,
@@ -108,7 +116,12 @@ fn from_disk(processes: u32, messages: u64) {
     let against = format!("{per_message:.1} bytes a message, at most {} of memory", peak_memory());
     let rate = tally.counts.messages as f64 / seconds / 1e6;
     // 10^9 in 2 minutes.
-    figure("theta: messages of a log on disk, n = 4, everything", rate, (&against, 1.0), Some(1000.0 / 120.0));
+    figure(
+        "theta: messages of a log on disk, n = 4, everything",
+        rate,
+        Comparison { against: &against, ratio: 1.0 },
+        Some(1000.0 / 120.0),
+    );
 }
 
 fn peak_memory() -> String {
@@ -133,7 +146,7 @@ fn whole_analysis(processes: u32, log: &[EventColumns]) -> Tally {
     let tally = analyse(processes, log);
     let rate = tally.counts.messages as f64 / seconds / 1e6;
     let name = format!("theta: messages of a log in memory, n = {processes}, everything from raw events on");
-    figure(&name, rate, ("", 1.0), None);
+    figure(&name, rate, Comparison { against: "", ratio: 1.0 }, None);
     tally
 }
 
@@ -199,7 +212,7 @@ fn transit_alone(processes: u32, log: &[EventColumns], tally: &Tally) {
     let messages = tally.counts.messages as f64;
     let (queue, heap) = (least_seconds(|| largest_by_queue(&items)), least_seconds(|| largest_by_heap(&items)));
     let name = format!("theta: messages of a joined log in memory, n = {processes}, exact Omega");
-    figure(&name, messages / queue / 1e6, ("lazy heap", heap / queue), Some(50.0));
+    figure(&name, messages / queue / 1e6, Comparison { against: "lazy heap", ratio: heap / queue }, Some(50.0));
 }
 
 fn clock_free(events: usize) {
@@ -211,5 +224,10 @@ fn clock_free(events: usize) {
     let witness = xi(&graph).expect("delays differ");
     let seconds = cpu_seconds() - begun;
     let against = format!("Xi* = {}/{}, {} steps, {seconds:.2} s", witness.backward, witness.forward, graph.len());
-    figure("theta: events of Xi* with witness, n = 4", events as f64 / seconds / 1e6, (&against, 1.0), Some(0.2));
+    figure(
+        "theta: events of Xi* with witness, n = 4",
+        events as f64 / seconds / 1e6,
+        Comparison { against: &against, ratio: 1.0 },
+        Some(0.2),
+    );
 }

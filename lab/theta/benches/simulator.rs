@@ -1,7 +1,7 @@
 //! What simulated messages cost, without a log. Prints one JSON line per figure.
 //!
-//! `cargo bench -p ffclock-theta --bench simulator`; with FFCLOCK_BENCH_QUICK set, without the round of 10,000 processes. On one thread; time is what
-//! the process itself has used, as the operating system counts it.
+//! `cargo bench -p ffclock-theta --bench simulator`; with FFCLOCK_BENCH_QUICK set, without the round of 10,000
+//! processes. On one thread; time is what the process itself has used, as the operating system counts it.
 
 use ffclock_theta::simulate::{Simulation, Spec, Unobserved};
 use std::path::Path;

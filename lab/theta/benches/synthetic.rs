@@ -1,7 +1,8 @@
-//! Logs of any length in which the algorithm's rules hold, for measuring: rounds without faults, delays with a heavy tail.
+//! Logs of any length in which the algorithm's rules hold, for measuring: rounds without faults, delays with a heavy
+//! tail.
 
 use ffclock_theta::record::{
-    ClockSample, Event, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn,
+    ClockSample, Event, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent, SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::cmp::Reverse;
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub fn run(processes: u32) -> Run {
     Run {
         origin: Origin::Simulated,
-        form: Form::Repaired,
+        form: RecordedForm::Repaired,
         processes,
         tolerated: (processes - 1) / 3,
         delay_ps: 0,
@@ -121,7 +122,7 @@ impl Synthetic {
             let at = arrivals[self.threshold - 1].max(self.sends[process] + 1000);
             let (counter, to) = (Counter::from_raw(at), Round(round.0 + 1));
             let process_id = ProcessId(process as u32);
-            let switch = Switch {
+            let switch = SwitchEvent {
                 process: process_id,
                 from: round,
                 to,

@@ -1,4 +1,5 @@
-//! Writes a long log in which the rules hold, to measure how fast logs are read: `synthetic_log DIR MESSAGES [PROCESSES]`.
+//! Writes a long log in which the rules hold, to measure how fast logs are read: `synthetic_log DIR MESSAGES
+//! [PROCESSES]`.
 
 #[path = "../benches/synthetic.rs"]
 mod synthetic;

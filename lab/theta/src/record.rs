@@ -1,7 +1,9 @@
-//! What a run leaves behind: the events of every process as raw counter values, the clocks of the hosts, and what the run was.
+//! The records of a run: the events of every process as raw counter values, the clocks of the hosts, and a description
+//! of the run.
 //!
-//! Simulator, live runner and importer write these records; the analysis reads them. No event carries a time: it carries what the
-//! counter of its host showed. Times come later, from the [`ClockSample`]s, so that a better clock can be put under an old log.
+//! Simulator, live runner and importer write these records; the analysis reads them. No event carries a time: it
+//! carries what the counter of its host showed. Times come later, from the [`ClockSample`]s, so that a better clock
+//! can be put under an old log.
 
 use ffclock_units::{Counter, Period, Rate};
 use serde::{Deserialize, Serialize};
@@ -51,39 +53,39 @@ pub enum SwitchRule {
 pub enum Event {
     /// The process invoked the broadcast of (init, `round`): the paper's broadcast event.
     Broadcast {
-        /// Who.
+        /// The sender.
         process: ProcessId,
-        /// What it sent.
+        /// The round that the message carries.
         round: Round,
         /// The counter just before the primitive was invoked.
         at: Counter,
     },
     /// The kernel handed one of the broadcast's packets to the device. Not needed for the analysis.
     Transmission {
-        /// Who sent it.
+        /// The sender.
         process: ProcessId,
-        /// To whom.
+        /// The receiver.
         receiver: ProcessId,
-        /// What it carries.
+        /// The round that the message carries.
         round: Round,
         /// The kernel's stamp.
         at: Counter,
     },
     /// The process has finished processing a message: the paper's perception event.
     Perception {
-        /// Who received it.
+        /// The receiver.
         process: ProcessId,
-        /// Who sent it, as the network says.
+        /// The sender, as the network identifies it.
         sender: ProcessId,
-        /// What it carries.
+        /// The round that the message carries.
         round: Round,
         /// The counter when processing was complete.
         at: Counter,
-        /// What is known of its way in.
+        /// Stamps taken on its way from the wire to the process.
         way_in: WayIn,
     },
     /// The process switched to another round.
-    Switch(Switch),
+    Switch(SwitchEvent),
 }
 
 /// Stamps of a message on its way from the wire to the process; absent when not taken.
@@ -97,8 +99,8 @@ pub struct WayIn {
 
 /// A process switched from one round to a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switch {
-    /// Who.
+pub struct SwitchEvent {
+    /// The process.
     pub process: ProcessId,
     /// The round it left.
     pub from: Round,
@@ -106,9 +108,10 @@ pub struct Switch {
     pub to: Round,
     /// The counter when it switched: after the delay D, before its own broadcast.
     pub at: Counter,
-    /// The counter when the rule's condition was found to hold, before the delay D. Messages perceived up to here made it switch.
+    /// The counter when the rule's condition was found to hold, before the delay D. Messages perceived up to here made
+    /// it switch.
     pub decided: Counter,
-    /// By which rule.
+    /// The rule that permitted it.
     pub rule: SwitchRule,
 }
 
@@ -117,7 +120,7 @@ impl Event {
     pub const fn process(&self) -> ProcessId {
         match self {
             Event::Broadcast { process, .. } | Event::Transmission { process, .. } => *process,
-            Event::Perception { process, .. } | Event::Switch(Switch { process, .. }) => *process,
+            Event::Perception { process, .. } | Event::Switch(SwitchEvent { process, .. }) => *process,
         }
     }
 
@@ -125,32 +128,32 @@ impl Event {
     pub const fn at(&self) -> Counter {
         match self {
             Event::Broadcast { at, .. } | Event::Transmission { at, .. } => *at,
-            Event::Perception { at, .. } | Event::Switch(Switch { at, .. }) => *at,
+            Event::Perception { at, .. } | Event::Switch(SwitchEvent { at, .. }) => *at,
         }
     }
 }
 
-/// What the clock of a host said about its counter. Between two samples the clock is the straight line between them.
+/// A reading of the clock of a host. Between two samples the clock is the straight line between them.
 ///
 /// The promise: when the counter shows N, the time of the run is `time_ps + period * (N - counter)`, give or take
 /// `bound_ps + drift_bound * |age|`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockSample {
-    /// Whose clock.
+    /// The host of the clock.
     pub host: HostId,
     /// The counter.
     pub counter: Counter,
-    /// What the clock said when the counter showed that, in picoseconds since the origin of the run.
+    /// The time of the clock at that counter value, in picoseconds since the origin of the run.
     pub time_ps: i64,
-    /// How far that may be from the truth, in picoseconds; 0 in the truth of a simulation.
+    /// The bound on its error, in picoseconds; 0 in the truth of a simulation.
     pub bound_ps: u64,
-    /// How long a tick lasts.
+    /// The length of a tick.
     pub period: Period,
-    /// How fast the error may change: non-negative, a second per second.
+    /// The bound on the drift of the error: non-negative, in seconds per second.
     pub drift_bound: Rate,
 }
 
-/// Where a log comes from.
+/// The origin of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -158,14 +161,14 @@ pub enum Origin {
     Live,
     /// Virtual time.
     Simulated,
-    /// Somebody else's recording; there are requests instead of rounds, and nothing is known about rules.
+    /// A capture of other software: it has requests instead of rounds, and its rules are unknown.
     Imported,
 }
 
 /// Which form of the clock synchronisation ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum RecordedForm {
     /// A jump sends the skipped rounds too.
     Repaired,
     /// As the paper's figure 1 is printed: a jump sends the new round only.
@@ -174,7 +177,7 @@ pub enum Form {
     Unknown,
 }
 
-/// What was done to a run on purpose, or is known to have gone wrong with it.
+/// A fault that was injected into a run, or that the run is known to have had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
@@ -184,7 +187,7 @@ pub enum FaultKind {
     Silence,
     /// The process starts late and misses what was sent before.
     LateStart,
-    /// The process tells different processes different things.
+    /// The process sends different messages to different processes.
     TwoFaced,
     /// The process sends rounds that it has not reached.
     EarlyMessages,
@@ -209,18 +212,19 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Whether the process it happens to no longer counts as correct. Faults of links, hosts and measuring clocks leave it correct.
+    /// Whether the process it happens to no longer counts as correct. Faults of links, hosts and measuring clocks
+    /// leave it correct.
     pub const fn makes_process_faulty(self) -> bool {
         use FaultKind::{Crash, DuplicateIdentity, EarlyMessages, LateStart, Replay, Silence, TwoFaced};
         matches!(self, Crash | Silence | LateStart | TwoFaced | EarlyMessages | Replay | DuplicateIdentity)
     }
 }
 
-/// A fault with its place and time.
+/// A fault, with the process, link or host it acts on, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// What.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// The process it happens to; of a link: its sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,10 +235,10 @@ pub struct Fault {
     /// The host, for a fault of a host or its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostId>,
-    /// From when, in picoseconds since the origin of the run; absent: from the start.
+    /// When it begins, in picoseconds since the origin of the run; absent: at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ps: Option<i64>,
-    /// Until when; absent: to the end.
+    /// When it ends; absent: at the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ps: Option<i64>,
 }
@@ -249,14 +253,14 @@ pub struct Host {
     pub counter: String,
 }
 
-/// What the run was. The file `run.json` of a log.
+/// The description of a run: the file `run.json` of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Where the log comes from.
+    /// The origin of the log.
     pub origin: Origin,
-    /// Which form of the algorithm ran.
-    pub form: Form,
+    /// The form of the algorithm that ran.
+    pub form: RecordedForm,
     /// n: how many processes there are.
     pub processes: u32,
     /// f: how many of them may be Byzantine.
@@ -265,16 +269,17 @@ pub struct Run {
     pub delay_ps: u64,
     /// No message between different processes is faster, in picoseconds; 0 when nothing more is known.
     pub delay_min_ps: u64,
-    /// How far the rows of an event file may be out of the order of time, in picoseconds: at least twice the largest clock bound.
+    /// How far the rows of an event file may be out of the order of time, in picoseconds: at least twice the largest
+    /// clock bound.
     pub disorder_ps: u64,
     /// The hosts.
     pub hosts: Vec<Host>,
     /// The host of each process.
     pub host_of: Vec<HostId>,
-    /// What was done to it.
+    /// Its faults.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// Whatever else describes the run: load, seed, priorities, host names. Names and values are free.
+    /// Other settings of the run: load, seed, priorities, host names. Names and values are free.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// Messages known to have been lost by the recording itself (full buffers), so that none is lost uncounted.

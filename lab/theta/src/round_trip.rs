@@ -1,22 +1,23 @@
-//! What averaging round trips hides.
+//! The bias of averaged round trips.
 //!
-//! The paper had no clocks that were good enough for one-way delays. It had each message answered, took half of what both ways need together for each
-//! of them ("Uncertainty Ratio Calculation"), and added what passes at the receiver until the message is perceived. Where the two ways differ, the
-//! longer one becomes shorter and the shorter one longer, and their ratio smaller. A live run with [`Replies::RoundTrips`](crate::live::Replies)
-//! measures both for the same messages, so that the difference can be told.
+//! The paper had no clocks that were good enough for one-way delays. It had each message answered, took half of what
+//! both ways need together for each of them ("Uncertainty Ratio Calculation"), and added what passes at the receiver
+//! until the message is perceived. Where the two ways differ, the longer one becomes shorter and the shorter one
+//! longer, and their ratio smaller. A live run with replies (`ffclock theta run --replies`) measures both for the same
+//! messages, so that the two can be compared.
 //!
-//! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper put the clocks of the hosts
-//! together by the same assumption.
+//! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper
+//! put the clocks of the hosts together by the same assumption.
 
-use crate::analysis::{Clocks, Longest, Range, Ratio, Stamping};
+use crate::analysis::{Clocks, Longest, Ratio, Stamping, TimeRange};
 use crate::certified::CertifyError;
-use crate::certified::gather::{Gathered, Key, Message, Turn};
+use crate::certified::gather::{GatheredMessage, GatheredSwitch, JoinedLog, MessageKey};
 use crate::log::{LogReader, RoundTrip};
 use crate::record::{ClockSample, Event, HostId, ProcessId, Run};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Both ways to see the same messages.
+/// The same messages, by one-way delays and by averaged round trips.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoundTripReport {
     /// Messages between correct processes that were answered, of those sent in the range: only these count here.
@@ -24,18 +25,18 @@ pub struct RoundTripReport {
     /// Others between them, of those sent in the range.
     pub unanswered: u64,
     /// By one-way delays.
-    pub one_way: Seen,
+    pub one_way: DelayView,
     /// By averages of round trips.
-    pub averaged: Seen,
+    pub averaged: DelayView,
     /// How much larger Omega over first switches comes out by averages, in per cent; negative: smaller.
     pub bias_first_percent: Option<f64>,
     /// The same over all switches.
     pub bias_all_percent: Option<f64>,
 }
 
-/// What one way to measure delays makes of the run.
+/// The results of one way to measure delays.
 #[derive(Clone, Debug, Serialize)]
-pub struct Seen {
+pub struct DelayView {
     /// Omega over the first switches of rounds.
     pub first: Option<Ratio>,
     /// Omega over all switches.
@@ -54,7 +55,7 @@ pub struct Compared {
     /// Where switches are stamped.
     pub stamping: Stamping,
     /// Which of them count, and the messages in transit at them.
-    pub range: Range,
+    pub range: TimeRange,
 }
 
 /// Compares the two for a log and its round trips.
@@ -62,34 +63,43 @@ pub struct Compared {
 /// # Errors
 /// As [`certify`](crate::certified::certify); clocks are not judged here.
 pub fn compare(log: &LogReader, trips: &[RoundTrip], compared: Compared) -> Result<RoundTripReport, CertifyError> {
-    let gathered = Gathered::from_log(log, compared.stamping)?;
+    let gathered = JoinedLog::from_log(log, compared.stamping)?;
     Ok(report(&gathered, &Averages::new(log.run(), log.clocks(), trips)?, compared))
+}
+
+/// A run in memory, with the round trips that it measured.
+#[derive(Clone, Copy)]
+pub struct EventsInMemory<'a> {
+    /// What the run was.
+    pub run: &'a Run,
+    /// The clocks of its hosts.
+    pub clocks: &'a [ClockSample],
+    /// The events, those of each process in their order.
+    pub events: &'a [Event],
+    /// The round trips.
+    pub trips: &'a [RoundTrip],
 }
 
 /// The same for events in memory, those of each process in their order.
 ///
 /// # Errors
 /// As [`compare`].
-pub fn compare_events(
-    (run, clocks): (&Run, &[ClockSample]),
-    events: &[Event],
-    trips: &[RoundTrip],
-    compared: Compared,
-) -> Result<RoundTripReport, CertifyError> {
-    let gathered = Gathered::from_events(run, clocks, events, compared.stamping)?;
+pub fn compare_events(recorded: EventsInMemory<'_>, compared: Compared) -> Result<RoundTripReport, CertifyError> {
+    let EventsInMemory { run, clocks, events, trips } = recorded;
+    let gathered = JoinedLog::from_events(run, clocks, events, compared.stamping)?;
     Ok(report(&gathered, &Averages::new(run, clocks, trips)?, compared))
 }
 
-fn report(gathered: &Gathered, averages: &Averages, compared: Compared) -> RoundTripReport {
+fn report(gathered: &JoinedLog, averages: &Averages, compared: Compared) -> RoundTripReport {
     let counted = || gathered.messages.iter().filter(|message| compared.range.holds(message.sent.clock_ps));
     let answered = counted().filter(|message| averages.of(message).is_some()).count() as u64;
-    let one_way = |message: &Message| {
+    let one_way = |message: &GatheredMessage| {
         averages.of(message)?;
         Some(message.perceived.clock_ps - message.sent.clock_ps).filter(|&delay| delay > 0)
     };
     let (one_way, averaged) =
         (seen(gathered, one_way, compared), seen(gathered, |message| averages.of(message), compared));
-    let bias = |by: fn(&Seen) -> Option<Ratio>| {
+    let bias = |by: fn(&DelayView) -> Option<Ratio>| {
         let (averaged, one_way) = (by(&averaged)?.as_f64(), by(&one_way)?.as_f64());
         Some(100.0 * (averaged / one_way - 1.0))
     };
@@ -105,8 +115,9 @@ fn report(gathered: &Gathered, averages: &Averages, compared: Compared) -> Round
 
 /// Delays from round trips.
 struct Averages {
-    /// When the reply came, by the sender's clock, less the time from the message's coming to the reply; and from its coming to its perception.
-    trips: BTreeMap<Key, (i64, i64)>,
+    /// When the reply came, by the sender's clock, less the time from the message's coming to the reply; and from its
+    /// coming to its perception.
+    trips: BTreeMap<MessageKey, (i64, i64)>,
 }
 
 impl Averages {
@@ -130,23 +141,27 @@ impl Averages {
     }
 
     /// Half of both ways, and what passed at the receiver; in picoseconds.
-    fn of(&self, message: &Message) -> Option<i64> {
+    fn of(&self, message: &GatheredMessage) -> Option<i64> {
         let &(returned, perceived) = self.trips.get(&message.key)?;
         Some(returned.saturating_sub(message.sent.clock_ps) / 2 + perceived).filter(|&delay| delay > 0)
     }
 }
 
-/// Omega with delays as `delay` tells them. Messages without one do not count.
-fn seen(gathered: &Gathered, delay: impl Fn(&Message) -> Option<i64>, Compared { stamping, range }: Compared) -> Seen {
+/// Omega with the delays that `delay` gives. Messages without one do not count.
+fn seen(
+    gathered: &JoinedLog,
+    delay: impl Fn(&GatheredMessage) -> Option<i64>,
+    Compared { stamping, range }: Compared,
+) -> DelayView {
     let mut coming =
         gathered.messages.iter().filter_map(|message| Some((message.sent.clock_ps, delay(message)?))).peekable();
     let mut longest = Longest::default();
-    let mut seen = Seen { first: None, all: None, mean: None, delay_max_ps: None, relevant_min_ps: None };
+    let mut seen = DelayView { first: None, all: None, mean: None, delay_max_ps: None, relevant_min_ps: None };
     let (mut sum, mut count, mut highest) = (0.0, 0u64, 1);
-    let reaches_in = |message: &Message, delay: i64| {
+    let reaches_in = |message: &GatheredMessage, delay: i64| {
         range.holds_transit(message.sent.clock_ps, message.sent.clock_ps.saturating_add(delay))
     };
-    let in_range = |message: &Message| delay(message).filter(|&delay| reaches_in(message, delay));
+    let in_range = |message: &GatheredMessage| delay(message).filter(|&delay| reaches_in(message, delay));
     seen.delay_max_ps = gathered.messages.iter().filter_map(in_range).max();
     for together in gathered.turns.chunk_by(|one, other| one.at.clock_ps == other.at.clock_ps) {
         let at = together[0].at.clock_ps;
@@ -174,7 +189,7 @@ fn seen(gathered: &Gathered, delay: impl Fn(&Message) -> Option<i64>, Compared {
 }
 
 /// tau_r- of one switch: the delay of the (n-f)-th fastest message that made it.
-fn relevant(turn: &Turn, threshold: usize, delay: impl Fn(&Message) -> Option<i64>) -> Option<i64> {
+fn relevant(turn: &GatheredSwitch, threshold: usize, delay: impl Fn(&GatheredMessage) -> Option<i64>) -> Option<i64> {
     let mut delays: Vec<i64> = turn.contributors.iter().filter_map(delay).collect();
     delays.sort_unstable();
     delays.get(delays.len().min(threshold).checked_sub(1)?).copied()
@@ -183,16 +198,16 @@ fn relevant(turn: &Turn, threshold: usize, delay: impl Fn(&Message) -> Option<i6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Form, Host, Origin, Round, Switch, SwitchRule, WayIn};
+    use crate::record::{Host, Origin, RecordedForm, Round, SwitchEvent, SwitchRule, WayIn};
     use ffclock_units::{Counter, Period, Rate};
 
-    const WHOLE: Compared = Compared { stamping: Stamping::AfterBroadcast, range: Range::ALL };
+    const WHOLE: Compared = Compared { stamping: Stamping::AfterBroadcast, range: TimeRange::ALL };
 
     /// Two processes on one counter of nanoseconds; f = 0.
     fn run() -> (Run, Vec<ClockSample>) {
         let run = Run {
             origin: Origin::Live,
-            form: Form::Repaired,
+            form: RecordedForm::Repaired,
             processes: 2,
             tolerated: 0,
             delay_ps: 0,
@@ -215,7 +230,8 @@ mod tests {
         (run, vec![sample])
     }
 
-    /// A message of a round: sent, perceived, and when its reply, sent at once, came back; nanoseconds. Kernel stamps are 1 us before perceptions.
+    /// A message of a round: sent, perceived, and when its reply, sent at once, came back; nanoseconds. Kernel stamps
+    /// are 1 us before perceptions.
     type Exchange = (u64, (u32, u32), (u64, u64, u64));
 
     fn log(exchanges: &[Exchange]) -> (Vec<Event>, Vec<RoundTrip>) {
@@ -235,10 +251,11 @@ mod tests {
     fn advance(process: u32, to: u64, at: u64) -> Event {
         let at = Counter::from_raw(at);
         let (process, from, to, rule) = (ProcessId(process), Round(to - 1), Round(to), SwitchRule::Advance);
-        Event::Switch(Switch { process, from, to, at, decided: at, rule })
+        Event::Switch(SwitchEvent { process, from, to, at, decided: at, rule })
     }
 
-    /// The way to process 1 takes 90 us, the way back 10 us, to oneself 10 us: process 0 switches while the slow message is on its way.
+    /// The way to process 1 takes 90 us, the way back 10 us, to oneself 10 us: process 0 switches while the slow
+    /// message is on its way.
     #[test]
     fn averages_hide_an_asymmetric_way() {
         let (mut events, trips) = log(&[
@@ -249,7 +266,8 @@ mod tests {
         ]);
         events.push(advance(0, 2, 10_001));
         let (run, clocks) = run();
-        let seen = compare_events((&run, &clocks), &events, &trips, WHOLE).unwrap();
+        let seen = compare_events(EventsInMemory { run: &run, clocks: &clocks, events: &events, trips: &trips }, WHOLE)
+            .unwrap();
         assert_eq!((seen.answered, seen.unanswered), (4, 0));
         assert_eq!(seen.one_way.first, Ratio::of(90, 10));
         // There and back are 98 us without the stay of 1 us: 49 us each and 1 us to the perception.
@@ -273,9 +291,10 @@ mod tests {
         events.push(advance(0, 3, 110_001));
         let (run, clocks) = run();
         let of = |after_us: i64, until_us: i64| {
-            let range = Range { after_ps: after_us * 1_000_000, until_ps: until_us * 1_000_000 };
+            let range = TimeRange { after_ps: after_us * 1_000_000, until_ps: until_us * 1_000_000 };
             let compared = Compared { stamping: Stamping::BeforeBroadcast, range };
-            compare_events((&run, &clocks), &events, &trips, compared).unwrap()
+            compare_events(EventsInMemory { run: &run, clocks: &clocks, events: &events, trips: &trips }, compared)
+                .unwrap()
         };
         let (early, late) = (of(-1, 50), of(95, 200));
         assert_eq!((early.one_way.first, early.answered), (Ratio::of(90, 10), 3));
@@ -293,10 +312,12 @@ mod tests {
         events.push(advance(0, 2, 10_001));
         trips.remove(1);
         let (run, clocks) = run();
-        let seen = compare_events((&run, &clocks), &events, &trips, WHOLE).unwrap();
+        let seen = compare_events(EventsInMemory { run: &run, clocks: &clocks, events: &events, trips: &trips }, WHOLE)
+            .unwrap();
         assert_eq!((seen.answered, seen.unanswered), (2, 1));
         assert_eq!(seen.one_way.delay_max_ps, Some(10_000_000));
-        let nothing = compare_events((&run, &clocks), &events, &[], WHOLE).unwrap();
+        let nothing =
+            compare_events(EventsInMemory { run: &run, clocks: &clocks, events: &events, trips: &[] }, WHOLE).unwrap();
         assert_eq!((nothing.answered, nothing.one_way.first, nothing.bias_first_percent), (0, None, None));
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::brute::{self, Truth};
 use common::generator::{Generated, Random, Shape, generate};
 use ffclock_theta::analysis::Stamping;
-use ffclock_theta::certified::{Bounds, Certified, CertifyError, CertifyOptions, Lie, certify_events};
+use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, Lie, OmegaBounds, certify_events};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
 
@@ -81,9 +81,9 @@ fn certify(world: &World, stamping: Stamping) -> Result<Certified, CertifyError>
 }
 
 /// Whether there was anything to be inside of.
-fn assert_inside(bounds: Option<Bounds>, truth: Option<ffclock_theta::analysis::Ratio>, what: &str) -> bool {
+fn assert_inside(bounds: Option<OmegaBounds>, truth: Option<ffclock_theta::analysis::Ratio>, what: &str) -> bool {
     let Some(truth) = truth else { return false };
-    let Bounds { low, high } = bounds.expect("there were switches");
+    let OmegaBounds { low, high } = bounds.expect("there were switches");
     assert!(low <= truth && truth <= high, "{what}: {truth:?} is not in {low:?} .. {high:?}");
     true
 }
@@ -110,7 +110,8 @@ fn honest_runs(seeds: std::ops::Range<u64>) {
     println!("{judged} of {count} runs with the truth inside; half width {widths:.0} ps on average");
 }
 
-/// More than anything can hide: an honest clock can be off by its bound the other way, and the fastest message took this long.
+/// More than anything can hide: an honest clock can be off by its bound the other way, and the fastest message took
+/// this long.
 fn lie(generated: &Generated, bound: i64, random: &mut Random) -> (usize, i64) {
     let correct = generated.run.correct().iter().filter(|&&correct| correct).count();
     let slowest = 3 + 23_000 + (2.0 * DRIFT * (EPOCH + 100_000) as f64) as i64;
@@ -123,7 +124,7 @@ fn lying_runs(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let mut random = Random(seed);
         let world = world(&mut random, |generated, bound, random| Some(lie(generated, bound, random)));
-        let (host, excess) = world.lie.expect("somebody lies");
+        let (host, excess) = world.lie.expect("one host lies");
         let error = certify(&world, Stamping::AfterBroadcast).err();
         let Some(CertifyError::Lied(Lie { suspects, .. })) = error else {
             panic!(

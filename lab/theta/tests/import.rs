@@ -4,9 +4,11 @@ mod common;
 
 use common::Scratch;
 use common::generator::Random;
-use ffclock_theta::analysis::{Options, Ratio, Report, analyse};
+use ffclock_theta::analysis::{Options, Ratio, ThetaReport, analyse};
 use ffclock_theta::certified::{CertifyOptions, certify};
-use ffclock_theta::import::{ImportError, ImportOptions, Imported, ServerCapture, import, import_two_sided};
+use ffclock_theta::import::{
+    ImportError, ImportOptions, Imported, ServerCapture, TwoSidedOptions, import, import_two_sided,
+};
 use ffclock_theta::log::LogReader;
 use ffclock_units::Rate;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,8 +24,11 @@ fn options() -> ImportOptions {
     ImportOptions { client: IpAddr::V4(address(CLIENT)), port: PORT, tolerated: 1 }
 }
 
+/// The last byte of an address, and a port.
+type Endpoint = (u8, u16);
+
 /// A UDP packet in Ethernet with a content of 5 bytes.
-fn frame(from: (u8, u16), to: (u8, u16)) -> Vec<u8> {
+fn frame(from: Endpoint, to: Endpoint) -> Vec<u8> {
     let mut frame = vec![0; 12];
     frame.extend([0x08, 0x00]);
     frame.extend([0x45, 0, 0, 33, 0, 0, 0, 0, 64, 17, 0, 0]);
@@ -76,7 +81,7 @@ fn rounds_of_requests_become_a_log_with_an_omega() {
     assert_eq!((found.rounds, found.cut), (20, None));
     let log = LogReader::open(&scratch.path().join("log")).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    let report = Report::new(log.run(), &tally, log.damage());
+    let report = ThetaReport::new(log.run(), &tally, log.damage());
     assert!(report.whole && report.conformance.kept, "{:?}", report.remarks);
     assert_eq!(report.counts.messages, found.replies);
     // Three replies of four let the client go on: 300 us. The slow one is in transit over two more rounds.
@@ -92,7 +97,7 @@ fn a_cut_capture_gives_what_came_before_and_says_so() {
     assert!(found.cut.expect("it is cut").contains("cut"));
     let log = LogReader::open(&scratch.path().join("log")).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    assert!(!Report::new(log.run(), &tally, log.damage()).whole);
+    assert!(!ThetaReport::new(log.run(), &tally, log.damage()).whole);
 }
 
 #[test]
@@ -142,7 +147,8 @@ fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The same packets as pcapng: a section, an interface with stamps in nanoseconds, and a block that nobody needs to know.
+/// The same packets as pcapng: a section, an interface with stamps in nanoseconds, and a block that no reader needs to
+/// know.
 fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = block(0x0a0d_0d0a, &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
     bytes.extend(block(1, &[1, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]));
@@ -157,10 +163,10 @@ fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-fn report(directory: &std::path::Path) -> Report {
+fn report(directory: &std::path::Path) -> ThetaReport {
     let log = LogReader::open(directory).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    Report::new(log.run(), &tally, log.damage())
+    ThetaReport::new(log.run(), &tally, log.damage())
 }
 
 #[test]
@@ -176,7 +182,7 @@ fn pcapng_gives_what_the_classic_format_gives() {
 }
 
 #[test]
-fn damaged_pcapng_is_survived_and_told() {
+fn damaged_pcapng_is_survived_and_reported() {
     let good = pcapng(&rounds(20));
     let scratch = Scratch::new("import-blocks-cut");
     let found = imported(&good[..good.len() - 7], &scratch).expect("most of a capture");
@@ -206,20 +212,21 @@ struct World {
     step: i64,
 }
 
-/// Captures at the client and at server 1 and 2 (one capture), and the one-way delays of all replies. Each request takes 30 us and more.
+/// Captures at the client and at server 1 and 2 (one capture), and the one-way delays of all replies. Each request
+/// takes 30 us and more.
 fn both_sides(count: u32, world: &World) -> (Vec<u8>, Vec<u8>, Vec<u32>) {
     let (mut at_client, mut at_server, mut delays) = (vec![], vec![], vec![]);
     let mut random = Random(3);
     for round in 0..count {
         for server in 1..=2u8 {
             // Each packet is its own: the identification of IPv4 counts.
-            let told_apart = |mut frame: Vec<u8>| {
+            let distinct = |mut frame: Vec<u8>| {
                 frame[18..20].copy_from_slice(&(round as u16).to_be_bytes());
                 frame
             };
             let client = (CLIENT, 5000 + (round % 8) as u16);
-            let request = told_apart(frame(client, (server, PORT)));
-            let reply = told_apart(frame((server, PORT), client));
+            let request = distinct(frame(client, (server, PORT)));
+            let reply = distinct(frame((server, PORT), client));
             let sent = 1_000_000 + 1000 * round + u32::from(server);
             let reached = sent + 30 + random.below(20) as u32;
             let left = reached + 50;
@@ -242,7 +249,12 @@ fn joined(world: &World, scratch: &Scratch) -> (Result<Imported, ImportError>, V
     let (client, server, delays) = both_sides(2500, world);
     let servers = vec![ServerCapture { name: "server".to_owned(), input: &server[..] }];
     let options = ImportOptions { tolerated: 0, ..options() };
-    let found = import_two_sided(&client[..], servers, (options, Rate::from_ppm(1.0)), &scratch.path().join("log"));
+    let found = import_two_sided(
+        &client[..],
+        servers,
+        TwoSidedOptions { import: options, drift: Rate::from_ppm(1.0) },
+        &scratch.path().join("log"),
+    );
     (found, delays)
 }
 
@@ -253,7 +265,8 @@ fn captures_at_both_ends_give_one_way_delays_within_their_bound() {
         let (found, delays) = joined(&World { ahead, step_at: u32::MAX, step: 0 }, &scratch);
         let found = found.expect("two captures");
         assert_eq!((found.replies, found.unmatched, found.cut), (5000, 0, None));
-        // A request takes at least 30 us and a reply 40 us: the offset is known to half of both together, and its drift.
+        // A request takes at least 30 us and a reply 40 us: the offset is known to half of both together, and its
+        // drift.
         let bound = found.bound_ps.expect("two captures");
         assert!((35_000_000..40_000_000).contains(&bound), "{bound}");
         let report = report(&scratch.path().join("log"));
@@ -273,8 +286,8 @@ fn captures_at_both_ends_give_one_way_delays_within_their_bound() {
 fn clocks_of_captures_that_contradict_each_other_are_named() {
     let scratch = Scratch::new("import-two-step");
     let (found, _) = joined(&World { ahead: 0, step_at: 2_400_000, step: 5_000 }, &scratch);
-    let told = found.expect_err("a step").to_string();
-    assert!(told.contains("server: in second 1 ") && told.contains("contradict"), "{told}");
+    let error = found.expect_err("a step").to_string();
+    assert!(error.contains("server: in second 1 ") && error.contains("contradict"), "{error}");
 }
 
 #[test]
@@ -285,7 +298,9 @@ fn a_capture_of_something_else_is_named() {
     let with = |bytes: Vec<u8>| {
         let servers = vec![ServerCapture { name: "server".to_owned(), input: std::io::Cursor::new(bytes) }];
         let client = std::io::Cursor::new(client.clone());
-        import_two_sided(client, servers, (options(), Rate::from_ppm(1.0)), &into).expect_err("no match").to_string()
+        import_two_sided(client, servers, TwoSidedOptions { import: options(), drift: Rate::from_ppm(1.0) }, &into)
+            .expect_err("no match")
+            .to_string()
     };
     assert!(with(capture(&[])).contains("10.0.0.1"));
     let others: Vec<_> = (1..=2).map(|server| (0, frame((CLIENT, 6000), (server, PORT)))).collect();

@@ -5,9 +5,10 @@ mod common;
 use common::Scratch;
 use common::generator::Random;
 use ffclock_theta::analysis::{AnalysisError, Options, analyse};
-use ffclock_theta::log::{EventColumns, EventReader, EventWriter, LogReader, LogWriter, WithWayIn};
+use ffclock_theta::log::{EventColumns, EventReader, EventWriter, LogReader, LogWriter, WayInColumns};
 use ffclock_theta::record::{
-    ClockSample, Event, Fault, FaultKind, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn,
+    ClockSample, Event, Fault, FaultKind, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent,
+    SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ fn run() -> Run {
     };
     Run {
         origin: Origin::Simulated,
-        form: Form::Repaired,
+        form: RecordedForm::Repaired,
         processes: 4,
         tolerated: 1,
         delay_ps: 1_000_000_000,
@@ -47,8 +48,8 @@ fn event(number: u64) -> Event {
         0 => Event::Broadcast { process, round, at },
         1 => Event::Transmission { process, receiver: ProcessId(2), round, at },
         2 => Event::Perception { process, sender: ProcessId(1), round, at, way_in },
-        3 => Event::Switch(Switch { process, from, to, at, decided: at, rule: SwitchRule::Advance }),
-        _ => Event::Switch(Switch {
+        3 => Event::Switch(SwitchEvent { process, from, to, at, decided: at, rule: SwitchRule::Advance }),
+        _ => Event::Switch(SwitchEvent {
             process,
             from,
             to,
@@ -79,7 +80,7 @@ fn written(scratch: &Scratch, events: u64) {
     writer.finish().expect("the disk has room");
 }
 
-fn read(log: &LogReader, with_way_in: WithWayIn) -> Vec<Event> {
+fn read(log: &LogReader, with_way_in: WayInColumns) -> Vec<Event> {
     let mut events = Vec::new();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
         let mut reader = EventReader::open(part, with_way_in).expect("just written");
@@ -100,7 +101,7 @@ fn a_log_comes_back_bit_by_bit() {
     assert_eq!(log.clocks(), [sample()]);
     assert_eq!(log.truth(), []);
     assert!(log.damage().is_empty(), "{:?}", log.damage());
-    assert_eq!(read(&log, WithWayIn::Yes), (0..300_000).map(event).collect::<Vec<_>>());
+    assert_eq!(read(&log, WayInColumns::Read), (0..300_000).map(event).collect::<Vec<_>>());
     assert_eq!(log.run().correct(), [true, true, true, false]);
 }
 
@@ -110,8 +111,8 @@ fn stamps_on_the_way_in_are_left_out_on_request() {
     written(&scratch, 20);
     let log = LogReader::open(scratch.path()).expect("just written");
     let stamped = |event: &Event| matches!(event, Event::Perception { way_in, .. } if *way_in != WayIn::default());
-    assert!(read(&log, WithWayIn::Yes).iter().any(stamped));
-    assert!(!read(&log, WithWayIn::No).iter().any(stamped));
+    assert!(read(&log, WayInColumns::Read).iter().any(stamped));
+    assert!(!read(&log, WayInColumns::Skip).iter().any(stamped));
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn a_killed_writer_loses_its_last_part_only() {
     let log = LogReader::open(scratch.path()).expect("the first part is whole");
     assert_eq!(log.damage().len(), 1);
     assert!(log.damage()[0].contains("events-all-00001.parquet"), "{:?}", log.damage());
-    assert_eq!(read(&log, WithWayIn::No).len(), 1 << 20);
+    assert_eq!(read(&log, WayInColumns::Skip).len(), 1 << 20);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use common::Scratch;
 use common::brute::{self, AtSwitches, Truth};
 use common::generator::{Generated, Random, Shape, generate};
 use ffclock_theta::analysis::{
-    Clocks, LogIndex, Options, Pass, Range, Ratio, Shard, Stamping, SwitchTally, Tally, Wanted, analyse, analyse_shard,
+    Clocks, DelayMode, LogIndex, Options, Pass, Ratio, Shard, Stamping, SwitchTally, Tally, ThetaMode, TimeRange,
+    analyse, analyse_shard,
 };
 use ffclock_theta::log::{EventColumns, LogReader, LogWriter};
 
@@ -15,8 +16,8 @@ const STAMPINGS: [Stamping; 2] = [Stamping::AfterBroadcast, Stamping::BeforeBroa
 fn full(stamping: Stamping) -> Options {
     Options {
         stamping,
-        theta: Wanted::Yes,
-        delays: Wanted::Yes,
+        theta: ThetaMode::Compute,
+        delays: DelayMode::Histograms,
         delay_bin_ps: 1,
         block_messages: 50,
         ..Options::default()
@@ -170,7 +171,7 @@ fn shards_of_time_add_up_to_the_single_pass() {
             cuts.extend([i64::MIN, i64::MAX]);
             cuts.sort_unstable();
             let shard = |range| passed(&generated, Options { range, ..full(stamping) }, 64);
-            let shards = cuts.windows(2).map(|cut| shard(Range { after_ps: cut[0], until_ps: cut[1] }));
+            let shards = cuts.windows(2).map(|cut| shard(TimeRange { after_ps: cut[0], until_ps: cut[1] }));
             let merged = shards.reduce(|mut sum, next| {
                 sum.merge(&next);
                 sum
@@ -181,7 +182,8 @@ fn shards_of_time_add_up_to_the_single_pass() {
     }
 }
 
-/// Of trimmed logs too, tau+ is no smaller than any tau+(e), so that g and g_r are at least 1; and what is asked for besides changes nothing.
+/// Of trimmed logs too, tau+ is no smaller than any tau+(e), so that g and g_r are at least 1; and what is asked for
+/// besides changes nothing.
 #[test]
 fn a_trimmed_log_has_no_longer_delay_than_its_largest() {
     let mut reaching = 0;
@@ -189,7 +191,7 @@ fn a_trimmed_log_has_no_longer_delay_than_its_largest() {
         let mut random = Random(seed);
         let generated = generate(Shape::random(&mut random), &mut random);
         let after_ps = random.below(600) as i64;
-        let range = Range { after_ps, until_ps: after_ps + random.below(600) as i64 };
+        let range = TimeRange { after_ps, until_ps: after_ps + random.below(600) as i64 };
         for stamping in STAMPINGS {
             let tally = passed(&generated, Options { range, ..full(stamping) }, 64);
             for seen in [&tally.first, &tally.all] {
@@ -200,8 +202,11 @@ fn a_trimmed_log_has_no_longer_delay_than_its_largest() {
             }
             let counted = tally.delays.as_ref().map_or(0, |delays| delays.all.bins.len() as i64 - 1);
             reaching += u64::from(tally.delay_max_ps.is_some_and(|longest| longest > counted));
-            let plain =
-                passed(&generated, Options { range, theta: Wanted::No, delays: Wanted::No, ..full(stamping) }, 64);
+            let plain = passed(
+                &generated,
+                Options { range, theta: ThetaMode::Omit, delays: DelayMode::Extremes, ..full(stamping) },
+                64,
+            );
             assert_eq!(Tally { theta: plain.theta, delays: None, ..tally }, plain, "seed {seed}");
         }
     }

@@ -1,10 +1,10 @@
-//! What is said of a log of which something is missing: what nobody can know is not held against the run.
+//! The results of an incomplete log: a gap of the log is no breach of the run.
 
 mod common;
 
 use common::Scratch;
 use common::generator::{Generated, Random, Shape, generate};
-use ffclock_theta::analysis::{Options, Report, analyse};
+use ffclock_theta::analysis::{Options, ThetaReport, analyse};
 use ffclock_theta::log::{LogReader, LogWriter};
 use ffclock_theta::record::Event;
 
@@ -24,7 +24,7 @@ fn whole_run() -> Generated {
 }
 
 /// The report of a log that holds those of the events, and of which the reader says so.
-fn report(generated: &Generated, holds: impl Fn(usize, &Event) -> bool, damage: &[String]) -> Report {
+fn report(generated: &Generated, holds: impl Fn(usize, &Event) -> bool, damage: &[String]) -> ThetaReport {
     let scratch = Scratch::new("partial");
     let mut writer = LogWriter::create(scratch.path(), &generated.run).expect("an empty directory");
     let events = generated.events.iter().enumerate().filter(|(number, event)| holds(*number, event));
@@ -33,7 +33,7 @@ fn report(generated: &Generated, holds: impl Fn(usize, &Event) -> bool, damage: 
     writer.finish().expect("the disk has room");
     let log = LogReader::open(scratch.path()).expect("just written");
     let tally = analyse(&log, Options::default(), &mut ()).expect("just written");
-    Report::new(log.run(), &tally, damage)
+    ThetaReport::new(log.run(), &tally, damage)
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn in_a_damaged_log_it_is_not_judged_whether_something_was_sent() {
     let damaged = report(&generated, holds, &["stream x: part 1 is missing".to_owned()]);
     assert!(!damaged.whole && damaged.conformance.kept, "{:?}", damaged.conformance);
     assert!(damaged.conformance.not_judged > 50 && damaged.counts.forged == 0, "{:?}", damaged.conformance);
-    // The same in a log that is said to be whole: then nobody sent what was heard.
+    // The same in a log that is marked as complete: then the message was perceived and never sent.
     let forged = report(&generated, holds, &[]);
     assert!(!forged.conformance.kept && forged.conformance.breaches > 50, "{:?}", forged.conformance);
     assert!(forged.conformance.examples[0].contains("from process 2, which never sent it"), "{:?}", forged.conformance);

@@ -1,10 +1,11 @@
-//! Simulated runs, written as logs and analysed: the rules are kept, nothing is missing, and what is certified holds the truth.
+//! Simulated runs, written as logs and analysed: the rules are kept, nothing is missing, and what is certified holds
+//! the truth.
 
 mod common;
 
 use common::Scratch;
-use ffclock_theta::analysis::{Options, Report, analyse, trimmed};
-use ffclock_theta::certified::{Bounds, Certified, CertifyError, CertifyOptions, certify};
+use ffclock_theta::analysis::{Options, ThetaReport, analyse, trimmed};
+use ffclock_theta::certified::{Certified, CertifyError, CertifyOptions, OmegaBounds, certify};
 use ffclock_theta::log::LogReader;
 use ffclock_theta::simulate::{Simulation, Spec};
 use std::path::Path;
@@ -19,12 +20,12 @@ fn simulated(scenario: &str, seed: u64) -> (Scratch, LogReader) {
     (scratch, log)
 }
 
-fn report(log: &LogReader) -> Report {
+fn report(log: &LogReader) -> ThetaReport {
     let tally = analyse(log, Options::default(), &mut ()).expect("just written");
-    Report::new(log.run(), &tally, log.damage())
+    ThetaReport::new(log.run(), &tally, log.damage())
 }
 
-fn assert_sound(report: &Report, what: &str) {
+fn assert_sound(report: &ThetaReport, what: &str) {
     assert_eq!(report.remarks, [""; 0], "{what}");
     let conformance = &report.conformance;
     assert!(report.whole && conformance.kept, "{what}: {conformance:?}");
@@ -44,7 +45,8 @@ fn a_catch_up_and_an_advance_at_once_are_no_breach() {
     assert!(catch_ups > 20, "{catch_ups}");
 }
 
-/// Who is cut off for more rounds than its window has keeps the newest round of each other one only, and goes on from there.
+/// Who is cut off for more rounds than its window has keeps the newest round of each other one only, and goes on from
+/// there.
 #[test]
 fn who_was_left_far_behind_catches_up_by_the_rules() {
     let mut catch_ups = 0;
@@ -66,7 +68,7 @@ fn assert_certified(log: LogReader, what: &str) -> f64 {
     let mut widest: f64 = 1.0;
     for (bounds, truth) in [(certified.first, truth.first.omega), (certified.all, truth.all.omega)] {
         let truth = truth.unwrap_or_else(|| panic!("{what}: no switches")).ratio;
-        let Bounds { low, high } = bounds.expect("there are switches");
+        let OmegaBounds { low, high } = bounds.expect("there are switches");
         assert!(low <= truth && truth <= high, "{what}: {truth:?} is not in {low:?} .. {high:?}");
         widest = widest.max(high.as_f64() / low.as_f64());
     }
@@ -89,7 +91,8 @@ const FAULTS: [(&str, &str); 13] = [
     ("slow-host", "host = 1\nfactor = 50.0"),
 ];
 
-/// Whatever goes wrong but with clocks, the run is one of the algorithm, the log is whole, and the truth lies within what is certified.
+/// Whatever goes wrong but with clocks, the run is one of the algorithm, the log is whole, and the truth lies within
+/// what is certified.
 #[test]
 fn runs_with_all_kinds_of_faults_are_sound() {
     for (kind, keys) in FAULTS {
@@ -169,7 +172,7 @@ fn what_is_trimmed_is_not_certified() {
         assert!(rest.high < whole.low, "{rest:?} is not below {whole:?}");
     }
     let tally = analyse(&log, Options { range, ..Options::default() }, &mut ()).expect("just written");
-    let seen = Report::new(log.run(), &tally, log.damage());
+    let seen = ThetaReport::new(log.run(), &tally, log.damage());
     for (bounds, seen) in bounds(&rest).into_iter().zip([seen.first.omega, seen.all.omega]) {
         let seen = seen.expect("switches").ratio;
         assert!(bounds.low <= seen && seen <= bounds.high, "{seen:?} is not in {bounds:?}");

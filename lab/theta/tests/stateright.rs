@@ -1,16 +1,19 @@
-//! A checker of somebody else explores the same machine and must see the same: as many states, the same verdicts.
+//! An independent model checker explores the same machine and must find the same number of states and the same
+//! verdicts.
 //!
-//! The explorations of `check` are our own. Here Stateright, which knows nothing about the algorithm, drives the machines through the same
-//! deliveries, without any reduction.
+//! The explorations of `check` are our own. Here Stateright, which knows nothing about the algorithm, drives the
+//! machines through the same deliveries, without any reduction.
 
-use ffclock_theta::algorithm::{Form, Quorum};
-use ffclock_theta::check::{Bounds, Delivery, Effort, Verdict, World, explore_deliveries, explore_switches};
+use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
+use ffclock_theta::check::{
+    CheckBounds, CheckVerdict, CheckWorld, Delivery, Effort, explore_deliveries, explore_switches,
+};
 use stateright::{Checker, Model, Property};
 use std::hash::{Hash, Hasher};
 
 /// A world that can be compared.
 #[derive(Clone, Debug)]
-struct State(World);
+struct State(CheckWorld);
 
 impl State {
     fn key(&self) -> impl Hash + PartialEq {
@@ -37,14 +40,14 @@ impl Hash for State {
     }
 }
 
-struct Deliveries(Bounds);
+struct Deliveries(CheckBounds);
 
 impl Model for Deliveries {
     type State = State;
     type Action = Delivery;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State(World::start(self.0).expect("bounds that make sense"))]
+        vec![State(CheckWorld::start(self.0).expect("bounds that make sense"))]
     }
 
     fn actions(&self, State(world): &State, actions: &mut Vec<Delivery>) {
@@ -64,16 +67,18 @@ impl Model for Deliveries {
     }
 }
 
-/// Distinct states up to the names of correct processes are ours; Stateright's are without that, so the largest ratio is the number of orders.
+/// Distinct states up to the names of correct processes are ours; Stateright's are without that, so the largest ratio
+/// is the number of orders.
 #[test]
 fn stateright_agrees_about_the_repaired_form() {
-    let bounds = Bounds { quorum: Quorum::new(4, 1).unwrap(), form: Form::Repaired, last_round: 2, window: None };
+    let bounds =
+        CheckBounds { quorum: Quorum::new(4, 1).unwrap(), form: AlgorithmForm::Repaired, last_round: 2, window: None };
     let checker = Deliveries(bounds).checker().spawn_bfs().join();
     checker.assert_properties();
     let ours = explore_deliveries(bounds, &mut Effort { states_max: 1_000_000, watch: &mut |_| () }).unwrap();
     let theirs = checker.unique_state_count() as u64;
     assert!(ours.states < theirs && theirs <= 6 * ours.states, "{} and {theirs}", ours.states);
-    assert_eq!(ours.verdict, Verdict::Holds);
+    assert_eq!(ours.verdict, CheckVerdict::Holds);
     println!("stateright saw {theirs} states, the exploration up to names {}", ours.states);
 }
 
@@ -81,17 +86,20 @@ fn stateright_agrees_about_the_repaired_form() {
 #[test]
 fn one_correct_process_gives_equal_numbers() {
     for last_round in 2..6 {
-        let bounds = Bounds { quorum: Quorum::new(1, 0).unwrap(), form: Form::Repaired, last_round, window: None };
+        let bounds =
+            CheckBounds { quorum: Quorum::new(1, 0).unwrap(), form: AlgorithmForm::Repaired, last_round, window: None };
         let checker = Deliveries(bounds).checker().spawn_bfs().join();
         let ours = explore_deliveries(bounds, &mut Effort { states_max: 1_000_000, watch: &mut |_| () }).unwrap();
         assert_eq!(ours.states, checker.unique_state_count() as u64);
     }
 }
 
-/// The deliveries of the witness against the printed form, and nothing else: Stateright comes to a state that has stopped.
+/// The deliveries of the witness against the printed form, and nothing else: Stateright comes to a state that has
+/// stopped.
 #[test]
 fn stateright_confirms_the_witness() {
-    let bounds = Bounds { quorum: Quorum::new(7, 2).unwrap(), form: Form::Printed, last_round: 4, window: None };
+    let bounds =
+        CheckBounds { quorum: Quorum::new(7, 2).unwrap(), form: AlgorithmForm::Printed, last_round: 4, window: None };
     let found = explore_switches(bounds, &mut Effort { states_max: 1_000_000, watch: &mut |_| () }).unwrap();
     let script = found.witness.unwrap().steps.into_iter().flat_map(|step| step.deliveries).collect();
     let checker = Scripted(Deliveries(bounds), script).checker().spawn_bfs().join();

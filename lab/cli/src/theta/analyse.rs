@@ -3,10 +3,12 @@
 use super::table;
 use crate::replay::progress::Progress;
 use crate::{Failure, Global, output};
-use ffclock_theta::abc::{SpaceTime, Step, Witness, xi};
-use ffclock_theta::analysis::{Options, Range, Report, Stamping, Wanted, Watcher, analyse, trimmed};
+use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
+use ffclock_theta::analysis::{
+    DelayMode, Options, ReadWatcher, Stamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
+};
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn, read_round_trips};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns, read_round_trips};
 use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
@@ -19,49 +21,50 @@ use std::path::{Path, PathBuf};
   $ ffclock theta analyse run-1 --json | jq '.first.omega.ratio.value, .first.g_r'
 
 DIR is a log as docs/theta-log.md describes it. Exit code 1 if the log is damaged, contradicts itself or breaks the rules of the algorithm: the
-results are printed all the same, and marked as partial.")]
+results are printed nevertheless, and marked as partial.")]
 pub(super) struct Args {
     /// The log
     #[arg(value_name = "DIR")]
     log: PathBuf,
-    /// Where a switch is put in time, against the broadcast of its new round
+    /// Place a switch before or after the broadcast of its new round
     #[arg(long, value_name = "WHERE", default_value = "after")]
-    stamp: Stamp,
-    /// Leave out so much at the start and at the end, also of --certify and of the comparison with round trips; not together with --xi
+    stamp: StampingChoice,
+    /// Leave out this much at the start and at the end, also for --certify and the comparison with round trips; not
+    /// together with --xi
     #[arg(long, value_name = "SPAN", value_parser = not_negative)]
     trim: Option<Span>,
-    /// Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower
+    /// Compute Theta too, the largest ratio of the largest to the smallest delay in transit; slower
     #[arg(long)]
     theta: bool,
-    /// Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory
+    /// Compute bounds on Omega that hold if every clock kept its bound; needs the messages in memory
     #[arg(long)]
     certify: bool,
-    /// Take the true times instead of what the clocks said: of simulated logs, which know them
+    /// Use the true times instead of those of the clocks; only simulated logs have them
     #[arg(long)]
     truth: bool,
-    /// Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory
+    /// Compute Xi* too, which needs no clock, with a cycle that has it; needs the events in memory
     #[arg(long)]
     xi: bool,
-    /// Work out the histograms too, and put them into the JSON; slower
+    /// Compute the histograms too, and put them into the JSON; slower
     #[arg(long)]
     histograms: bool,
     /// Width of the bins of delays
     #[arg(long, value_name = "SPAN", default_value = "1 us", value_parser = not_negative)]
     bin: Span,
-    /// About how many messages make a block, of which the largest Omega is taken
+    /// Size of a block in messages, approximately; the largest Omega of each block is kept
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     block_messages: u64,
-    /// How many rounds are held at most while messages of older ones are outstanding
+    /// Largest number of rounds held while messages of older ones are outstanding
     #[arg(long, value_name = "N", default_value_t = 1 << 17)]
     window_rounds: u64,
 }
 
-/// Where a switch is put in time.
+/// The place of a switch in time.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Stamp {
+enum StampingChoice {
     /// The messages just being sent are not yet in transit, as in the paper's histograms
     Before,
-    /// They are, as the theorem needs
+    /// They are in transit, as the theorem needs
     After,
 }
 
@@ -85,12 +88,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let log = if args.truth { log.by_truth().map_err(|error| failure(&args.log, &error))? } else { log };
     let range = match args.trim {
         Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
-        None => Range::ALL,
+        None => TimeRange::ALL,
     };
     let tally =
         analyse(&log, options(args, range), &mut Shown(Progress::new())).map_err(|error| failure(&args.log, &error))?;
     let mut results = Results {
-        report: Report::new(log.run(), &tally, log.damage()),
+        report: ThetaReport::new(log.run(), &tally, log.damage()),
         by_truth: args.truth,
         certified: None,
         round_trips: round_trips(args, &log, range)?,
@@ -101,7 +104,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             results.certified = certified;
             None
         }
-        // The rest is worth showing all the same.
+        // The other results are still worth showing.
         Err(error) => {
             results.report.whole = false;
             results.report.remarks.push(error.to_string());
@@ -116,20 +119,20 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     lie.map_or_else(|| verdict(&results.report), Err)
 }
 
-/// What figures are drawn from.
+/// The data of the figures.
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
-    let options = Options { theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
+    let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
     let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
-    let report = Report::new(log.run(), &tally, log.damage());
+    let report = ThetaReport::new(log.run(), &tally, log.damage());
     Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None })
 }
 
-/// Everything that was asked for.
+/// All results.
 #[derive(serde::Serialize)]
 pub(super) struct Results {
     #[serde(flatten)]
-    pub(super) report: Report,
+    pub(super) report: ThetaReport,
     /// Whether times are the true ones rather than those of the clocks.
     pub(super) by_truth: bool,
     pub(super) certified: Option<Certified>,
@@ -142,16 +145,16 @@ pub(super) struct Results {
 #[derive(serde::Serialize)]
 pub(super) struct XiReport {
     /// Absent if no relevant cycle has more messages backward than forward.
-    pub(super) witness: Option<Witness>,
+    pub(super) witness: Option<CycleWitness>,
     /// What each step of the cycle is: process, and what it perceived.
-    pub(super) steps: Vec<(u32, Step)>,
+    pub(super) steps: Vec<(u32, CycleStep)>,
 }
 
 fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
     let mut builder = SpaceTime::builder(log.run());
     let mut batch = EventColumns::default();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let mut reader = EventReader::open(part, WithWayIn::No)?;
+        let mut reader = EventReader::open(part, WayInColumns::Skip)?;
         while reader.next_batch(&mut batch)? {
             for event in reader.events(&batch) {
                 builder.take(&event?)?;
@@ -165,15 +168,15 @@ fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
     Ok(XiReport { witness, steps })
 }
 
-/// What averages of round trips make of the run, if it measured any.
-fn round_trips(args: &Args, log: &LogReader, range: Range) -> Result<Option<RoundTripReport>, Failure> {
+/// The results by averaged round trips, if the run measured any.
+fn round_trips(args: &Args, log: &LogReader, range: TimeRange) -> Result<Option<RoundTripReport>, Failure> {
     let trips = read_round_trips(&args.log).map_err(|error| failure(&args.log, &error))?;
     let compared = Compared { stamping: stamping(args), range };
     let report = trips.map(|trips| compare(log, &trips, compared)).transpose();
     report.map_err(|error| failure(&args.log, &error))
 }
 
-fn certify_options(args: &Args, range: Range) -> CertifyOptions {
+fn certify_options(args: &Args, range: TimeRange) -> CertifyOptions {
     CertifyOptions { stamping: stamping(args), range, ..CertifyOptions::default() }
 }
 
@@ -186,15 +189,14 @@ fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
 }
 
 fn stamping(args: &Args) -> Stamping {
-    if args.stamp == Stamp::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast }
+    if args.stamp == StampingChoice::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast }
 }
 
-fn options(args: &Args, range: Range) -> Options {
-    let wanted = |wanted| if wanted { Wanted::Yes } else { Wanted::No };
+fn options(args: &Args, range: TimeRange) -> Options {
     Options {
         stamping: stamping(args),
-        theta: wanted(args.theta),
-        delays: wanted(args.histograms),
+        theta: if args.theta { ThetaMode::Compute } else { ThetaMode::Omit },
+        delays: if args.histograms { DelayMode::Histograms } else { DelayMode::Extremes },
         delay_bin_ps: picoseconds(args.bin),
         block_messages: args.block_messages,
         window_rounds: args.window_rounds,
@@ -202,7 +204,7 @@ fn options(args: &Args, range: Range) -> Options {
     }
 }
 
-pub(super) fn verdict(report: &Report) -> Result<(), Failure> {
+pub(super) fn verdict(report: &ThetaReport) -> Result<(), Failure> {
     if !report.whole {
         return Err(Failure::from("the results are partial: see the remarks"));
     }
@@ -215,7 +217,7 @@ pub(super) fn verdict(report: &Report) -> Result<(), Failure> {
 /// Shows how many events have been read.
 struct Shown(Progress);
 
-impl Watcher for Shown {
+impl ReadWatcher for Shown {
     fn events(&mut self, more: u64) {
         self.0.advance_by(more);
     }

@@ -3,9 +3,10 @@
 use super::Sizes;
 use super::progress::Progress;
 use crate::{Failure, Global, output};
-use ffclock_theta::algorithm::{Form, Quorum};
+use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::check::{
-    Bounds, BoundsError, Campaign, CampaignOutcome, Effort, Exploration, Verdict, explore_deliveries, explore_switches,
+    AdversaryCampaign, CampaignOutcome, CheckBounds, CheckBoundsError, CheckVerdict, Effort, Exploration,
+    explore_deliveries, explore_switches,
 };
 use serde::Serialize;
 use std::fmt::Write;
@@ -17,43 +18,45 @@ use std::fmt::Write;
   $ ffclock theta check --n 10 --f 3 --rounds 4 --campaign 1000000
   $ ffclock theta check --n 7 --f 2 --window 2 --campaign-rounds 24
 
-Exit code 1 if the algorithm can stop or do what it must not: so it is with --printed from f = 2 on. docs/theta-run.md says what the
-explorations cover.")]
+Exit code 1 if the algorithm can stop or do what it must not: this is the case with --printed from f = 2 on. docs/theta-run.md describes
+what the explorations cover.")]
 pub(super) struct Args {
     #[command(flatten)]
     sizes: Sizes,
-    /// Check the algorithm as the paper prints it, which is known to be bad, instead of the repaired one
+    /// Check the algorithm as printed in the paper, which is known to fail, instead of the repaired one
     #[arg(long)]
     printed: bool,
-    /// Explore with one step for each switch, until processes come to this round; 0 leaves this out
+    /// Explore with one step for each switch, until processes reach this round; 0 leaves this out
     #[arg(long, value_name = "ROUND", default_value_t = 6)]
     rounds: u64,
-    /// Explore with one step for each delivery, until processes come to this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]
+    /// Explore with one step for each delivery, until processes reach this round; 0 leaves this out [default: 3 for n
+    /// <= 4, otherwise 0]
     #[arg(long, value_name = "ROUND")]
     every_delivery: Option<u64>,
-    /// Random adversaries
+    /// Number of runs with random adversaries
     #[arg(long, value_name = "RUNS", default_value_t = 10_000)]
     campaign: u64,
     /// The round to which random adversaries run
     #[arg(long, value_name = "ROUND", default_value_t = 12)]
     campaign_rounds: u64,
-    /// Have processes remember so many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender, for random adversaries
-    /// and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]
+    /// Have processes remember a window of this many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the
+    /// newest of each sender. For random adversaries and, without --printed, for every delivery; leaves out --rounds
+    /// [default: as in real runs, up to 64]
     #[arg(long, value_name = "ROUNDS", value_parser = window, conflicts_with = "rounds")]
     window: Option<usize>,
-    /// Where all chance comes from
+    /// The seed of all random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Give an exploration up beyond so many states
+    /// Give up an exploration beyond this many states
     #[arg(long, value_name = "STATES", default_value_t = 2_000_000)]
     states: usize,
 }
 
 #[derive(Serialize)]
-struct Report {
+struct CheckReport {
     n: u32,
     f: u32,
-    form: Form,
+    form: AlgorithmForm,
     /// Rounds that processes remember one by one; absent: as in real runs.
     window: Option<usize>,
     switches: Option<Exploration>,
@@ -64,20 +67,23 @@ struct Report {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let Sizes { n, f } = args.sizes;
     let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
-    let form = if args.printed { Form::Printed } else { Form::Repaired };
+    let form = if args.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
     let window = args.window;
-    let bounds = |last_round| Bounds { quorum, form, last_round, window };
+    let bounds = |last_round| CheckBounds { quorum, form, last_round, window };
     let every_delivery = every_delivery(args)?;
     let rounds = if window.is_some() { 0 } else { args.rounds };
-    let report = Report {
+    let report = CheckReport {
         n,
         f,
         form,
         window,
-        // Its bounds are the narrower ones: what is too much for it is told before anything takes long.
+        // Its bounds are the narrower ones: if they are exceeded, it fails before anything takes long.
         deliveries: explore(bounds(every_delivery), args.states, explore_deliveries)?,
         switches: explore(bounds(rounds), args.states, explore_switches)?,
-        campaign: campaign(&Campaign { bounds: bounds(args.campaign_rounds), seed: args.seed }, args.campaign)?,
+        campaign: campaign(
+            &AdversaryCampaign { bounds: bounds(args.campaign_rounds), seed: args.seed },
+            args.campaign,
+        )?,
     };
     if global.json {
         output::json(&report)?
@@ -93,7 +99,8 @@ fn window(text: &str) -> Result<usize, String> {
     rounds.ok_or_else(|| "must be 1, 2, 4, 8, 16, 32 or 64".to_owned())
 }
 
-/// To which round every delivery is explored. What the printed form forgets at the end of its window is no part of a state there.
+/// To which round every delivery is explored. What the printed form forgets at the end of its window is no part of a
+/// state there.
 fn every_delivery(args: &Args) -> Result<u64, Failure> {
     let forgets = args.printed && args.window.is_some();
     match args.every_delivery {
@@ -105,9 +112,9 @@ fn every_delivery(args: &Args) -> Result<u64, Failure> {
     }
 }
 
-type Explore = fn(Bounds, &mut Effort<'_>) -> Result<Exploration, BoundsError>;
+type Explore = fn(CheckBounds, &mut Effort<'_>) -> Result<Exploration, CheckBoundsError>;
 
-fn explore(bounds: Bounds, states_max: usize, explore: Explore) -> Result<Option<Exploration>, Failure> {
+fn explore(bounds: CheckBounds, states_max: usize, explore: Explore) -> Result<Option<Exploration>, Failure> {
     if bounds.last_round == 0 {
         return Ok(None);
     }
@@ -116,11 +123,11 @@ fn explore(bounds: Bounds, states_max: usize, explore: Explore) -> Result<Option
     explore(bounds, &mut Effort { states_max, watch: &mut watch }).map(Some).map_err(usage)
 }
 
-fn usage(error: BoundsError) -> Failure {
+fn usage(error: CheckBoundsError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-fn campaign(campaign: &Campaign, runs: u64) -> Result<Option<CampaignOutcome>, Failure> {
+fn campaign(campaign: &AdversaryCampaign, runs: u64) -> Result<Option<CampaignOutcome>, Failure> {
     let mut outcome = CampaignOutcome::default();
     let mut progress = Progress::new();
     for number in 0..runs {
@@ -132,19 +139,19 @@ fn campaign(campaign: &Campaign, runs: u64) -> Result<Option<CampaignOutcome>, F
     Ok((runs > 0).then_some(outcome))
 }
 
-impl Report {
+impl CheckReport {
     fn is_bad(&self) -> bool {
         let explorations = [&self.switches, &self.deliveries].into_iter().flatten();
         let mut verdicts = explorations.map(|exploration| exploration.verdict);
-        verdicts.any(|verdict| matches!(verdict, Verdict::Stops | Verdict::Violated(_)))
+        verdicts.any(|verdict| matches!(verdict, CheckVerdict::Stops | CheckVerdict::Violated(_)))
             || self.campaign.as_ref().is_some_and(|outcome| !outcome.is_clean())
     }
 }
 
-fn render(report: &Report) -> String {
+fn render(report: &CheckReport) -> String {
     let form = match report.form {
-        Form::Repaired => "repaired",
-        Form::Printed => "as printed",
+        AlgorithmForm::Repaired => "repaired",
+        AlgorithmForm::Printed => "as printed",
     };
     let window = report.window.map_or_else(String::new, |rounds| format!(", with a window of {rounds} rounds"));
     let mut text = format!("n = {}, f = {}, {form}{window}\n", report.n, report.f);
@@ -163,10 +170,10 @@ fn render(report: &Report) -> String {
 fn render_exploration(text: &mut String, name: &str, exploration: Option<&Exploration>) {
     let Some(Exploration { verdict, states, steps, last_round, witness }) = exploration else { return };
     let verdict = match verdict {
-        Verdict::Holds => "holds: never stops, never misled".to_owned(),
-        Verdict::Unfinished => "nothing wrong so far; given up at the limit of states (--states)".to_owned(),
-        Verdict::Stops => "STOPS for ever".to_owned(),
-        Verdict::Violated(violation) => format!("VIOLATED: {violation:?}"),
+        CheckVerdict::Holds => "holds: never stops, never misled".to_owned(),
+        CheckVerdict::Unfinished => "nothing wrong so far; given up at the limit of states (--states)".to_owned(),
+        CheckVerdict::Stops => "STOPS forever".to_owned(),
+        CheckVerdict::Violated(violation) => format!("VIOLATED: {violation:?}"),
     };
     let _ = writeln!(text, "{name} to round {last_round}: {states} states, {steps} steps: {verdict}");
     if let Some(witness) = witness {
@@ -190,7 +197,8 @@ mod tests {
         assert_eq!(printed, Err(Failure::silent(Failure::FAILED)));
     }
 
-    /// The printed form stops at f = 1 only where what lies beyond the window is forgotten; of 20,000 seeds with a window of 2 this is the first.
+    /// The printed form stops at f = 1 only where what lies beyond the window is forgotten; of 20,000 seeds with a
+    /// window of 2 this is the first.
     #[test]
     fn a_window_is_what_processes_remember() {
         let campaign = |words: &[&str]| {
@@ -208,8 +216,8 @@ mod tests {
             assert!(window(rounds).is_err(), "{rounds}");
         }
         assert_eq!([window("1"), window("64")], [Ok(1), Ok(64)]);
-        let told = ended(&["--window", "2", "--printed", "--every-delivery", "2"]).unwrap_err();
-        assert_eq!(told.code, Failure::USAGE);
+        let failure = ended(&["--window", "2", "--printed", "--every-delivery", "2"]).unwrap_err();
+        assert_eq!(failure.code, Failure::USAGE);
     }
 
     #[test]
@@ -230,11 +238,18 @@ mod tests {
     #[test]
     fn a_witness_is_shown() {
         let quorum = Quorum::new(7, 2).unwrap();
-        let bounds = Bounds { quorum, form: Form::Printed, last_round: 4, window: None };
+        let bounds = CheckBounds { quorum, form: AlgorithmForm::Printed, last_round: 4, window: None };
         let switches = explore(bounds, 100_000, explore_switches).unwrap();
-        let report =
-            Report { n: 7, f: 2, form: Form::Printed, window: None, switches, deliveries: None, campaign: None };
+        let report = CheckReport {
+            n: 7,
+            f: 2,
+            form: AlgorithmForm::Printed,
+            window: None,
+            switches,
+            deliveries: None,
+            campaign: None,
+        };
         let text = render(&report);
-        assert!(text.contains("STOPS for ever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");
+        assert!(text.contains("STOPS forever") && text.contains("4 < 5 of (init,2) 2 < 3 of (init,3)"), "{text}");
     }
 }

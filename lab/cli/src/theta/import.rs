@@ -1,7 +1,9 @@
 //! `ffclock theta import`.
 
 use crate::{Failure, Global, output};
-use ffclock_theta::import::{ImportError, ImportOptions, Imported, ServerCapture, import, import_two_sided};
+use ffclock_theta::import::{
+    ImportError, ImportOptions, Imported, ServerCapture, TwoSidedOptions, import, import_two_sided,
+};
 use ffclock_units::{Rate, Span};
 use std::fmt::Write;
 use std::fs::File;
@@ -20,7 +22,7 @@ use std::path::PathBuf;
 
 The client's k-th request to a server is that server's message of round k, perceived by the client when the reply passes: one capture, one clock.
 With captures of the servers too, a reply is a message from where it left to where it arrived; their clocks are compared by the packets.
-docs/theta-log.md says what Omega means then. Read with the rights of whoever may read the capture; it is not trusted.")]
+docs/theta-log.md defines Omega for such a log. The command needs the right to read the capture, and does not trust its content.")]
 pub(super) struct Args {
     /// A capture at the client (classic or pcapng, UDP or TCP)
     #[arg(value_name = "CAPTURE")]
@@ -72,7 +74,8 @@ fn imported(args: &Args) -> Result<Imported, Failure> {
     }
     let server = |path: &PathBuf| Ok(ServerCapture { name: path.display().to_string(), input: open(path)? });
     let servers = args.server.iter().map(server).collect::<Result<Vec<_>, Failure>>()?;
-    import_two_sided(client, servers, (options, args.drift), &args.output).map_err(named)
+    import_two_sided(client, servers, TwoSidedOptions { import: options, drift: args.drift }, &args.output)
+        .map_err(named)
 }
 
 fn render(found: &Imported, args: &Args) -> String {

@@ -1,7 +1,7 @@
-//! `ffclock theta load`: keeps the network, the processors or the disk busy while something is measured.
+//! `ffclock theta load`: keeps the network, the processors or the disk busy during a measurement.
 
 use crate::{Failure, Global, output, waiting_time};
-use ffclock_theta::live::{Level, raise_priority};
+use ffclock_theta_live::{LoadLevel, raise_priority};
 use ffclock_units::Span;
 use serde::Serialize;
 use std::fs::File;
@@ -21,20 +21,20 @@ use std::time::{Duration, Instant};
 pub(super) struct Args {
     /// What to load
     #[arg(value_enum)]
-    pub(super) kind: Kind,
-    /// How much, in per cent: 30, ramp:0..90 or jumps:10..90
+    pub(super) kind: LoadSource,
+    /// The level in per cent: 30, ramp:0..90 or jumps:10..90
     #[arg(long)]
-    pub(super) level: Level,
-    /// How long
+    pub(super) level: LoadLevel,
+    /// The length of the load
     #[arg(long = "for", value_name = "TIME", value_parser = waiting_time)]
     pub(super) length: Span,
-    /// A real-time priority (first in, first out), 1 to 98; said where it is not permitted
+    /// A real-time priority (first in, first out), 1 to 98; reported where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     priority: Option<u8>,
-    /// Network: to whom in turn; nobody need listen there
+    /// Network: where to send, in turn; nothing needs to listen there
     #[arg(long, value_name = "ADDRESS:PORT")]
     to: Vec<SocketAddr>,
-    /// Network: what 100 % are, in Mbit/s
+    /// Network: the rate of 100 %, in Mbit/s
     #[arg(long, value_name = "MBITS", default_value_t = 100.0)]
     rate: f64,
     /// Disk: a file that is written over and over, and removed at the end
@@ -44,7 +44,7 @@ pub(super) struct Args {
 
 /// What can be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum LoadSource {
     /// Packets over the network
     Network,
     /// A processor that works for milliseconds at a time
@@ -73,10 +73,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         let _ = writeln!(std::io::stderr(), "ffclock: this load runs with a priority that is {priority}");
     }
     let done = match args.kind {
-        Kind::Processor => work_in(args.level, SLICE, length),
-        Kind::Timer => work_in(args.level, TICK, length),
-        Kind::Network => send(args, length)?,
-        Kind::Disk => write(args, length)?,
+        LoadSource::Processor => work_in(args.level, SLICE, length),
+        LoadSource::Timer => work_in(args.level, TICK, length),
+        LoadSource::Network => send(args, length)?,
+        LoadSource::Disk => write(args, length)?,
     };
     if global.json {
         return output::json(&done);
@@ -94,9 +94,9 @@ pub(super) struct Done {
     blocks: u64,
 }
 
-/// Works for the level's share of each slice and sleeps to its end. Slices lie on a grid, so that jumps fall on their edges; one that was begun late
-/// is worked for as long.
-fn work_in(level: Level, slice: Duration, length: Duration) -> Done {
+/// Works for the level's share of each slice and sleeps to its end. Slices lie on a grid, so that jumps fall on their
+/// edges; one that was begun late is worked for as long.
+fn work_in(level: LoadLevel, slice: Duration, length: Duration) -> Done {
     let begun = Instant::now();
     let mut busy = Duration::ZERO;
     while begun.elapsed() < length {
@@ -159,10 +159,10 @@ fn write(args: &Args, length: Duration) -> Result<Done, Failure> {
 mod tests {
     use super::*;
 
-    fn args(kind: Kind) -> Args {
+    fn args(kind: LoadSource) -> Args {
         Args {
             kind,
-            level: Level::Constant(0.5),
+            level: LoadLevel::Constant(0.5),
             length: Span::from_nanos(60_000_000),
             priority: None,
             to: vec![],
@@ -175,13 +175,14 @@ mod tests {
         super::run(&Global { page: None, control: None, json: true }, args)
     }
 
-    /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more than a slice beyond.
+    /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more
+    /// than a slice beyond.
     #[test]
-    fn processors_work_as_much_as_they_are_told() {
+    fn processors_work_as_much_as_they_are_reported() {
         let length = Duration::from_millis(400);
         for slice in [SLICE, TICK] {
             for (level, percent) in [("30", 30.0), ("jumps:10..90", 50.0), ("ramp:0..100", 20.0)] {
-                let level: Level = level.replace("100", "99").parse().unwrap();
+                let level: LoadLevel = level.replace("100", "99").parse().unwrap();
                 let done = work_in(level, slice, length);
                 assert!((percent * 0.2..percent + 10.0).contains(&done.busy_percent), "{level:?} {slice:?}: {done:?}");
             }
@@ -196,7 +197,8 @@ mod tests {
         let length = Duration::from_millis(400);
         for (level, percent) in [("20", 20.0), ("jumps:10..90", 50.0), ("ramp:0..50", 10.0)] {
             let done =
-                send(&Args { to: to.clone(), level: level.parse().unwrap(), ..args(Kind::Network) }, length).unwrap();
+                send(&Args { to: to.clone(), level: level.parse().unwrap(), ..args(LoadSource::Network) }, length)
+                    .unwrap();
             assert!((percent * 0.5..percent * 1.3).contains(&done.busy_percent), "{level}: {done:?}");
             assert!(done.packets as f64 > percent * 0.5 * 86.7 * 0.4, "{level}: {done:?}");
         }
@@ -205,7 +207,8 @@ mod tests {
     #[test]
     fn the_disk_is_written_to() {
         let file = std::env::temp_dir().join(format!("ffclock-load-disk-{}", std::process::id()));
-        let disk = |level: &str| Args { file: Some(file.clone()), level: level.parse().unwrap(), ..args(Kind::Disk) };
+        let disk =
+            |level: &str| Args { file: Some(file.clone()), level: level.parse().unwrap(), ..args(LoadSource::Disk) };
         for level in ["30", "jumps:10..90", "ramp:10..90"] {
             let done = write(&disk(level), Duration::from_millis(200)).unwrap();
             assert!(done.blocks > 0 && done.busy_percent > 0.0, "{level}: {done:?}");
@@ -218,21 +221,21 @@ mod tests {
         let place = std::env::temp_dir().join(format!("ffclock-load-{}", std::process::id()));
         let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = vec![listener.local_addr().unwrap()];
-        for kind in [Kind::Processor, Kind::Timer] {
+        for kind in [LoadSource::Processor, LoadSource::Timer] {
             assert_eq!(run(&args(kind)), Ok(()));
         }
-        assert_eq!(run(&Args { to, ..args(Kind::Network) }), Ok(()));
+        assert_eq!(run(&Args { to, ..args(LoadSource::Network) }), Ok(()));
         listener.set_nonblocking(true).unwrap();
         assert_eq!(listener.recv(&mut [0; 2000]).unwrap(), PAYLOAD.len());
-        assert_eq!(run(&Args { file: Some(place.clone()), ..args(Kind::Disk) }), Ok(()));
+        assert_eq!(run(&Args { file: Some(place.clone()), ..args(LoadSource::Disk) }), Ok(()));
         assert!(!place.exists());
     }
 
     #[test]
-    fn what_is_missing_is_told() {
-        assert!(run(&args(Kind::Network)).unwrap_err().message.contains("--to"));
-        assert!(run(&args(Kind::Disk)).unwrap_err().message.contains("--file"));
-        let nowhere = Args { file: Some("/no/such/directory/file".into()), ..args(Kind::Disk) };
+    fn what_is_missing_is_reported() {
+        assert!(run(&args(LoadSource::Network)).unwrap_err().message.contains("--to"));
+        assert!(run(&args(LoadSource::Disk)).unwrap_err().message.contains("--file"));
+        let nowhere = Args { file: Some("/no/such/directory/file".into()), ..args(LoadSource::Disk) };
         assert!(run(&nowhere).unwrap_err().message.contains("/no/such/directory"));
     }
 }

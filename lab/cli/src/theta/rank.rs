@@ -2,9 +2,10 @@
 
 use crate::{Failure, Global, output, waiting_time};
 use ffclock_counter::CounterId;
-use ffclock_theta::algorithm::{Form, Quorum};
-use ffclock_theta::live::{
-    Coordinator, Injected, LiveError, LiveSummary, Place, RankOptions, Replies, Settings, place_from, run_rank,
+use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
+use ffclock_theta_live::{
+    Coordinator, Deadlines, Injected, LiveError, LiveSummary, RankOptions, RankPlace, Replies, Settings, place_from,
+    run_rank,
 };
 use ffclock_units::Span;
 use std::fmt::Write;
@@ -27,7 +28,7 @@ pub(super) struct Args {
     /// How many ranks there are: n [default: from the launcher]
     #[arg(long)]
     size: Option<u32>,
-    /// Where rank 0 is met
+    /// The address of rank 0
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9217")]
     rendezvous: String,
     /// Where rank 0 listens [default: the address of the rendezvous]
@@ -64,23 +65,25 @@ pub(super) struct Course {
     /// How long the run may take
     #[arg(long, value_name = "TIME", default_value = "10 min", value_parser = waiting_time)]
     pub(super) limit: Span,
-    /// A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted
+    /// A real-time priority (first in, first out) for the algorithm, 1 to 99; the log says where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(super) priority: Option<u8>,
-    /// Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show
+    /// Answer each message at once and measure round trips too, as in the paper: their averages hide what one-way
+    /// delays show
     #[arg(long)]
     pub(super) round_trips: bool,
     /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
     pub(super) fault: Vec<String>,
-    /// The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own
-    /// [default: the counter of the page, or what the checks of the CPU counter decide]
+    /// The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless
+    /// each has a page of its own [default: the counter of the page, or what the checks of the CPU counter decide]
     #[arg(long, value_name = "COUNTER", value_parser = ffclock_counter::usable_counter)]
     pub(super) counter: Option<CounterId>,
-    /// How many events each rank keeps until the end, in memory; more are counted, and the log is partial
+    /// Largest number of events each rank keeps in memory until the end; further ones are only counted, and the log is
+    /// partial
     #[arg(long, value_name = "COUNT", default_value_t = EVENTS_MAX, value_parser = clap::value_parser!(u32).range(1..=EVENTS_MAX.into()))]
     pub(super) events: u32,
-    /// Where the log goes, on the host of rank 0; it must not hold one yet
+    /// The directory of the log, on the host of rank 0; it must not hold one yet
     #[arg(long, value_name = "DIR")]
     pub(super) log: Option<PathBuf>,
 }
@@ -88,7 +91,7 @@ pub(super) struct Course {
 impl Course {
     pub(super) fn settings(&self, size: u32) -> Result<Settings, Failure> {
         Quorum::new(size, self.f).map_err(|error| Failure::usage(error.to_string()))?;
-        let form = if self.printed { Form::Printed } else { Form::Repaired };
+        let form = if self.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };
         let delay_ns = u64::try_from(self.delay.as_nanos()).unwrap_or(0);
         let replies = if self.round_trips { Replies::RoundTrips } else { Replies::None };
         let (rounds, faults) = (self.rounds, self.fault.clone());
@@ -120,7 +123,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let coordinator = bind(listen, &settings, course)?;
     let own = std::thread::spawn(move || run_rank(&options));
     let gathered = coordinator.gather();
-    // Rank 0 itself may be the one that is missing, and knows why.
+    // Rank 0 itself may be the missing one, and then has the reason.
     let own = if gathered.is_ok() || own.is_finished() {
         own.join().unwrap_or_else(|_| Err(LiveError::Protocol("rank 0 has panicked".to_owned())))
     } else {
@@ -134,15 +137,16 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if let Some(log) = &course.log {
         gathered.write(log).map_err(|error| named(place, &error))?;
     }
-    tell(global, &gathered.summary(), course.log.as_deref())?;
+    report(global, &gathered.summary(), course.log.as_deref())?;
     own.map_err(|error| named(place, &error))
 }
 
-/// In a namespace the address may not be there yet: as patient as the others are.
+/// In a namespace the address may not be there yet: tries as long as the others wait.
 fn bind(listen: SocketAddr, settings: &Settings, course: &Course) -> Result<Coordinator, Failure> {
     let begun = std::time::Instant::now();
     loop {
-        match Coordinator::bind(listen, settings.clone(), (course.patience, course.limit)) {
+        match Coordinator::bind(listen, settings.clone(), Deadlines { patience: course.patience, limit: course.limit })
+        {
             Err(LiveError::Network { source, .. })
                 if source.kind() == std::io::ErrorKind::AddrNotAvailable
                     && begun.elapsed() < crate::std_duration(course.patience) =>
@@ -164,12 +168,12 @@ fn address_of(text: &str) -> Result<SocketAddr, Failure> {
     addresses.next().ok_or_else(|| complaint("no address"))
 }
 
-fn named(place: Place, error: &LiveError) -> Failure {
+fn named(place: RankPlace, error: &LiveError) -> Failure {
     Failure::from(format!("rank {} of {}: {error}", place.rank, place.size))
 }
 
 /// The end of a run, for people or as JSON; a run in which something went wrong has failed.
-fn tell(global: &Global, summary: &LiveSummary, log: Option<&Path>) -> Result<(), Failure> {
+fn report(global: &Global, summary: &LiveSummary, log: Option<&Path>) -> Result<(), Failure> {
     if global.json {
         output::json(summary)?
     } else {
@@ -191,7 +195,7 @@ fn render(summary: &LiveSummary, log: Option<&Path>) -> String {
         let Injected { lost, duplicated, held, never_released, untrue, missed, slowed } = summary.injected;
         let _ = writeln!(
             text,
-            "on purpose: {lost} messages lost, {duplicated} duplicated, {held} held ({never_released} to the end), {untrue} untrue, {missed} missed by \
+            "injected faults: {lost} messages lost, {duplicated} duplicated, {held} held ({never_released} to the end), {untrue} untrue, {missed} missed by \
              processes that were down, {slowed} processed slowly"
         );
     }
@@ -218,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_partial_run_is_told() {
+    fn a_partial_run_is_reported() {
         let summary = LiveSummary { failures: vec!["rank 2 on b: died".to_owned()], ..LiveSummary::default() };
         assert!(render(&summary, Some(Path::new("x"))).contains("PARTIAL: rank 2 on b: died\nlog: x"));
     }

@@ -38,7 +38,7 @@ pub(super) fn run(_: &Global, args: &Args) -> Result<(), Failure> {
         .stdin(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    // It may end before it has read everything; then its own words and its exit code tell.
+    // It may end before it has read everything; then its own message and exit code say why.
     let written = python.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(json.as_bytes()));
     let ended = python.wait().map_err(failed)?;
     if !ended.success() {

@@ -2,12 +2,12 @@
 
 mod namespaces;
 
-use super::load::Kind;
+use super::load::LoadSource;
 use super::rank::Course;
 use crate::{Failure, Global};
 use clap::ValueEnum;
 use ffclock_counter::{Choice, choose};
-use ffclock_theta::live::Level;
+use ffclock_theta_live::LoadLevel;
 use ffclock_units::Span;
 use namespaces::Namespaces;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use std::process::{Child, Command, Stdio};
 --netns makes network namespaces of its own, joined by a bridge, and needs root; they vanish with the run. --hosts starts `ffclock theta
 rank` on each host through ssh; the log is written on the first. For other launchers use `ffclock theta rank` itself.")]
 pub(super) struct Args {
-    /// Start so many processes on this machine, each in a network namespace of its own
+    /// Start this many processes on this machine, each in a network namespace of its own
     #[arg(long, value_name = "COUNT", required_unless_present = "hosts")]
     netns: Option<u32>,
     /// Start a process on each of these hosts, through ssh
@@ -32,13 +32,16 @@ pub(super) struct Args {
     /// The port at which the ranks meet
     #[arg(long, default_value_t = 9217)]
     port: u16,
-    /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times
+    /// A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be
+    /// given several times
     #[arg(long, value_name = "KIND=LEVEL", value_parser = load_of, conflicts_with = "hosts")]
-    load: Vec<(Kind, String)>,
-    /// With --netns: the page of each host, in their order, so that they are compared as hosts with counters of their own are
+    load: Vec<(LoadSource, String)>,
+    /// With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different
+    /// counters
     #[arg(long, value_name = "FILE,...", value_delimiter = ',', requires = "netns")]
     pages: Vec<PathBuf>,
-    /// The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Said where it is not permitted
+    /// The real-time priority of the loads on the network, below that of the algorithm; other loads get one less.
+    /// Reported where it is not permitted
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=98))]
     load_priority: Option<u8>,
     #[command(flatten)]
@@ -46,10 +49,10 @@ pub(super) struct Args {
 }
 
 /// `timer=jumps:10..90`.
-fn load_of(text: &str) -> Result<(Kind, String), String> {
+fn load_of(text: &str) -> Result<(LoadSource, String), String> {
     let (kind, level) = text.split_once('=').ok_or("say KIND=LEVEL, such as timer=50 or network=jumps:10..90")?;
-    let kind = Kind::from_str(kind, true)?;
-    level.parse::<Level>().map(|_| (kind, level.to_owned()))
+    let kind = LoadSource::from_str(kind, true)?;
+    level.parse::<LoadLevel>().map(|_| (kind, level.to_owned()))
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
@@ -77,14 +80,14 @@ struct Ranks {
 struct Loads(Vec<(String, Child)>, Vec<PathBuf>);
 
 impl Loads {
-    /// Ends all; the names of those that were not there any more.
+    /// Ends all loads. The names of those that had ended already.
     fn end(&mut self) -> Vec<String> {
         let mut gone = Vec::new();
         for (name, mut child) in self.0.drain(..) {
             if let Ok(Some(status)) = child.try_wait() {
                 gone.push(format!("{name} ({status})"));
             }
-            // Those that have ended are not there any more.
+            // Fails only for those that have ended.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -104,7 +107,7 @@ impl Drop for Loads {
 impl Drop for Ranks {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // Those that have ended are not there any more.
+            // Fails only for those that have ended.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -112,7 +115,7 @@ impl Drop for Ranks {
 }
 
 impl Ranks {
-    /// Rank 0 ends last and has told what went wrong.
+    /// Waits for all. Rank 0 ends last and has reported what went wrong.
     fn wait(&mut self) -> Result<(), Failure> {
         let mut code = 0;
         // Rank 0 ends last: only then is there nothing left to load.
@@ -156,7 +159,8 @@ fn in_namespaces(global: &Global, args: &Args, size: u32) -> Result<Ranks, Failu
     Ok(Ranks { children, loads, _namespaces: Some(namespaces) })
 }
 
-/// What --load asks for, on each host. In the paper's order of priorities: network above processor, both below the algorithm.
+/// Starts the loads of --load on each host. In the paper's order of priorities: network above processor, both below
+/// the algorithm.
 fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads, Failure> {
     let mut loads = Loads::default();
     for host in 0..size {
@@ -166,16 +170,16 @@ fn start_loads(args: &Args, size: u32, namespaces: &Namespaces) -> Result<Loads,
             let length = format!("{} ns", (args.course.limit + args.course.patience).as_nanos());
             command.arg(std::env::current_exe()?).args(["theta", "load", &name, "--level", level, "--for", &length]);
             if let Some(priority) = args.load_priority {
-                let lower = u8::from(*kind != Kind::Network);
+                let lower = u8::from(*kind != LoadSource::Network);
                 command.args(["--priority", &priority.saturating_sub(lower).max(1).to_string()]);
             }
-            if *kind == Kind::Network {
+            if *kind == LoadSource::Network {
                 for other in (0..size).filter(|&other| other != host) {
                     command.args(["--to", &format!("{}:9", Namespaces::address(other))]);
                 }
             }
             let file = std::env::temp_dir().join(format!("ffclock-theta-load-{}-{host}", std::process::id()));
-            if *kind == Kind::Disk {
+            if *kind == LoadSource::Disk {
                 command.arg("--file").arg(&file);
                 loads.1.push(file);
             }
@@ -202,7 +206,7 @@ fn on_hosts(global: &Global, args: &Args) -> Result<Ranks, Failure> {
         // ssh hands the words to a shell.
         let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
         let mut ssh = Command::new("ssh");
-        // Ranks read nothing, and what we were given is for whoever comes after us.
+        // Ranks read nothing. Our standard input is left for the next command.
         ssh.args(["-o", "BatchMode=yes", host, "ffclock"]).args(quoted).stdin(Stdio::null());
         let remedy = "install an ssh client, or start `ffclock theta rank` on each host by another launcher";
         ranks.children.push(ssh.spawn().map_err(|error| Failure::from(format!("ssh: {error}; {remedy}")))?);

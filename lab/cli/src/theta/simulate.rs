@@ -3,9 +3,9 @@
 use super::Sizes;
 use super::progress::Progress;
 use crate::{Failure, Global, output};
-use ffclock_theta::algorithm::Form;
+use ffclock_theta::algorithm::AlgorithmForm;
 use ffclock_theta::faults::FaultSpec;
-use ffclock_theta::simulate::{Outcome, Simulation, SimulationError, Spec, Unobserved};
+use ffclock_theta::simulate::{Simulation, SimulationError, SimulationOutcome, Spec, Unobserved};
 use ffclock_units::Span;
 use serde::Serialize;
 use std::fmt::Write;
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
   $ ffclock theta simulate --n 7 --f 2 --two-faced 5 --two-faced 6 --delay \"1 ms\" --json
   $ ffclock theta simulate --fault 'kind = \"link-hold\", process = 1, hold = \"2 ms\", probability = 0.1'
 
-A scenario is a short TOML file; docs/theta-run.md describes what it may say. Options on the command line come before the file. Exit
+A scenario is a short TOML file; docs/theta-run.md describes its keys. Options on the command line override the file. Exit
 code 1 if correct processes stand still before the last round.")]
 pub(super) struct Args {
-    /// The scenario; without it everything has its default
+    /// The scenario; all keys have defaults
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Processes [default: the scenario's, or 4]
@@ -36,16 +36,16 @@ pub(super) struct Args {
     /// The delay D between a quorum and the next round, such as "1 ms" [default: the scenario's, or 0 s]
     #[arg(long, value_name = "TIME")]
     delay: Option<Span>,
-    /// Run the algorithm as the paper prints it, which is known to be bad
+    /// Run the algorithm as printed in the paper, which is known to fail
     #[arg(long)]
     printed: bool,
-    /// A process that tells each other one something else
+    /// A process that sends different messages to different receivers; may be given several times
     #[arg(long, value_name = "PROCESS")]
     two_faced: Vec<u32>,
     /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
     fault: Vec<FaultSpec>,
-    /// Where all chance comes from
+    /// The seed of all random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Write the run as a log into this directory, which must not hold one
@@ -54,12 +54,12 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct SimulateReport<'a> {
     n: u32,
     f: u32,
     seed: u64,
     #[serde(flatten)]
-    outcome: &'a Outcome,
+    outcome: &'a SimulationOutcome,
     log: Option<&'a Path>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let outcome = outcome.map_err(failure)?;
     drop(progress);
-    let report = Report { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
+    let report = SimulateReport { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
     if global.json {
         output::json(&report)?
     } else {
@@ -90,7 +90,7 @@ fn failure(error: SimulationError) -> Failure {
     }
 }
 
-/// The scenario, with what the command line says put over it, and the directory that its files are below.
+/// The scenario, with the options of the command line, and the directory of its files.
 fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
     let (mut spec, directory) = match &args.scenario {
         None => (Spec::default(), PathBuf::from(".")),
@@ -106,14 +106,14 @@ fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
     spec.rounds = args.rounds.unwrap_or(spec.rounds);
     spec.delay = args.delay.map_or(spec.delay, ffclock_sim::scenario::Length);
     if args.printed {
-        spec.form = Form::Printed;
+        spec.form = AlgorithmForm::Printed;
     }
     spec.faults.extend(args.two_faced.iter().map(|&process| FaultSpec::two_faced(process)));
     spec.faults.extend(args.fault.iter().cloned());
     Ok((spec, directory))
 }
 
-fn render(report: &Report<'_>) -> String {
+fn render(report: &SimulateReport<'_>) -> String {
     let outcome = report.outcome;
     let mut text = format!(
         "n = {}, f = {}, seed {}: {} messages in {:.6} s, rounds {} to {}, clocks at most {} apart\n",
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn what_stands_still_is_named() {
-        let outcome = Outcome { unfinished: vec![2], lost: 7, ..Outcome::default() };
-        let text = render(&Report { n: 4, f: 1, seed: 1, outcome: &outcome, log: Some(Path::new("here")) });
+        let outcome = SimulationOutcome { unfinished: vec![2], lost: 7, ..SimulationOutcome::default() };
+        let text = render(&SimulateReport { n: 4, f: 1, seed: 1, outcome: &outcome, log: Some(Path::new("here")) });
         assert!(text.contains("STOPPED: correct processes [2]") && text.contains("7 messages lost"), "{text}");
         assert!(text.contains("log: here"), "{text}");
     }

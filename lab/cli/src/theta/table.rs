@@ -1,10 +1,10 @@
 //! Results for people.
 
 use super::analyse::{Results, XiReport};
-use ffclock_theta::abc::{Hop, Witness};
-use ffclock_theta::analysis::{ConformanceReport, Omega, Peak, Ratio, Report};
-use ffclock_theta::certified::{Bounds, Certified};
-use ffclock_theta::round_trip::{RoundTripReport, Seen};
+use ffclock_theta::abc::{CycleWitness, Hop};
+use ffclock_theta::analysis::{ConformanceReport, Omega, Peak, Ratio, ThetaReport};
+use ffclock_theta::certified::{Certified, OmegaBounds};
+use ffclock_theta::round_trip::{DelayView, RoundTripReport};
 use ffclock_units::Span;
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use std::fmt::Write;
 pub(super) fn render(results: &Results) -> String {
     let report = &results.report;
     let mut text = String::new();
-    let Report { processes, tolerated, correct, counts, rounds, .. } = report;
+    let ThetaReport { processes, tolerated, correct, counts, rounds, .. } = report;
     let (wait, lasted) = (span(Some(report.delay_ps as i64)), span(Some(report.duration_ps as i64)));
     let _ =
         writeln!(text, "n = {processes}, f = {tolerated}, {correct} correct, D = {wait}; {rounds} rounds in {lasted}");
@@ -78,7 +78,7 @@ fn certified(text: &mut String, certified: Option<&Certified>) {
         span(Some(*half_width_max_ps))
     );
     for (name, bounds) in [("first switches", first), ("all switches", all)] {
-        if let Some(Bounds { low, high }) = bounds {
+        if let Some(OmegaBounds { low, high }) = bounds {
             let _ = writeln!(text, "  Omega over {name} between {:.4} and {:.4}", low.as_f64(), high.as_f64());
         }
     }
@@ -88,7 +88,7 @@ fn round_trips(text: &mut String, report: Option<&RoundTripReport>) {
     let Some(RoundTripReport { answered, unanswered, one_way, averaged, .. }) = report else { return };
     let _ = writeln!(text, "\nround trips, of {answered} messages that were answered ({unanswered} were not):");
     let _ = writeln!(text, "                        one way   averaged as in the paper");
-    let row = |name: &str, value: fn(&Seen) -> String, bias: Option<f64>| {
+    let row = |name: &str, value: fn(&DelayView) -> String, bias: Option<f64>| {
         let bias = bias.map(|bias| format!("  ({bias:+.1} %)")).unwrap_or_default();
         format!("  {name:<16} {:>12} {:>12}{bias}\n", value(one_way), value(averaged))
     };
@@ -107,7 +107,7 @@ fn xi(text: &mut String, xi: Option<&XiReport>) {
         let _ = writeln!(text, "\nXi* at most 1");
         return;
     };
-    let (Witness { backward, forward, .. }, ratio) = (witness, witness.ratio());
+    let (CycleWitness { backward, forward, .. }, ratio) = (witness, witness.ratio());
     let _ = writeln!(text, "\nXi* = {backward}/{forward} = {ratio:.4}, on this cycle:");
     for (hop, (_, step)) in witness.hops.iter().zip(steps) {
         let what = step.perceived.map_or_else(

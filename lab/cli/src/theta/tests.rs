@@ -5,7 +5,7 @@ use crate::{Cli, Failure};
 use clap::{Parser, Subcommand};
 use ffclock_theta::log::LogWriter;
 use ffclock_theta::record::{
-    ClockSample, Event, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn,
+    ClockSample, Event, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent, SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ impl Drop for Log {
 fn one_process() -> Run {
     Run {
         origin: Origin::Simulated,
-        form: Form::Repaired,
+        form: RecordedForm::Repaired,
         processes: 1,
         tolerated: 0,
         delay_ps: 0,
@@ -67,7 +67,7 @@ fn log(name: &str, claims: impl Fn(u64) -> bool) -> Log {
         let (from, to) = (Round(round - 1), Round(round));
         if round > 1 {
             writer
-                .event(&Event::Switch(Switch { process, from, to, at, decided: at, rule: SwitchRule::Advance }))
+                .event(&Event::Switch(SwitchEvent { process, from, to, at, decided: at, rule: SwitchRule::Advance }))
                 .unwrap();
         }
         writer.event(&Event::Broadcast { process, round: to, at }).unwrap();
@@ -96,7 +96,7 @@ fn a_log_that_keeps_the_rules_is_well() {
 }
 
 #[test]
-fn what_does_not_go_together_is_told() {
+fn what_does_not_go_together_is_reported() {
     let log = log("together", |_| true);
     let failure = analyse(&log.0, &["--xi", "--trim", "10 us"]).unwrap_err();
     assert_eq!(failure.code, Failure::USAGE, "{failure}");

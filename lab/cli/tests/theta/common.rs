@@ -1,6 +1,6 @@
 //! What the tests share: a place, namespaces, ranks by hand, and what a good run looks like.
 
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns};
 use ffclock_theta::record::Event;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -65,7 +65,8 @@ pub fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64))
     assert!(text.contains(" 0 breaches"), "{text}");
 }
 
-/// Four hosts in namespaces, a millisecond between rounds, and what else is asked for; its output and the place of its log.
+/// Four hosts in namespaces, a millisecond between rounds, and what else is asked for; its output and the place of its
+/// log.
 pub fn run_four(name: &str, rounds: u64, more: &[&str]) -> (Output, Place) {
     let place = Place::new(name);
     let output = Command::new(FFCLOCK)
@@ -87,7 +88,7 @@ pub fn analyse(log: &str, more: &[&str]) -> (bool, serde_json::Value, String) {
 }
 
 /// All events of a log.
-pub fn events(log: &LogReader, with_way_in: WithWayIn) -> Vec<Event> {
+pub fn events(log: &LogReader, with_way_in: WayInColumns) -> Vec<Event> {
     let mut events = Vec::new();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
         let (mut reader, mut batch) =
@@ -156,8 +157,9 @@ pub fn free_port() -> u16 {
 /// Addresses of hosts at a bridge.
 pub const HOSTS: [&str; 4] = ["10.81.0.1", "10.81.0.2", "10.81.0.3", "10.81.0.4"];
 
-/// Runs a script in a namespace with a bridge, at which the hosts are: namespaces called node1, node2 and so on at port1, port2, each held by the process
-/// `bin/holder-ADDRESS` of the place. Everything ends with the one process that the rest is below. `bin` is where a shell looks first.
+/// Runs a script in a namespace with a bridge, at which the hosts are: namespaces called node1, node2 and so on at
+/// port1, port2, each held by the process `bin/holder-ADDRESS` of the place. Everything ends with the one process that
+/// the rest is below. `bin` is where a shell looks first.
 pub fn bridged(place: &Place, hosts: &[&str], run: &str) -> Output {
     let script = format!(
         r#"set -e

@@ -1,5 +1,5 @@
-//! Hosts whose time comes from daemons of their own: three `ffclockd` in three namespaces, one server, a page each, and a run that is certified by
-//! nothing else.
+//! Hosts whose time comes from daemons of their own: three `ffclockd` in three namespaces, one server, a page each,
+//! and a run that is certified by nothing else.
 
 use crate::common::{FFCLOCK, Place, analyse, has_namespaces, json};
 use crate::hosts::truth;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const HOSTS: usize = 3;
 
-/// A host is asked by no name: page, control socket and server are told.
+/// The daemon of a host uses no default path: page, control socket and server are named.
 fn configure(place: &Place, host: usize) {
     let directory = place.0.display();
     let text = format!(
@@ -77,7 +77,8 @@ fn daemons_of_three_hosts_certify_a_run() {
     let (low, high) = (side("low"), side("high"));
     println!("Omega {omega:.3}, certified {low:.3} to {high:.3}; {}", report["certified"]);
     assert!(omega >= 1.0 && 1.0 <= low && low <= high && high.is_finite(), "{low} to {high}: {}", report["certified"]);
-    // Three daemons disagree, so there is something to certify; and what they all read is one counter, so the truth is known.
+    // Three daemons disagree, so there is something to certify; and what they all read is one counter, so the truth is
+    // known.
     assert!(report["certified"]["half_width_max_ps"].as_i64() > Some(0), "{}", report["certified"]);
     let truth = truth(&place.log());
     assert!(low <= truth * 1.001 && truth <= high * 1.001, "{truth}: {}", report["certified"]);

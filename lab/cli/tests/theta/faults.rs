@@ -1,7 +1,7 @@
-//! Faults on purpose in live runs, in the words of simulated ones.
+//! Injected faults in live runs, with the keys of simulated ones.
 
 use crate::common::{FFCLOCK, Ranks, analyse, events, free_port, has_namespaces, json, run_four};
-use ffclock_theta::log::{LogReader, WithWayIn};
+use ffclock_theta::log::{LogReader, WayInColumns};
 use ffclock_theta::record::{Event, WayIn};
 use serde_json::Value;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn faulty(name: &str, fault: &str) -> (Value, Value) {
     assert!(is_well, "{fault}: {said}");
     assert_eq!(report["conformance"]["breaches"], 0, "{fault}");
     let summary = json(&output);
-    // What nobody perceived was lost on purpose, or still held when the run ended.
+    // A message that was not perceived was lost by an injected fault, or still held when the run ended.
     let missing = count(&summary, "lost") + count(&summary, "never_released");
     assert_eq!(report["counts"]["unperceived"].as_u64(), Some(missing), "{fault}: {report}");
     (summary, report)
@@ -48,7 +48,7 @@ fn one_faulty_process_does_not_stop_the_others() {
     }
 }
 
-/// Two machines under one name send twice as much, and nobody is stopped.
+/// Two machines under one name send twice as much, and no process stops.
 #[test]
 fn a_duplicate_identity_speaks_twice() {
     if !has_namespaces() {
@@ -77,7 +77,7 @@ fn links_lose_double_and_hold() {
     assert!(report["delay_max_ps"].as_i64() > Some(3_000_000_000), "{report}");
 }
 
-/// Across a partition nothing passes until it ends; then everybody goes on.
+/// Across a partition nothing passes until it ends; then every process goes on.
 #[test]
 fn a_partition_ends() {
     if !has_namespaces() {
@@ -104,7 +104,7 @@ fn a_slow_host_takes_longer() {
     assert_eq!(count(&summary, "slowed"), 4 * 200, "{summary}");
     let log = LogReader::open(Path::new(&place.log())).expect("a whole log");
     let mut taken = vec![vec![]; 4];
-    for event in events(&log, WithWayIn::Yes) {
+    for event in events(&log, WayInColumns::Read) {
         if let Event::Perception { process, at, way_in: WayIn { received: Some(received), .. }, .. } = event {
             taken[process.index()].push((at - received).raw());
         }
@@ -114,7 +114,8 @@ fn a_slow_host_takes_longer() {
     assert!(medians[1] > 20 * others, "ticks from the receive call to the perception, by process: {medians:?}");
 }
 
-/// A measuring clock beyond its bound is found and named: by itself if it moves during the run, by causality if it was wrong all the time.
+/// A measuring clock beyond its bound is found and named: by itself if it moves during the run, by causality if it was
+/// wrong all the time.
 #[test]
 fn a_lying_clock_is_named() {
     if !has_namespaces() {
@@ -137,7 +138,7 @@ fn a_lying_clock_is_named() {
 }
 
 #[test]
-fn faults_that_make_no_sense_are_told() {
+fn faults_that_make_no_sense_are_reported() {
     for (fault, part) in [
         ("kind = \"heat\"", "heat"),
         ("kind = \"crash\", process = 7", "there is no process 7"),
@@ -162,7 +163,7 @@ fn faults_that_make_no_sense_are_told() {
 
 /// All ranks on loopback are one host: another has no clock to lie with.
 #[test]
-fn a_fault_of_a_host_that_is_not_there_is_told() {
+fn a_fault_of_a_host_that_is_not_there_is_reported() {
     let mut ranks = Ranks::start(free_port(), 0..4, &["--fault", "kind = \"clock-step\", host = 2, step = \"1 ms\""]);
     let output = ranks.end();
     let said = String::from_utf8_lossy(&output.stderr);

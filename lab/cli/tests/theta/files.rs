@@ -12,7 +12,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// A UDP packet over raw IP between 10.0.0.9 and server 10.0.0.SERVER, port 7000; `number` tells it from others.
+/// A UDP packet over raw IP between 10.0.0.9 and server 10.0.0.SERVER, port 7000; `number` identifies it.
 fn packet(number: u16, server: u8, is_request: bool) -> Vec<u8> {
     let (client, server) = ([10, 0, 0, 9], [10, 0, 0, server]);
     let (from, to) = if is_request { (client, server) } else { (server, client) };
@@ -26,8 +26,8 @@ fn packet(number: u16, server: u8, is_request: bool) -> Vec<u8> {
     bytes
 }
 
-/// What a side captures of 2000 rounds of 1 ms with two servers: requests take 30 us, the servers 50 us, replies 40 us, those of round 700
-/// 240 us; the server's clock is 5 ms ahead.
+/// What a side captures of 2000 rounds of 1 ms with two servers: requests take 30 us, the servers 50 us, replies 40
+/// us, those of round 700 240 us; the server's clock is 5 ms ahead.
 fn packets(at_server: bool) -> Vec<(u32, Vec<u8>)> {
     let mut packets = vec![];
     for round in 0..2000u16 {
@@ -109,10 +109,10 @@ fn captures_at_both_ends_become_one_way_delays_with_bounds() {
     let server = write(&place, "server.pcapng", &pcapng(&packets(true)));
     let imported = import(&place, &client, &["--server", &server, "--drift", "1 ppm"]);
     assert!(imported.status.success(), "{imported:?}");
-    let told = json(&imported);
-    assert_eq!((&told["replies"], &told["unmatched"]), (&4000.into(), &0.into()));
+    let summary = json(&imported);
+    assert_eq!((&summary["replies"], &summary["unmatched"]), (&4000.into(), &0.into()));
     // Half of the fastest request and reply, and what the clocks may drift in half a second.
-    assert_eq!(told["bound_ps"], 35_500_000);
+    assert_eq!(summary["bound_ps"], 35_500_000);
     let analysed = theta(&["analyse", &place.log(), "--certify"]);
     assert!(analysed.status.success(), "{analysed:?}");
     let analysis = json(&analysed);
@@ -197,8 +197,8 @@ fn a_log_becomes_a_page_that_holds_its_picture() {
         .output()
         .expect("works in a test");
     assert!(output.status.success(), "{output:?}");
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.contains("theta.png") && told.contains("theta.html"), "{told}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("theta.png") && text.contains("theta.html"), "{text}");
     let page = std::fs::read_to_string(out.join("theta.html")).expect("drawn");
     assert!(page.contains("data:image/png;base64,") && page.contains("keep the rules"), "the page is whole");
     assert!(std::fs::read(out.join("theta.png")).expect("drawn").starts_with(b"\x89PNG"));

@@ -6,7 +6,7 @@ use ffclock_page::{BootId, Publication, Writer};
 use ffclock_sys::SharedPage;
 use ffclock_theta::analysis::{Ratio, Stamping};
 use ffclock_theta::certified::{CertifyOptions, certify_events};
-use ffclock_theta::log::{LogReader, WithWayIn};
+use ffclock_theta::log::{LogReader, WayInColumns};
 use ffclock_theta::record::{ClockSample, HostId};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapTable, Moment, Period, Rate, Span, StandardUncertainty,
@@ -81,7 +81,7 @@ pub fn truth(log: &str) -> f64 {
         ..log.clocks()[0]
     };
     let clocks: Vec<_> = (0..log.run().hosts.len()).map(sample).collect();
-    let events = events(&log, WithWayIn::No);
+    let events = events(&log, WayInColumns::Skip);
     let options = CertifyOptions { stamping: Stamping::AfterBroadcast, ..CertifyOptions::default() };
     let bounds = certify_events(log.run(), &clocks, &events, &options).expect("the counter does not lie").first;
     let bounds = bounds.expect("there are switches");

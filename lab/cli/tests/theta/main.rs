@@ -1,4 +1,5 @@
-//! Live runs of `ffclock theta`: real processes and real packets, on loopback and in network namespaces that end with the test.
+//! Live runs of `ffclock theta`: real processes and real packets, on loopback and in network namespaces that end with
+//! the test.
 //!
 //! What cannot run here says SKIP and why.
 
@@ -89,7 +90,7 @@ fn loads_run_beside_the_ranks() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     for (words, part) in [
         (&["theta", "run", "--netns", "6", "--f", "2"][..], "at least 3f + 1 = 7"),
         (&["theta", "run"], "--netns"),

@@ -1,7 +1,7 @@
 //! What live runs measure beside: losses, round trips, priorities.
 
 use crate::common::{FFCLOCK, analyse, free_port, has_namespaces, json, run_four};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns};
 use ffclock_theta::record::Event;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn kernel_stamps(log: &str) -> u64 {
     let mut stamps = 0;
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
         let (mut reader, mut batch) =
-            (EventReader::open(part, WithWayIn::Yes).expect("whole"), EventColumns::default());
+            (EventReader::open(part, WayInColumns::Read).expect("whole"), EventColumns::default());
         while reader.next_batch(&mut batch).expect("whole") {
             let is_stamped = |event: Event| match event {
                 Event::Transmission { .. } => true,
@@ -104,7 +104,7 @@ fn priorities_are_in_order_where_they_are_permitted() {
 }
 
 #[test]
-fn refused_priorities_are_told() {
+fn refused_priorities_are_reported() {
     let without_right = |words: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "--", FFCLOCK]).args(words);
@@ -115,9 +115,9 @@ fn refused_priorities_are_told() {
     let output = without_right(&[&alone[..], &["--rendezvous", &format!("127.0.0.1:{port}")]].concat());
     assert!(output.status.success(), "{output:?}");
     let summary = json(&output);
-    for told in [&summary["priorities"][0], &summary["control_priority"]] {
-        let told = told.as_str().unwrap_or_default();
-        assert!(told.starts_with("normal, because") && told.contains("not permitted"), "{summary}");
+    for priority in [&summary["priorities"][0], &summary["control_priority"]] {
+        let priority = priority.as_str().unwrap_or_default();
+        assert!(priority.starts_with("normal, because") && priority.contains("not permitted"), "{summary}");
     }
     let output = without_right(&["theta", "load", "timer", "--level", "5", "--for", "50 ms", "--priority", "9"]);
     let said = String::from_utf8_lossy(&output.stderr);

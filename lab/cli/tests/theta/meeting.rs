@@ -13,7 +13,7 @@ fn ranks_that_stay_away_are_named() {
     assert!(said.contains("only 3 of 4 ranks came") && said.contains("missing: [3]"), "{said}");
 }
 
-/// One that was told something else, or says that it is another: rank 0 says which, and nobody is left waiting.
+/// A rank with other settings, or with the number of another: rank 0 names it, and no rank is left waiting.
 #[test]
 fn ranks_that_do_not_agree_are_named() {
     for (words, part) in [

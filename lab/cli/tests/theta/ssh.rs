@@ -1,12 +1,13 @@
-//! `ffclock theta run --hosts`: an `ssh` of the test's own starts the ranks in namespaces that play the hosts, through a shell as the real one does.
+//! `ffclock theta run --hosts`: an `ssh` of the test's own starts the ranks in namespaces that play the hosts, through
+//! a shell as the real one does.
 
 use crate::common::{FFCLOCK, HOSTS, Place, bridged, free_port, has_namespaces, json, judge};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Takes the words that ssh takes. What it was asked to do on a host is written down, the standard input is taken as ssh takes it, and on a
-/// host that is down it says what ssh says.
+/// Takes the words that ssh takes. What it was asked to do on a host is written down, the standard input is taken as
+/// ssh takes it, and on a host that is down it says what ssh says.
 const SSH: &str = r#"#!/bin/sh
 directory=$(dirname "$0")
 [ "$1 $2" = "-o BatchMode=yes" ] || { echo "ssh: unknown words: $*" >&2; exit 255; }
@@ -30,7 +31,8 @@ fn on_hosts(place: &Place, up: &[&str], run: &str) -> Output {
     bridged(place, up, run)
 }
 
-/// What four hosts are to do. All read the counter of this machine, and what checks of it say may differ from rank to rank.
+/// What four hosts are to do. All read the counter of this machine, and what checks of it say may differ from rank to
+/// rank.
 fn four(place: &Place, more: &str) -> String {
     format!(
         "{FFCLOCK} --json theta run --hosts {} --f 1 --port {} --counter monotonic-raw --log {} {more}",
@@ -46,7 +48,7 @@ fn ssh_starts_the_ranks() {
         return;
     }
     let place = Place::new("ssh");
-    // A quote in a word, and a standard input that belongs to whoever comes next.
+    // A quote in a word, and a standard input that belongs to the next command.
     let fault = r#"--fault 'kind = "link-duplication", process = 1, receiver = 2, probability = 0.0'"#;
     let run = four(&place, &format!("--rounds 100 --delay '1 ms' --limit '60 s' --patience '60 s' {fault}"));
     let output = on_hosts(&place, &HOSTS, &format!("printf 'next\\n' | {{ {run}; cat > rest; }}"));
@@ -62,7 +64,7 @@ fn ssh_starts_the_ranks() {
         );
     }
     let rest = std::fs::read_to_string(place.0.join("rest")).expect("works in a test");
-    assert_eq!(rest, "next\n", "nobody has taken what was not meant for them");
+    assert_eq!(rest, "next\n", "the ranks leave our standard input alone");
 }
 
 /// The host is named by ssh, its rank by rank 0, and nothing waits for longer than its patience.
@@ -81,7 +83,7 @@ fn a_host_that_cannot_be_reached_is_named() {
 
 /// Before anything is started on any host.
 #[test]
-fn what_cannot_be_started_is_told() {
+fn what_cannot_be_started_is_reported() {
     let place = Place::new("no-ssh");
     let run = |hosts: &str, path: &str| {
         let words = ["theta", "run", "--f", "1", "--hosts", hosts];

@@ -28,14 +28,14 @@ fn failures(output: &Output) -> Vec<String> {
     texts.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The log is marked as incomplete, and holds what so many ranks left.
+/// The log is marked as incomplete, and holds the events of the given number of ranks.
 fn judge_rest(log: &str, ranks: usize) {
     let run = std::fs::read_to_string(Path::new(log).join("run.json")).expect("works in a test");
     assert!(run.contains("\"complete\": false"), "{run}");
     let (is_well, report, said) = analyse(log, &[]);
     assert!(!is_well && report["whole"] == false && said.to_lowercase().contains("partial"), "{said} {report}");
     assert!(report["counts"]["messages"].as_u64() > Some(100), "{report}");
-    // What came from a rank without a log was sent by nobody, as far as the log tells.
+    // The log does not show whether messages from a rank without a log were sent.
     assert!(ranks < 4 || report["conformance"]["breaches"] == 0, "{report}");
     let missing = report["remarks"].to_string().matches("left no events").count();
     assert_eq!(missing, 4 - ranks, "{report}");
@@ -132,7 +132,7 @@ fn ranks_do_not_wait_for_a_rank_0_that_hangs() {
     judge_orphan(&output, &["rank 0", "the limit of 2 s"]);
 }
 
-/// The host of rank 0 leaves the network without a word: nobody waits for the end of the limit.
+/// The host of rank 0 leaves the network silently: no rank waits for the end of the limit.
 #[test]
 fn a_host_that_vanishes_is_noticed() {
     if !has_namespaces() {
@@ -172,7 +172,7 @@ fn a_host_that_vanishes_is_noticed() {
     judge_rest(&place.log(), 1);
 }
 
-/// What a rank has no room for is counted as such, in what is told, in the log, and by the analysis.
+/// What a rank has no room for is counted as such, in the summary, in the log, and by the analysis.
 #[test]
 fn what_is_not_recorded_is_counted() {
     if !has_namespaces() {
@@ -184,8 +184,8 @@ fn what_is_not_recorded_is_counted() {
     assert!(failures.iter().any(|failure| failure.contains("rank 2 on host2 had no room for")), "{failures:?}");
     let summary = json(&output);
     let number = |name: &str| summary[name].as_u64().unwrap_or_else(|| panic!("{name}: {summary}"));
-    // In 100 rounds a rank broadcasts 100 times, sends and perceives 400 messages and switches up to 100 times; and it has 400 replies. What the kernel
-    // did not stamp is no event.
+    // In 100 rounds a rank broadcasts 100 times, sends and perceives 400 messages and switches up to 100 times; and it
+    // has 400 replies. What the kernel did not stamp is no event.
     let unrecorded = number("unrecorded");
     assert!(unrecorded + number("unstamped") > 4 * (900 - 300 + 400 - 300), "{summary}");
     assert!(unrecorded <= 4 * (1000 - 300 + 400 - 300), "{summary}");

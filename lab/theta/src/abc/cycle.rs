@@ -1,9 +1,10 @@
 //! The maximum ratio cycle.
 //!
-//! No relevant cycle has a larger ratio than p/q exactly if steps can be given dates such that local steps do not go back and every message
-//! takes between q and p (the constraints are differences; a cycle of positive weight is one of larger ratio). Steps are added one by one,
-//! causes first, and dates are repaired where the new step's message would take too long. If the repair comes back to the new step, it
-//! has walked a cycle of larger ratio: that becomes the new p/q, and what has been dated remains right, because it only got looser.
+//! No relevant cycle has a larger ratio than p/q exactly if steps can be given dates such that local steps do not go
+//! back and every message takes between q and p (the constraints are differences; a cycle of positive weight is one of
+//! larger ratio). Steps are added one by one, causes first, and dates are repaired where the new step's message would
+//! take too long. If the repair comes back to the new step, it has walked a cycle of larger ratio: that becomes the
+//! new p/q, and earlier dates remain valid, because the constraints only got looser.
 
 use super::graph::{NONE, SpaceTime};
 use serde::Serialize;
@@ -47,7 +48,7 @@ impl Hop {
 
 /// Xi* with a cycle that has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Witness {
+pub struct CycleWitness {
     /// Messages that the cycle takes backward.
     pub backward: u64,
     /// Messages that it takes forward. Xi* = backward / forward, in lowest terms or not.
@@ -56,7 +57,7 @@ pub struct Witness {
     pub hops: Vec<Hop>,
 }
 
-impl Witness {
+impl CycleWitness {
     /// Xi*.
     pub fn ratio(&self) -> f64 {
         self.backward as f64 / self.forward as f64
@@ -64,7 +65,7 @@ impl Witness {
 }
 
 /// The largest ratio of a relevant cycle, if any has a ratio above 1.
-pub fn xi(graph: &SpaceTime) -> Option<Witness> {
+pub fn xi(graph: &SpaceTime) -> Option<CycleWitness> {
     let mut dates = Dates::new(graph);
     for step in 0..graph.len() as u32 {
         dates.add(step);
@@ -84,7 +85,7 @@ struct Dates<'a> {
     /// The steps that the repair has moved, with their dates before it.
     moved: Vec<(u32, i64)>,
     queue: VecDeque<u32>,
-    witness: Option<Witness>,
+    witness: Option<CycleWitness>,
 }
 
 impl<'a> Dates<'a> {
@@ -115,8 +116,8 @@ impl<'a> Dates<'a> {
         }
     }
 
-    /// Makes the message of the new step short enough by dating its sending later. False if that found a cycle of larger ratio, with all
-    /// dates as they were but in the new measure.
+    /// Makes the message of the new step short enough by dating its sending later. False if that found a cycle of
+    /// larger ratio, with all dates as they were but in the new measure.
     fn repair(&mut self, newest: u32, sender: u32) -> bool {
         self.push_back(sender, self.dates[newest as usize] - self.longest, newest);
         while let Some(step) = self.queue.pop_front() {
@@ -157,7 +158,8 @@ impl<'a> Dates<'a> {
         while let Some(&step) = steps.last().filter(|&&step| step != newest) {
             steps.push(self.moved_by[step as usize]);
         }
-        // The dates before the repair broke no constraint, so the one that is broken now lies on this cycle, and its weight is positive.
+        // The dates before the repair broke no constraint, so the one that is broken now lies on this cycle, and its
+        // weight is positive.
         let hops: Vec<Hop> = steps.windows(2).map(|pair| self.hop(pair[0], pair[1])).collect();
         let count = |wanted: fn(&Hop) -> bool| hops.iter().filter(|&hop| wanted(hop)).count() as u64;
         let backward = count(|hop| matches!(hop, Hop::Backward { .. }));
@@ -167,7 +169,7 @@ impl<'a> Dates<'a> {
         }
         self.queue.clear();
         self.measure(backward as i64, forward as i64);
-        self.witness = Some(Witness { backward, forward, hops });
+        self.witness = Some(CycleWitness { backward, forward, hops });
     }
 
     /// The edge of a cycle from one step to another: the date of `from` followed from that of `to`.

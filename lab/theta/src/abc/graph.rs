@@ -9,25 +9,25 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Larger graphs are refused.
 const STEPS_MAX: usize = 1 << 30;
 
-/// What a node of the graph is.
+/// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
-    /// Where.
+pub struct CycleStep {
+    /// The process at which it happened.
     pub process: ProcessId,
-    /// What was perceived: sender and round; absent for a step that only sends.
+    /// The message that it perceived, by sender and round; absent for a step that only sends.
     pub perceived: Option<(ProcessId, Round)>,
 }
 
 /// Why there is no graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// Processes perceive messages in circles: something was perceived before it was sent.
+    /// Causes form a circle: a message was perceived before it was sent.
     #[error("{0} events wait for each other: a message was perceived before it was sent, so rows are out of order")]
     Circular(usize),
     /// Too many events.
     #[error("more than {STEPS_MAX} events")]
     TooLong,
-    /// An event that cannot be.
+    /// An impossible event.
     #[error("process {0} is not in this run")]
     NoProcess(u32),
 }
@@ -35,7 +35,7 @@ pub enum GraphError {
 /// Steps and messages between correct processes, in an order in which causes come first.
 #[derive(Clone, Debug, Default)]
 pub struct SpaceTime {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<CycleStep>,
     /// The step before at the same process.
     pub(super) before: Vec<u32>,
     /// The step after at the same process.
@@ -52,7 +52,7 @@ pub struct SpaceTimeBuilder {
     correct: Vec<bool>,
     /// Whether broadcasts follow from the perception before them, rather than from a timer.
     immediate: bool,
-    steps: Vec<Step>,
+    steps: Vec<CycleStep>,
     last_of_process: Vec<u32>,
     before: Vec<u32>,
     /// The step that sent (sender, round).
@@ -76,7 +76,7 @@ impl SpaceTimeBuilder {
         }
     }
 
-    /// Takes the next event of some process. Only the order within each process matters.
+    /// Takes the next event of a process. Only the order within each process matters.
     ///
     /// # Errors
     /// [`GraphError::NoProcess`] and [`GraphError::TooLong`].
@@ -88,12 +88,12 @@ impl SpaceTimeBuilder {
         }
         match *event {
             Event::Perception { sender, round, .. } => {
-                self.push(Step { process, perceived: Some((sender, round)) })?;
+                self.push(CycleStep { process, perceived: Some((sender, round)) })?;
                 self.sending[index] = self.immediate;
             }
             Event::Broadcast { round, .. } => {
                 if !self.sending[index] {
-                    self.push(Step { process, perceived: None })?;
+                    self.push(CycleStep { process, perceived: None })?;
                     self.sending[index] = true;
                 }
                 self.sends.entry((round.0, process.0)).or_insert(self.last_of_process[index]);
@@ -103,7 +103,7 @@ impl SpaceTimeBuilder {
         Ok(())
     }
 
-    fn push(&mut self, step: Step) -> Result<(), GraphError> {
+    fn push(&mut self, step: CycleStep) -> Result<(), GraphError> {
         if self.steps.len() >= STEPS_MAX {
             return Err(GraphError::TooLong);
         }
@@ -113,7 +113,7 @@ impl SpaceTimeBuilder {
         Ok(())
     }
 
-    /// The graph. Perceptions of messages that nobody sent, and second perceptions, are steps without a message.
+    /// The graph. Perceptions of messages that were never sent, and second perceptions, are steps without a message.
     ///
     /// # Errors
     /// [`GraphError::Circular`].
@@ -132,9 +132,9 @@ impl SpaceTimeBuilder {
 }
 
 impl SpaceTime {
-    /// A graph from its steps: for each the step before at its process and the step that sent what it perceived. Sorted so that causes
-    /// come first, and what happens at about the same time lies close together.
-    fn ordered(steps: &[Step], before: &[u32], sender: &[u32]) -> Result<Self, GraphError> {
+    /// A graph from its steps: for each the step before at its process and the step that sent what it perceived.
+    /// Sorted so that causes come first, and steps of about the same time lie close together.
+    fn ordered(steps: &[CycleStep], before: &[u32], sender: &[u32]) -> Result<Self, GraphError> {
         let unordered = Self::linked(steps.to_vec(), before.to_vec(), sender.to_vec());
         let mut causes: Vec<u8> =
             before.iter().zip(sender).map(|(&a, &b)| u8::from(a != NONE) + u8::from(b != NONE)).collect();
@@ -163,7 +163,7 @@ impl SpaceTime {
         Ok(Self::linked(steps, moved(before), moved(sender)))
     }
 
-    fn linked(steps: Vec<Step>, before: Vec<u32>, sender: Vec<u32>) -> Self {
+    fn linked(steps: Vec<CycleStep>, before: Vec<u32>, sender: Vec<u32>) -> Self {
         let mut after = vec![NONE; steps.len()];
         let mut receivers_from = vec![0; steps.len() + 1];
         for (number, (&before, &sender)) in before.iter().zip(&sender).enumerate() {
@@ -198,7 +198,7 @@ impl SpaceTime {
         SpaceTimeBuilder::new(run)
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
@@ -209,7 +209,7 @@ impl SpaceTime {
     }
 
     /// A step by its number.
-    pub fn step(&self, number: u32) -> Option<Step> {
+    pub fn step(&self, number: u32) -> Option<CycleStep> {
         self.steps.get(number as usize).copied()
     }
 

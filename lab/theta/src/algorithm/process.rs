@@ -1,33 +1,34 @@
 //! One process: the two rules of Figure 1 over a tally of messages.
 
 use super::Quorum;
-use super::tally::{Recorded, Tally};
+use super::tally::{Recording, SenderWindow};
 use crate::record::{self, SwitchRule};
 use serde::{Deserialize, Serialize};
 
 /// Which algorithm a process runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum AlgorithmForm {
     /// Every round that is jumped over is sent: does not stop.
     #[default]
     Repaired,
-    /// Figure 1 as printed: only the round landed on is sent. Known to be bad from f = 2 on; kept so that checkers can show that they find it.
+    /// Figure 1 as printed: only the round landed on is sent. Known to be bad from f = 2 on; kept so that checkers can
+    /// show that they find it.
     Printed,
 }
 
-impl From<Form> for record::Form {
-    fn from(form: Form) -> Self {
+impl From<AlgorithmForm> for record::RecordedForm {
+    fn from(form: AlgorithmForm) -> Self {
         match form {
-            Form::Repaired => record::Form::Repaired,
-            Form::Printed => record::Form::Printed,
+            AlgorithmForm::Repaired => record::RecordedForm::Repaired,
+            AlgorithmForm::Printed => record::RecordedForm::Printed,
         }
     }
 }
 
 /// A process went to a later round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Switch {
+pub struct RoundSwitch {
     /// The round it left.
     pub from: u64,
     /// The round it is in now.
@@ -38,10 +39,11 @@ pub struct Switch {
     pub rule: SwitchRule,
 }
 
-/// What one input makes a process do: mostly nothing, or a switch, or a catch-up and an advance from the round caught up to. There is no third:
-/// after a catch-up to the highest round that f + 1 have sent, at most f have sent a later one, which is less than an advance from it takes.
+/// What one input makes a process do: mostly nothing, or a switch, or a catch-up and an advance from the round caught
+/// up to. There is no third: after a catch-up to the highest round that f + 1 have sent, at most f have sent a later
+/// one, which is less than an advance from it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Switches([Option<Switch>; 2]);
+pub struct Switches([Option<RoundSwitch>; 2]);
 
 impl Switches {
     /// Whether the process stays where it is.
@@ -51,18 +53,18 @@ impl Switches {
 
     /// The same switches, decided at another time.
     pub fn decided_at(self, decided: u64) -> Self {
-        Switches(self.0.map(|switch| switch.map(|switch| Switch { decided, ..switch })))
+        Switches(self.0.map(|switch| switch.map(|switch| RoundSwitch { decided, ..switch })))
     }
 
-    fn push(&mut self, switch: Switch) {
+    fn push(&mut self, switch: RoundSwitch) {
         debug_assert!(self.0[1].is_none(), "a third switch at once: {self:?}, {switch:?}");
         self.0[usize::from(self.0[0].is_some())] = Some(switch);
     }
 }
 
 impl IntoIterator for Switches {
-    type Item = Switch;
-    type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<Switch>, 2>>;
+    type Item = RoundSwitch;
+    type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<RoundSwitch>, 2>>;
 
     /// In the order in which they happen.
     fn into_iter(self) -> Self::IntoIter {
@@ -74,7 +76,7 @@ impl IntoIterator for Switches {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Process {
     quorum: Quorum,
-    form: Form,
+    form: AlgorithmForm,
     /// The paper's D, between a quorum and the advance.
     delay: u64,
     /// The paper's k: the round, and the clock's value.
@@ -83,19 +85,20 @@ pub struct Process {
     unsent: u64,
     /// When the round that has its quorum ends.
     deadline: Option<u64>,
-    tally: Tally,
+    tally: SenderWindow,
 }
 
 impl Process {
     /// A process that has not started: it is in round 1 and has sent nothing.
-    pub fn new(quorum: Quorum, form: Form, delay: u64) -> Self {
-        let tally = Tally::new(quorum.processes(), form);
+    pub fn new(quorum: Quorum, form: AlgorithmForm, delay: u64) -> Self {
+        let tally = SenderWindow::new(quorum.processes(), form);
         Process { quorum, form, delay, round: 0, unsent: 1, deadline: None, tally }
     }
 
-    /// The same with a window of so many rounds instead of up to 64, or the next power of two: so that tests soon come to its end.
+    /// The same with a window of `rounds`, rounded up to a power of two, instead of up to 64: tests reach the end of a
+    /// small window soon.
     pub fn remembering(self, rounds: usize) -> Self {
-        Process { tally: Tally::with_window(self.quorum.processes(), self.form, rounds), ..self }
+        Process { tally: SenderWindow::with_window(self.quorum.processes(), self.form, rounds), ..self }
     }
 
     /// Begins round 1 (Figure 1, line 3). Messages that came before count.
@@ -104,10 +107,11 @@ impl Process {
             return Switches::default();
         }
         self.round = 1;
-        self.settle(now, Switches::default(), Look::Everywhere)
+        self.settle(now, Switches::default(), RuleScope::Everywhere)
     }
 
-    /// Takes (init, `round`) from `sender`, whom the caller has made sure of. What is old, known or from nobody changes nothing.
+    /// Takes (init, `round`) from `sender`, which the caller has authenticated. A message that is old, known or from
+    /// an unknown sender changes nothing.
     pub fn receive(&mut self, sender: u32, round: u64, now: u64) -> Switches {
         let recorded = self.tally.record(sender, round);
         let mut switches = Switches::default();
@@ -115,21 +119,21 @@ impl Process {
             return switches;
         }
         match recorded {
-            Recorded::Counted(count) if round > self.round && count >= self.quorum.catch_up() => {
-                let look = self.switch(&mut switches, (round, SwitchRule::CatchUp, now));
+            Recording::Counted(count) if round > self.round && count >= self.quorum.catch_up() => {
+                let look = self.switch(&mut switches, round, SwitchRule::CatchUp, now);
                 self.settle(now, switches, look)
             }
-            Recorded::Counted(count) if round == self.round && count >= self.quorum.advance() => {
-                self.settle(now, switches, Look::Here)
+            Recording::Counted(count) if round == self.round && count >= self.quorum.advance() => {
+                self.settle(now, switches, RuleScope::Here)
             }
-            Recorded::Beyond => self.settle(now, switches, Look::Everywhere),
-            Recorded::Counted(_) | Recorded::Nothing => switches,
+            Recording::Beyond => self.settle(now, switches, RuleScope::Everywhere),
+            Recording::Counted(_) | Recording::Nothing => switches,
         }
     }
 
     /// Lets time pass: to be called at [`Self::deadline`] or later.
     pub fn wake(&mut self, now: u64) -> Switches {
-        self.settle(now, Switches::default(), Look::Here)
+        self.settle(now, Switches::default(), RuleScope::Here)
     }
 
     /// When to call [`Self::wake`], if no message comes before.
@@ -171,32 +175,33 @@ impl Process {
         self.quorum
     }
 
-    /// The highest later round that so many have sent that the catch-up rule applies.
+    /// The highest later round to which the catch-up rule leads.
     #[cold]
     fn catch_up_target(&self) -> Option<u64> {
         let enough = self.quorum.catch_up();
         self.tally.reached_beyond(enough).or_else(|| self.tally.highest_with(enough, self.round))
     }
 
-    fn switch(&mut self, switches: &mut Switches, (to, rule, decided): (u64, SwitchRule, u64)) -> Look {
+    fn switch(&mut self, switches: &mut Switches, to: u64, rule: SwitchRule, decided: u64) -> RuleScope {
         let from = std::mem::replace(&mut self.round, to);
-        if rule == SwitchRule::CatchUp && self.form == Form::Printed {
+        if rule == SwitchRule::CatchUp && self.form == AlgorithmForm::Printed {
             self.unsent = to;
         }
         self.deadline = None;
         let others_came_in = self.tally.forget_before(to);
         debug_assert_eq!(self.tally.first(), to);
-        switches.push(Switch { from, to, decided, rule });
-        if others_came_in { Look::Everywhere } else { Look::Here }
+        switches.push(RoundSwitch { from, to, decided, rule });
+        if others_came_in { RuleScope::Everywhere } else { RuleScope::Here }
     }
 
-    /// Applies the rules until none applies: the quorum of the present round starts the delay D, and its end ends the round.
-    fn settle(&mut self, now: u64, mut switches: Switches, mut look: Look) -> Switches {
+    /// Applies the rules until none applies: the quorum of the present round starts the delay D, and its end ends the
+    /// round.
+    fn settle(&mut self, now: u64, mut switches: Switches, mut look: RuleScope) -> Switches {
         loop {
-            if look == Look::Everywhere
+            if look == RuleScope::Everywhere
                 && let Some(target) = self.catch_up_target()
             {
-                look = self.switch(&mut switches, (target, SwitchRule::CatchUp, now));
+                look = self.switch(&mut switches, target, SwitchRule::CatchUp, now);
                 continue;
             }
             if self.deadline.is_none() && self.tally.count(self.round) >= self.quorum.advance() {
@@ -204,14 +209,14 @@ impl Process {
             }
             let Some(deadline) = self.deadline.filter(|&deadline| deadline <= now) else { return switches };
             let decided = deadline.saturating_sub(self.delay);
-            look = self.switch(&mut switches, (self.round.saturating_add(1), SwitchRule::Advance, decided));
+            look = self.switch(&mut switches, self.round.saturating_add(1), SwitchRule::Advance, decided);
         }
     }
 }
 
 /// Where a rule may have begun to apply.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum RuleScope {
     /// In the present round.
     Here,
     /// In any.

@@ -20,9 +20,9 @@ pub enum QuorumError {
         "n = {processes} processes cannot tolerate f = {faulty} Byzantine ones: n must be at least 3f + 1 = {least}"
     )]
     TooManyFaulty {
-        /// n.
+        /// The number of processes, n.
         processes: u32,
-        /// f.
+        /// The number of faulty ones, f.
         faulty: u32,
         /// The smallest n for this f.
         least: u64,
@@ -30,7 +30,7 @@ pub enum QuorumError {
     /// More than the packed forms of messages can name.
     #[error("n = {processes} processes are too many: at most {most}", most = Quorum::MOST_PROCESSES)]
     TooManyProcesses {
-        /// n.
+        /// The number of processes, n.
         processes: u32,
     },
 }
@@ -57,22 +57,22 @@ impl Quorum {
         Ok(Quorum { processes, faulty })
     }
 
-    /// n.
+    /// The number of processes, n.
     pub fn processes(self) -> u32 {
         self.processes
     }
 
-    /// f.
+    /// The number of faulty processes, f.
     pub fn faulty(self) -> u32 {
         self.faulty
     }
 
-    /// f + 1: among so many senders at least one is correct.
+    /// f + 1: among this many senders at least one is correct.
     pub fn catch_up(self) -> u32 {
         self.faulty + 1
     }
 
-    /// n - f: so many come even if every faulty process keeps silent.
+    /// n - f: this many come even if every faulty process keeps silent.
     pub fn advance(self) -> u32 {
         self.processes - self.faulty
     }

@@ -1,19 +1,20 @@
-//! Who has sent which round: a window of rounds from the present one on, one bit for each sender and round.
+//! Which sender has sent which round: a window of rounds from the present one on, one bit for each sender and round.
 //!
-//! Memory is bounded whatever faulty processes send. Of rounds beyond the window only the newest of each sender is kept. That is enough: a correct
-//! process of the repaired form sends all rounds up to its own, so (init, m) says that it has sent every (init, l), l <= m. So f + 1 senders whose
-//! newest round is at least l prove that a correct one has sent (init, l), and a round that comes into the window counts for each sender whose newest
-//! round is at least that. The printed form skips rounds, so there only the newest round itself counts, and those that were passed over are lost.
-//! docs/theta-run.md, theorem 3, says why the repaired form cannot stop for it.
+//! Memory is bounded whatever faulty processes send. Of rounds beyond the window only the newest of each sender is
+//! kept. That is enough: a correct process of the repaired form sends all rounds up to its own, so (init, m) says that
+//! it has sent every (init, l), l <= m. So f + 1 senders whose newest round is at least l prove that a correct one has
+//! sent (init, l), and a round that comes into the window counts for each sender whose newest round is at least that.
+//! The printed form skips rounds, so there only the newest round itself counts, and those that were passed over are
+//! lost. docs/theta-run.md, theorem 3, says why the repaired form cannot stop for it.
 
-use super::Form;
+use super::AlgorithmForm;
 
 /// Senders by round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Tally {
+pub(super) struct SenderWindow {
     /// The lowest round kept.
     first: u64,
-    form: Form,
+    form: AlgorithmForm,
     /// 64-bit words for the senders of one round.
     words: usize,
     /// Rounds kept, less one; a power of two less one.
@@ -31,17 +32,17 @@ const WINDOW_WORDS: usize = 1024;
 const LEAST_ROUNDS: usize = 8;
 const MOST_ROUNDS: usize = 64;
 
-impl Tally {
-    pub(super) fn new(processes: u32, form: Form) -> Self {
+impl SenderWindow {
+    pub(super) fn new(processes: u32, form: AlgorithmForm) -> Self {
         let words = (processes as usize).div_ceil(64);
         Self::with_window(processes, form, (WINDOW_WORDS / words).clamp(LEAST_ROUNDS, MOST_ROUNDS))
     }
 
-    /// With a window of so many rounds, or the next power of two.
-    pub(super) fn with_window(processes: u32, form: Form, rounds: usize) -> Self {
+    /// With a window of `rounds`, rounded up to a power of two.
+    pub(super) fn with_window(processes: u32, form: AlgorithmForm, rounds: usize) -> Self {
         let words = (processes as usize).div_ceil(64);
         let rounds = rounds.clamp(1, MOST_ROUNDS).next_power_of_two();
-        Tally {
+        SenderWindow {
             first: 1,
             form,
             words,
@@ -72,10 +73,11 @@ impl Tally {
         if round < self.first || round >= self.end() { 0 } else { self.counts[self.slot(round)] }
     }
 
-    /// Takes a message in. How many senders have sent its round by now, if the message is new, within the window and from a sender that exists.
-    pub(super) fn record(&mut self, sender: u32, round: u64) -> Recorded {
+    /// Takes a message in. How many senders have sent its round by now, if the message is new, within the window and
+    /// from a sender that exists.
+    pub(super) fn record(&mut self, sender: u32, round: u64) -> Recording {
         if round < self.first || sender >= self.senders {
-            return Recorded::Nothing;
+            return Recording::Nothing;
         }
         if round >= self.end() {
             return self.record_beyond(sender, round);
@@ -84,20 +86,20 @@ impl Tally {
         let word = &mut self.seen[slot * self.words + sender as usize / 64];
         let bit = 1 << (sender % 64);
         if *word & bit != 0 {
-            return Recorded::Nothing;
+            return Recording::Nothing;
         }
         *word |= bit;
         self.counts[slot] += 1;
-        Recorded::Counted(self.counts[slot])
+        Recording::Counted(self.counts[slot])
     }
 
     #[cold]
-    fn record_beyond(&mut self, sender: u32, round: u64) -> Recorded {
+    fn record_beyond(&mut self, sender: u32, round: u64) -> Recording {
         self.beyond.resize(self.senders as usize, 0);
         let newest = &mut self.beyond[sender as usize];
         self.beyond_senders += u32::from(*newest == 0);
         *newest = round.max(*newest);
-        Recorded::Beyond
+        Recording::Beyond
     }
 
     /// The highest round that `senders` have reached beyond the window.
@@ -136,7 +138,7 @@ impl Tally {
             if newest == 0 {
                 continue;
             }
-            let from = if self.form == Form::Repaired { entered } else { newest.max(entered) };
+            let from = if self.form == AlgorithmForm::Repaired { entered } else { newest.max(entered) };
             for round in from..newest.saturating_add(1).min(end) {
                 self.record(sender as u32, round);
             }
@@ -150,7 +152,8 @@ impl Tally {
         }
     }
 
-    /// Whether a sender's message of this round would be nothing new: it was counted, or is beyond the window and not the newest.
+    /// Whether a sender's message of this round would be nothing new: it was counted, or is beyond the window and not
+    /// the newest.
     pub(super) fn has(&self, sender: u32, round: u64) -> bool {
         if round < self.first || sender >= self.senders {
             return false;
@@ -167,12 +170,12 @@ impl Tally {
     }
 }
 
-/// What became of a message.
+/// The effect of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recorded {
-    /// Old, seen before, or from nobody.
+pub(super) enum Recording {
+    /// None: it is old, known, or from an unknown sender.
     Nothing,
-    /// So many senders have sent its round.
+    /// It was counted; this many senders have sent its round.
     Counted(u32),
     /// Its round is beyond the window.
     Beyond,

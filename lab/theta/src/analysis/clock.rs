@@ -9,7 +9,7 @@ const SLOPE_PLACES: u32 = 40;
 /// Ticks longer than this do not fit a slope, and measure no delay.
 const TICK_PS_MAX: f64 = 8e6;
 
-/// 53 days from the origin of the run. Differences of two times then fit too; what lies beyond is put there.
+/// 53 days from the origin of the run. Differences of two times then fit too; times beyond are clamped to it.
 const TIME_PS_MAX: i64 = (1 << 62) - 1;
 
 /// A piece of a host's clock: a straight line over a range of its counter.
@@ -27,7 +27,7 @@ struct Segment {
 
 /// The part of a [`Segment`] on which nothing can leave the range of times, so that nothing need be put back into it.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct SafeSegment {
     anchor: u64,
     first: i64,
     end: i64,
@@ -35,7 +35,7 @@ struct Line {
     slope: i64,
 }
 
-impl Line {
+impl SafeSegment {
     #[inline]
     fn time_ps(&self, counter: Counter) -> Option<i64> {
         let distance = counter.raw().wrapping_sub(self.anchor) as i64;
@@ -45,12 +45,12 @@ impl Line {
 }
 
 impl Segment {
-    fn line(&self) -> Line {
+    fn line(&self) -> SafeSegment {
         let Segment { anchor, first, end, time_ps, slope } = *self;
         let room = i128::from(TIME_PS_MAX) - i128::from(time_ps).abs() - 1;
         let reach = (room.max(0) << SLOPE_PLACES) / i128::from(slope).abs().max(1);
         let reach = i64::try_from(reach).unwrap_or(i64::MAX);
-        Line { anchor, first: first.max(-reach), end: end.min(reach), time_ps, slope }
+        SafeSegment { anchor, first: first.max(-reach), end: end.min(reach), time_ps, slope }
     }
 
     fn holds(&self, distance: i64) -> bool {
@@ -99,7 +99,7 @@ impl HostClock {
         if segment.holds(distance) { segment.time(distance) } else { self.search(counter) }
     }
 
-    fn line(&self) -> Line {
+    fn line(&self) -> SafeSegment {
         self.segments[self.current].line()
     }
 
@@ -140,8 +140,8 @@ fn chord(from: &ClockSample, to: &ClockSample) -> Result<Segment, String> {
 pub struct Clocks {
     hosts: Vec<HostClock>,
     host_of: Vec<usize>,
-    /// What each process was told by last: nearly always it is told by the same again.
-    lines: Vec<Line>,
+    /// The segment that each process used last: nearly always it uses the same again.
+    lines: Vec<SafeSegment>,
 }
 
 impl Clocks {
@@ -245,7 +245,7 @@ mod tests {
         let host = |name: &str| crate::record::Host { name: name.to_owned(), counter: "simulated".to_owned() };
         Run {
             origin: crate::record::Origin::Simulated,
-            form: crate::record::Form::Repaired,
+            form: crate::record::RecordedForm::Repaired,
             processes: 2,
             tolerated: 0,
             delay_ps: 0,

@@ -1,35 +1,35 @@
 //! A pass over a log on disk.
 
-use super::{AnalysisError, Clocks, Options, Pass, Range, Tally};
-use crate::log::{EventColumns, EventReader, LogReader, Stream, WithWayIn};
+use super::{AnalysisError, Clocks, Options, Pass, Tally, TimeRange};
+use crate::log::{EventColumns, EventReader, EventStream, LogReader, WayInColumns};
 
-/// What goes on while a log is read.
-pub trait Watcher {
-    /// So many more events have been read.
+/// Watches the progress while a log is read.
+pub trait ReadWatcher {
+    /// `more` further events have been read.
     fn events(&mut self, more: u64);
 }
 
-/// Nobody watches.
-impl Watcher for () {
+/// Watches nothing.
+impl ReadWatcher for () {
     fn events(&mut self, _: u64) {}
 }
 
 /// Reads the parts of a stream one after the other.
 pub(super) struct Feed<'a> {
-    stream: &'a Stream,
+    stream: &'a EventStream,
     next_part: usize,
     reader: Option<EventReader>,
 }
 
 impl<'a> Feed<'a> {
-    fn new(stream: &'a Stream) -> Self {
+    fn new(stream: &'a EventStream) -> Self {
         Feed { stream, next_part: 0, reader: None }
     }
 
     /// From a row group on.
-    pub(super) fn starting_at(stream: &'a Stream, part: usize, group: usize) -> Result<Self, AnalysisError> {
+    pub(super) fn starting_at(stream: &'a EventStream, part: usize, group: usize) -> Result<Self, AnalysisError> {
         let Some(path) = stream.parts.get(part) else { return Ok(Feed::new(stream)) };
-        let mut reader = EventReader::open(path, WithWayIn::No)?;
+        let mut reader = EventReader::open(path, WayInColumns::Skip)?;
         reader.skip_to_group(group);
         Ok(Feed { stream, next_part: part + 1, reader: Some(reader) })
     }
@@ -42,7 +42,7 @@ impl<'a> Feed<'a> {
                 return Ok(true);
             }
             let Some(part) = self.stream.parts.get(self.next_part) else { return Ok(false) };
-            self.reader = Some(EventReader::open(part, WithWayIn::No)?);
+            self.reader = Some(EventReader::open(part, WayInColumns::Skip)?);
             self.next_part += 1;
         }
     }
@@ -51,8 +51,8 @@ impl<'a> Feed<'a> {
 /// Analyses a whole log in one pass.
 ///
 /// # Errors
-/// [`AnalysisError`] for a log that cannot be read on, a host without a clock, or an event that cannot be.
-pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn Watcher) -> Result<Tally, AnalysisError> {
+/// [`AnalysisError`] for a log that cannot be read on, a host without a clock, or an impossible event.
+pub fn analyse(log: &LogReader, options: Options, watcher: &mut dyn ReadWatcher) -> Result<Tally, AnalysisError> {
     let clocks = Clocks::new(log.run(), log.clocks())?;
     let mut feeds: Vec<_> = log.streams().iter().map(Feed::new).collect();
     let mut pass = Pass::new(log.run(), clocks, feeds.len(), options);
@@ -65,7 +65,7 @@ pub(super) fn feed_all(
     pass: &mut Pass,
     feeds: &mut [Feed<'_>],
     until_ps: i64,
-    watcher: &mut dyn Watcher,
+    watcher: &mut dyn ReadWatcher,
 ) -> Result<bool, AnalysisError> {
     let (mut batch, mut cut) = (EventColumns::default(), false);
     let mut open = feeds.len();
@@ -84,29 +84,30 @@ pub(super) fn feed_all(
     Ok(cut)
 }
 
-/// The times of a log without its first and its last `trim_ps` picoseconds: what happens while processes start and stop is not typical
-/// (paper, section 5).
+/// The times of a log without its first and its last `trim_ps` picoseconds: what happens while processes start and
+/// stop is not typical (paper, section 5).
 ///
 /// # Errors
 /// As [`analyse`].
-pub fn trimmed(log: &LogReader, trim_ps: u64) -> Result<Range, AnalysisError> {
+pub fn trimmed(log: &LogReader, trim_ps: u64) -> Result<TimeRange, AnalysisError> {
     let mut clocks = Clocks::new(log.run(), log.clocks())?;
     let (mut first, mut last) = (i64::MAX, i64::MIN);
     let mut batch = EventColumns::default();
     for stream in log.streams() {
         let (Some(first_part), Some(last_part)) = (stream.parts.first(), stream.parts.last()) else { continue };
-        let mut reader = EventReader::open(first_part, WithWayIn::No)?;
+        let mut reader = EventReader::open(first_part, WayInColumns::Skip)?;
         if reader.next_batch(&mut batch)? {
             first = first.min(times(&mut clocks, &batch).min().unwrap_or(first));
         }
-        let mut reader = EventReader::open(last_part, WithWayIn::No)?;
+        let mut reader = EventReader::open(last_part, WayInColumns::Skip)?;
         reader.skip_to_group(reader.groups().saturating_sub(1));
         while reader.next_batch(&mut batch)? {
             last = last.max(times(&mut clocks, &batch).max().unwrap_or(last));
         }
     }
     let trim = i64::try_from(trim_ps).unwrap_or(i64::MAX);
-    let range = Range { after_ps: first.saturating_add(trim).saturating_sub(1), until_ps: last.saturating_sub(trim) };
+    let range =
+        TimeRange { after_ps: first.saturating_add(trim).saturating_sub(1), until_ps: last.saturating_sub(trim) };
     if range.is_empty() && first <= last {
         let seconds = |picoseconds: i64| picoseconds as f64 * 1e-12;
         return Err(AnalysisError::Trimmed { lasts_s: seconds(last.saturating_sub(first)), trim_s: seconds(trim) });

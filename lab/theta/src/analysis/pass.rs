@@ -1,285 +1,273 @@
 //! One pass over the events of a log.
+//!
+//! The parts: [`Rules`] is what is known from the start, [`Streams`] how far the log has been read. Rows go into the
+//! window of rounds, which joins broadcasts and perceptions, and broadcasts and switches into the [`Timeline`]. What
+//! nothing earlier can precede is released from it in the order of time: a broadcast as a [`Flight`] of messages into
+//! [`InTransit`], a switch to the [`Judge`].
 
+mod certainty;
+mod flight;
+mod in_transit;
 mod judge;
+mod positions;
 mod release;
-mod take;
+mod round_clocks;
+mod rows;
+mod rules;
+mod streams;
+mod timeline;
 
+pub(super) use certainty::{Certainty, Edges};
+
+use super::AnalysisError;
 use super::clock::Clocks;
-use super::histogram::Histogram;
-use super::pending::Pending;
-use super::tally::{Conformance, Counts, DelayHistograms, SwitchTally, Tally, Unsent};
-use super::transit::{Longest, Shortest};
-use super::window::Window;
-use crate::record::{Form, Origin, Run, SwitchRule};
+use super::options::Options;
+use super::tally::Tally;
+use super::window::{Novelty, RoundPlace, RoundWindow};
+use crate::log::{EventColumns, kind};
+use crate::record::{Run, SwitchRule};
+use ffclock_units::Counter;
+use in_transit::InTransit;
+use judge::Judge;
+use positions::Positions;
+use round_clocks::RoundClocks;
+use rows::{EventRow, RareRow, SwitchColumns, fault, no_process};
+use rules::Rules;
+use streams::Streams;
+use timeline::{Broadcast, TimedSwitch, Timeline};
 
-/// Where a switch is put in time, against the broadcast of its new round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamping {
-    /// Before it: the messages just being sent are not yet in transit. Fits the paper's histograms.
-    BeforeBroadcast,
-    /// After it: they are. What the theorem on the precision needs.
-    AfterBroadcast,
-}
-
-/// Whether something that costs time is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Do it.
-    Yes,
-    /// Do without.
-    No,
-}
-
-/// The times whose switches and messages count: after `after_ps`, up to and including `until_ps`. What was sent before and is still in transit
-/// then is not counted, but its delay is among those whose largest and smallest are tau+ and tau-.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// Picoseconds since the origin of the run.
-    pub after_ps: i64,
-    /// Picoseconds since the origin of the run.
-    pub until_ps: i64,
-}
-
-impl Range {
-    /// All times.
-    pub const ALL: Range = Range { after_ps: i64::MIN, until_ps: i64::MAX };
-
-    /// Whether no time counts.
-    pub const fn is_empty(&self) -> bool {
-        self.after_ps >= self.until_ps
-    }
-
-    /// Whether a message is in transit at a time that counts: sent by then, and not yet perceived.
-    pub const fn holds_transit(&self, sent_ps: i64, perceived_ps: i64) -> bool {
-        !self.is_empty() && sent_ps <= self.until_ps && self.after_ps < perceived_ps.saturating_sub(1)
-    }
-
-    /// Whether `time_ps` counts.
-    pub const fn holds(&self, time_ps: i64) -> bool {
-        self.after_ps < time_ps && time_ps <= self.until_ps
-    }
-}
-
-/// What a pass is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Where switches are stamped.
-    pub stamping: Stamping,
-    /// Theta, which needs a heap.
-    pub theta: Wanted,
-    /// The histograms h_x.
-    pub delays: Wanted,
-    /// The width of the bins of delays, in picoseconds.
-    pub delay_bin_ps: u64,
-    /// About how many messages make a block, of which the largest Omega is kept.
-    pub block_messages: u64,
-    /// How many rounds are held at most while messages of older ones are outstanding.
-    pub window_rounds: u64,
-    /// Which times count.
-    pub range: Range,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            stamping: Stamping::AfterBroadcast,
-            theta: Wanted::No,
-            delays: Wanted::No,
-            delay_bin_ps: 1_000_000,
-            block_messages: 1_000_000,
-            window_rounds: 1 << 17,
-            range: Range::ALL,
-        }
-    }
-}
-
-/// A window may take this much memory, whatever the number of rounds that was asked for.
-const WINDOW_BYTES_MAX: u64 = 1 << 30;
-
-/// What is known of a process.
-#[derive(Clone, Copy, Debug, Default)]
-struct Position {
-    /// The highest round it sent, of sends that have been read.
-    sent: u64,
-    /// The highest round it reached, of switches and first sends that have been released.
-    reached: u64,
-    /// The round of its last switch that was read; 0 before the first.
-    switched_to: u64,
-    /// The round that it went to before it sent anything, by messages that had come before its start; 0 if it began in round 1.
-    began_in: u64,
-    /// A switch that waits for the broadcast of its round.
-    held: Option<Turn>,
-}
-
-/// A message that was sent to all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Send {
-    sender: usize,
-    round: u64,
-    first_of_process: bool,
-}
-
-/// A switch, with its times in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
-    process: usize,
-    from: u64,
-    to: u64,
-    at_ps: i64,
-    decided_ps: i64,
-    rule: SwitchRule,
-}
-
-/// Where a shard was cut out of its log.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edges {
-    pub(super) begin_is_cut: bool,
-    pub(super) end_is_cut: bool,
-}
-
-/// What a pass over a part of a log knows about what it has not read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Certainty {
-    /// When a process was first to reach a round, with the places of all correct processes known.
-    settled_ps: Option<i64>,
-    /// The last perception of a message whose sending was not read.
-    unsent_ps: Option<i64>,
-}
-
-impl Certainty {
-    /// Whether the tally is that of a single pass over the whole log.
-    pub(super) fn is_enough(&self, tally: &Tally, edges: Edges, range: Range) -> bool {
-        let counts = &tally.counts;
-        let settled = self.settled_ps.is_some_and(|settled| settled <= range.after_ps);
-        let begins_well = settled && self.unsent_ps.is_none_or(|unsent| unsent <= range.after_ps);
-        let nothing_lost = counts.late == 0 && counts.out_of_order == 0 && counts.stray == 0;
-        (!edges.begin_is_cut || (begins_well && nothing_lost)) && (!edges.end_is_cut || counts.unperceived == 0)
-    }
-}
+/// How far below the first round that is seen the window begins, for processes that lag when the log begins.
+const ROUNDS_BEFORE: u64 = 64;
+/// No process can reach a round beyond this, and arithmetic on rounds would overflow there.
+const ROUND_MAX: u64 = 1 << 62;
+/// Rows that are read before what they completed is released.
+const ROWS_AT_ONCE: usize = 1 << 10;
 
 /// A pass over the events of a log, in bounded memory.
 pub struct Pass {
-    options: Options,
+    rules: Rules,
     clocks: Clocks,
-    correct: Vec<bool>,
-    /// Who perceives: correct processes; in an imported log only the client, process 0.
-    listens: Vec<bool>,
-    listeners: u32,
-    origin: Origin,
-    form: Form,
-    advance_threshold: usize,
-    catch_up_threshold: usize,
-    disorder_ps: i64,
-    /// D.
-    wait_ps: i64,
-    /// How far each stream has been read.
-    streams_ps: Vec<i64>,
-    /// How far all have been: nothing earlier will come.
-    watermark_ps: i64,
-    positions: Vec<Position>,
-    /// Processes with a held switch: nearly always none or one.
-    holders: Vec<usize>,
-    /// When the earliest of their switches was: nothing later may be worked on.
-    held_ps: i64,
-    /// The round that each process is in by the sends that have been released; 0 before the first.
-    rounds_in: Vec<u64>,
-    /// The largest of them.
-    round_max: u64,
-    window: Window,
-    sends: Pending<Send>,
-    turns: Pending<Turn>,
-    longest: Longest,
-    shortest: Shortest,
-    /// The highest round that any correct process has reached.
-    frontier: u64,
-    /// The largest delay that was in transit at any time since the last first switch.
-    longest_since_first: Option<i64>,
+    streams: Streams,
+    window: RoundWindow,
+    positions: Positions,
+    round_clocks: RoundClocks,
+    timeline: Timeline,
+    transit: InTransit,
+    judge: Judge,
     certainty: Certainty,
-    scratch: Vec<i64>,
-    turn_scratch: Vec<Turn>,
     tally: Tally,
 }
 
 impl Pass {
-    /// A pass over a log of `run` with so many streams.
+    /// A pass over a log of `run` that has `streams` streams.
     pub fn new(run: &Run, clocks: Clocks, streams: usize, options: Options) -> Self {
-        let processes = run.processes as usize;
-        let correct = run.correct();
-        let listens = |(process, &correct): (usize, &bool)| correct && (run.origin != Origin::Imported || process == 0);
-        let listens: Vec<bool> = correct.iter().enumerate().map(listens).collect();
-        let correct_count = correct.iter().filter(|&&correct| correct).count();
-        let round_bytes = (processes * (processes + 2) * 8) as u64;
-        let rounds = options.window_rounds.min(WINDOW_BYTES_MAX / round_bytes);
+        let rules = Rules::new(run, options);
         Pass {
-            tally: empty_tally(run, &options, correct_count as u64),
-            options,
             clocks,
-            listeners: listens.iter().filter(|&&listens| listens).count() as u32,
-            listens,
-            correct,
-            origin: run.origin,
-            form: run.form,
-            advance_threshold: run.advance_threshold() as usize,
-            catch_up_threshold: run.catch_up_threshold() as usize,
-            disorder_ps: i64::try_from(run.disorder_ps).unwrap_or(i64::MAX),
-            wait_ps: i64::try_from(run.delay_ps).unwrap_or(i64::MAX),
-            streams_ps: vec![i64::MIN; streams.max(1)],
-            watermark_ps: i64::MIN,
-            positions: vec![Position::default(); processes],
-            holders: vec![],
-            held_ps: i64::MAX,
-            rounds_in: vec![0; processes],
-            round_max: 0,
-            window: Window::new(processes, rounds),
-            sends: Pending::default(),
-            turns: Pending::default(),
-            longest: Longest::default(),
-            shortest: Shortest::default(),
-            frontier: 0,
-            longest_since_first: None,
+            streams: Streams::new(streams),
+            window: rules.window(),
+            positions: Positions::new(rules.processes()),
+            round_clocks: RoundClocks::new(rules.processes()),
+            timeline: Timeline::default(),
+            transit: InTransit::default(),
+            judge: Judge::default(),
             certainty: Certainty::default(),
-            scratch: vec![],
-            turn_scratch: vec![],
+            tally: rules.tally(),
+            rules,
         }
     }
 
-    /// A stream has been read that far.
-    fn read(&mut self, stream: usize, until_ps: i64) {
-        self.streams_ps[stream] = self.streams_ps[stream].max(until_ps);
-        self.watermark_ps = self.streams_ps.iter().copied().min().unwrap_or(i64::MAX);
-    }
-
-    /// How far a stream has been read, by the latest of its events less the disorder that it may have.
+    /// How far a stream has been read: the time of its latest event less the disorder that it may have.
     pub(super) fn read_until(&self, stream: usize) -> i64 {
-        self.streams_ps[stream]
+        self.streams.read_until(stream)
     }
 
-    /// The stream that lags behind most, to be read next.
+    /// The stream that lags most, to be read next.
     pub fn hungriest(&self) -> usize {
-        let slowest = self.streams_ps.iter().enumerate().min_by_key(|&(_, &time)| time);
-        slowest.map_or(0, |(stream, _)| stream)
+        self.streams.slowest()
     }
-}
 
-fn empty_tally(run: &Run, options: &Options, correct: u64) -> Tally {
-    let ranks = if options.delays == Wanted::Yes { run.advance_threshold() as usize } else { 0 };
-    let delays = Histogram::new(options.delay_bin_ps);
-    let delays = DelayHistograms { all: delays.clone(), by_rank: vec![delays; ranks] };
-    Tally {
-        counts: Counts::default(),
-        delay_max_ps: None,
-        delay_min_ps: None,
-        worst_not_positive: None,
-        first: SwitchTally::new(options.delay_bin_ps),
-        all: SwitchTally::new(options.delay_bin_ps),
-        throughout: None,
-        theta: None,
-        delays: (options.delays == Wanted::Yes).then_some(delays),
-        conformance: Conformance::default(),
-        unsent: vec![Unsent::default(); run.processes as usize],
-        block_rounds: options.block_messages.div_ceil((correct * correct).max(1)).max(1),
-        seen: vec![false; run.processes as usize],
-        last_round: 0,
-        span_ps: None,
+    /// Takes the next events of a stream, and releases what all streams allow.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Event`] for an impossible row.
+    pub fn take(&mut self, stream: usize, batch: &EventColumns) -> Result<(), AnalysisError> {
+        let mut switches = SwitchColumns::of(batch);
+        let mut begin = 0;
+        while begin < batch.len() {
+            let end = batch.len().min(begin + ROWS_AT_ONCE);
+            let read_until = self.take_rows(batch, begin..end, &mut switches)?;
+            self.progress(stream, read_until);
+            begin = end;
+        }
+        Ok(())
+    }
+
+    /// Ends a stream.
+    pub fn end_stream(&mut self, stream: usize) {
+        self.streams.read(stream, i64::MAX);
+        self.release();
+    }
+
+    fn progress(&mut self, stream: usize, read_until: i64) {
+        if read_until == i64::MIN {
+            return;
+        }
+        self.streams.read(stream, read_until.saturating_sub(self.rules.disorder_ps));
+        self.release();
+    }
+
+    /// The time of the last of `rows`, which are not empty; `i64::MIN` if none has a time.
+    fn take_rows(
+        &mut self,
+        batch: &EventColumns,
+        rows: std::ops::Range<usize>,
+        switches: &mut SwitchColumns<'_>,
+    ) -> Result<i64, AnalysisError> {
+        let begin = rows.start;
+        let who = batch.kind[rows.clone()].iter().zip(&batch.process[rows.clone()]).zip(&batch.peer[rows.clone()]);
+        let what = batch.round[rows.clone()].iter().zip(&batch.at[rows]);
+        let processes = self.positions.len();
+        let mut time_ps = i64::MIN;
+        for (number, (((&kind, &process), &peer), (&round, &at))) in who.zip(what).enumerate() {
+            let row = EventRow { process: process as u32 as usize, peer: peer as u32 as usize, round: round as u64 };
+            if row.process >= processes {
+                return Err(no_process(begin + number, process));
+            }
+            if kind == kind::TRANSMISSION {
+                continue;
+            }
+            time_ps = self.clocks.time_ps(row.process, Counter::from_raw(at as u64));
+            if kind != kind::PERCEPTION {
+                self.take_rare(RareRow { number: begin + number, kind, row, time_ps }, switches)?;
+            } else if row.peer < processes {
+                self.perceive(row, time_ps);
+            } else {
+                return Err(no_process(begin + number, peer));
+            }
+        }
+        Ok(time_ps)
+    }
+
+    // Apart, so that the loop over perceptions keeps its registers.
+    #[inline(never)]
+    fn take_rare(&mut self, rare: RareRow, switches: &mut SwitchColumns<'_>) -> Result<(), AnalysisError> {
+        let RareRow { number, kind, row, time_ps } = rare;
+        let rule = match kind {
+            kind::BROADCAST => {
+                self.send(row, time_ps);
+                return Ok(());
+            }
+            kind::ADVANCE => SwitchRule::Advance,
+            kind::CATCH_UP => SwitchRule::CatchUp,
+            other => return Err(fault(number, format!("kind {other} is unknown; 0 to 4 are known"))),
+        };
+        let fields = switches.at(number)?;
+        let decided_ps = self.clocks.time_ps(row.process, Counter::from_raw(fields.decided as u64));
+        let (from, to) = (fields.from as u64, row.round);
+        self.switch(TimedSwitch { process: row.process, from, to, at_ps: time_ps, decided_ps, rule });
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn perceive(&mut self, row: EventRow, time_ps: i64) {
+        let weight = u32::from(self.rules.listens[row.process]);
+        let Some(messages) = self.window.open(row.round) else { return self.perceive_outside(row, time_ps) };
+        if messages.perceive(row.peer, row.process, time_ps, weight) == Novelty::Duplicate {
+            let counts = self.rules.correct[row.peer] && weight > 0;
+            self.tally.counts.duplicates += u64::from(counts && self.rules.counts(time_ps));
+        }
+    }
+
+    /// A perception of a round that is not in the window.
+    #[cold]
+    fn perceive_outside(&mut self, row: EventRow, time_ps: i64) {
+        if !self.rules.correct[row.peer] || !self.rules.listens[row.process] {
+            return;
+        }
+        // All messages of a finished round have been perceived, so this one has been too.
+        if self.window.was_finished(row.round) {
+            self.tally.counts.duplicates += u64::from(self.rules.counts(time_ps));
+        } else if self.make_room(row.round, time_ps) {
+            self.perceive(row, time_ps);
+        }
+    }
+
+    fn send(&mut self, row: EventRow, time_ps: i64) {
+        self.tally.see(row.process, time_ps);
+        // The log of a faulty process is not believed about its own broadcasts, and not needed.
+        if !self.rules.correct[row.process] {
+            return;
+        }
+        if self.window.reach(row.round) != RoundPlace::Inside && !self.make_room(row.round, time_ps) {
+            return;
+        }
+        let Some(messages) = self.window.open(row.round) else { return };
+        if messages.send(row.process, time_ps) == Novelty::Duplicate {
+            if self.rules.counts(time_ps) {
+                self.tally.conformance.breach(|| format!("process {} sent round {} twice", row.process, row.round));
+            }
+            return;
+        }
+        let first_of_process = !self.positions.has_switched(row.process) && !self.rules.is_imported();
+        self.tally.last_round = self.tally.last_round.max(row.round);
+        let broadcast = Broadcast { sender: row.process, round: row.round, first_of_process };
+        self.timeline.insert_broadcast(time_ps, broadcast);
+        if self.positions.note_broadcast(row.process, row.round) {
+            self.release_held(row.process, time_ps);
+        }
+    }
+
+    fn switch(&mut self, switch: TimedSwitch) {
+        self.tally.see(switch.process, switch.at_ps);
+        if !self.rules.correct[switch.process] {
+            return;
+        }
+        self.release_held(switch.process, i64::MIN);
+        let before = self.positions.note_switch(&switch);
+        let is_torn = switch.to <= switch.from || (before != 0 && before != switch.from);
+        if is_torn && self.rules.counts(switch.at_ps) {
+            let TimedSwitch { process, from, to, .. } = switch;
+            self.tally.conformance.breach(|| {
+                format!("process {process} switched from round {from} to {to} when it was in round {before}")
+            });
+        }
+        if self.rules.stamps_after_broadcast() {
+            self.positions.hold(switch);
+        } else {
+            self.timeline.insert_switch(switch.at_ps, switch);
+        }
+    }
+
+    /// Puts a switch that waited for its broadcast into the timeline: at the broadcast, or at its own time if none
+    /// came before the next switch or the end.
+    fn release_held(&mut self, process: usize, broadcast_ps: i64) {
+        if let Some(switch) = self.positions.unhold(process) {
+            self.timeline.insert_switch(switch.at_ps.max(broadcast_ps), switch);
+        }
+    }
+
+    /// Brings `round` into the window if that is possible; otherwise counts the event as late or stray.
+    fn make_room(&mut self, round: u64, time_ps: i64) -> bool {
+        let in_range = u64::from(self.rules.counts(time_ps));
+        if round > ROUND_MAX {
+            self.tally.counts.stray += in_range;
+            return false;
+        }
+        if self.window.is_empty() && self.window.reach(round) == RoundPlace::Ahead {
+            self.window.begin_at(round.saturating_sub(ROUNDS_BEFORE));
+        }
+        while self.window.reach(round) == RoundPlace::Ahead {
+            if !self.window.may_follow(round) {
+                self.tally.counts.stray += in_range;
+                return false;
+            }
+            self.give_up_oldest();
+        }
+        if self.window.reach(round) == RoundPlace::Past {
+            self.tally.counts.late += in_range;
+            return false;
+        }
+        true
     }
 }

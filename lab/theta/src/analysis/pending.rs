@@ -1,7 +1,7 @@
-//! A queue that puts almost ordered things in order.
+//! A queue that sorts things that come almost in order.
 
-/// Things with a time, smallest first; of equal times, the smallest thing, whichever came first. Cheap as long as things come almost in
-/// order.
+/// Things with a time, smallest first; of equal times, the smallest thing, whichever came first. Cheap as long as
+/// things come almost in order.
 #[derive(Clone, Debug)]
 pub(super) struct Pending<T> {
     things: Vec<(i64, T)>,
@@ -9,7 +9,7 @@ pub(super) struct Pending<T> {
     taken: usize,
 }
 
-/// Things that were taken are kept until there are so many, and half of all.
+/// Things that were taken are dropped when there are this many of them, and at least half of all.
 const WORTH_FORGETTING: usize = 256;
 
 impl<T> Default for Pending<T> {

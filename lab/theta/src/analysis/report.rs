@@ -1,20 +1,20 @@
-//! What a tally means.
+//! The results of an analysis, from its tally.
 
 use super::histogram::Histogram;
 use super::ratio::Ratio;
-use super::statistics::{Interval, TailFit, bootstrap, fit_tail};
-use super::tally::{Counts, DelayHistograms, EXAMPLES_MAX, Peak, SwitchTally, Tally, Unsent};
+use super::statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
+use super::tally::{DelayHistograms, EXAMPLES_MAX, EventCounts, Peak, SwitchTally, Tally, Unsent};
 use crate::record::{FaultKind, Origin, Run};
 use serde::Serialize;
 
 /// The results of an analysis. Times are in picoseconds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// n.
+pub struct ThetaReport {
+    /// The number of processes, n.
     pub processes: u32,
-    /// f.
+    /// The number of processes that may be Byzantine, f.
     pub tolerated: u32,
-    /// D.
+    /// The delay before an advance, D.
     pub delay_ps: u64,
     /// How many of the processes count as correct.
     pub correct: u32,
@@ -22,8 +22,8 @@ pub struct Report {
     pub whole: bool,
     /// What is missing, broken or contradictory.
     pub remarks: Vec<String>,
-    /// How many of what.
-    pub counts: Counts,
+    /// The number of messages and events of each kind.
+    pub counts: EventCounts,
     /// Rounds that were reached.
     pub rounds: u64,
     /// From the first event to the last.
@@ -48,7 +48,7 @@ pub struct Report {
     pub histograms: Option<Histograms>,
 }
 
-/// What figures are drawn from.
+/// The data of the figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Histograms {
     /// h_0 (contributed to no advance), h_1 (the fastest that contributed), h_2, and so on; bins in picoseconds.
@@ -61,7 +61,7 @@ pub struct Histograms {
     pub all: Histogram,
 }
 
-/// What was seen at switches.
+/// Figures at switches.
 #[derive(Clone, Debug, Serialize)]
 pub struct Omega {
     /// Times of switches.
@@ -87,12 +87,12 @@ pub struct Omega {
     /// Rounds of a block: about 10^6 messages unless asked otherwise.
     pub block_rounds: u64,
     /// The largest ratio of a block, on average.
-    pub per_block: Option<Interval>,
+    pub per_block: Option<BootstrapInterval>,
     /// The tail of the ratios.
     pub tail: Option<TailFit>,
 }
 
-/// Whether the run was one of the algorithm.
+/// Whether the run follows the rules of the algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConformanceReport {
     /// Whether no rule was broken.
@@ -103,33 +103,33 @@ pub struct ConformanceReport {
     pub catch_ups: u64,
     /// How often a rule was broken.
     pub breaches: u64,
-    /// Rounds that were perceived from a process of whose log too much is missing to tell whether it sent them.
+    /// Rounds that were perceived from a process whose log is too incomplete to show whether it sent them.
     pub not_judged: u64,
     /// The first few breaches.
     pub examples: Vec<String>,
     /// The largest distance in rounds between correct processes.
     pub spread_max: u64,
-    /// The precision that the theorem grants: ceil(Omega) + 1. Absent where links lost or held messages on purpose: the theorem needs
-    /// links that deliver.
+    /// The precision that the theorem grants: ceil(Omega) + 1. Absent where links lost or held messages on purpose:
+    /// the theorem needs links that deliver.
     pub spread_bound: Option<u64>,
 }
 
-impl Report {
+impl ThetaReport {
     /// The results of a run from its tally. `damage` is what the reader of the log found.
     pub fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
         let correct = run.correct();
-        let gaps = Gaps::new(run, tally, damage);
+        let gaps = LogGaps::new(run, tally, damage);
         let conformance = conformance(run, tally, &gaps);
         let unjudged = gaps.of(tally).map(|unsent| unsent.messages).sum::<u64>();
         let forged = tally.counts.forged.saturating_sub(unjudged);
-        let mut report = Report {
+        let mut report = ThetaReport {
             processes: run.processes,
             tolerated: run.tolerated,
             delay_ps: run.delay_ps,
             correct: correct.iter().filter(|&&correct| correct).count() as u32,
             whole: false,
-            remarks: remarks(run, tally, (damage, &gaps)),
-            counts: Counts { forged, ..tally.counts },
+            remarks: remarks(run, tally, damage, &gaps),
+            counts: EventCounts { forged, ..tally.counts },
             rounds: tally.last_round,
             duration_ps: tally.span_ps.map_or(0, |(first, last)| last.saturating_sub(first) as u64),
             delay_max_ps: tally.delay_max_ps,
@@ -188,11 +188,11 @@ fn ratio(over: Option<i64>, under: Option<i64>) -> Option<Ratio> {
 }
 
 /// Precision by theta.md (derived): at most ceil(Omega) + 1. The delay D only makes the distances smaller.
-fn conformance(run: &Run, tally: &Tally, gaps: &Gaps) -> ConformanceReport {
+fn conformance(run: &Run, tally: &Tally, gaps: &LogGaps) -> ConformanceReport {
     use FaultKind::{LateStart, LinkLoss, Partition};
     let delivers = run.origin != Origin::Imported
         && !run.faults.iter().any(|fault| matches!(fault.kind, LateStart | LinkLoss | Partition));
-    // Messages of which nothing is known may have been longer under way than all others.
+    // Messages in a gap may have taken longer than all others.
     let spread_bound = tally.throughout.filter(|_| delivers && !gaps.any()).map(|peak| {
         let (over, under) = peak.ratio.parts();
         over.div_ceil(under) + 1
@@ -214,18 +214,19 @@ fn conformance(run: &Run, tally: &Tally, gaps: &Gaps) -> ConformanceReport {
     }
 }
 
-/// What a log does not hold: then nobody knows whether something was sent of which it holds the perceptions alone.
-struct Gaps {
+/// The gaps of a log. For a message in a gap the log may have perceptions and no broadcast, and nothing follows from
+/// that.
+struct LogGaps {
     /// Correct processes that left no events.
     absent: Vec<usize>,
     is_damaged: bool,
 }
 
-impl Gaps {
+impl LogGaps {
     fn new(run: &Run, tally: &Tally, damage: &[String]) -> Self {
         let correct = run.correct();
         let absent = (0..correct.len()).filter(|&process| correct[process] && !tally.seen[process]).collect();
-        Gaps { absent, is_damaged: !damage.is_empty() }
+        LogGaps { absent, is_damaged: !damage.is_empty() }
     }
 
     fn any(&self) -> bool {
@@ -242,7 +243,7 @@ impl Gaps {
     }
 }
 
-fn remarks(run: &Run, tally: &Tally, (damage, gaps): (&[String], &Gaps)) -> Vec<String> {
+fn remarks(run: &Run, tally: &Tally, damage: &[String], gaps: &LogGaps) -> Vec<String> {
     let mut remarks = damage.to_vec();
     let counts = &tally.counts;
     for &process in &gaps.absent {
@@ -262,7 +263,7 @@ fn remarks(run: &Run, tally: &Tally, (damage, gaps): (&[String], &Gaps)) -> Vec<
         }
     };
     counted(counts.late, "events came after their round had been given up: enlarge the window (--window-rounds)");
-    counted(counts.stray, "events belong to rounds that nobody can have reached");
+    counted(counts.stray, "events belong to rounds that no process can have reached");
     counted(counts.out_of_order, "switches could not be judged: the log is out of order by more than its disorder_ps");
     counted(run.unrecorded, "events were lost by the recorder");
     remarks

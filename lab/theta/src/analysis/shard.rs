@@ -1,12 +1,13 @@
 //! Shards of time: the same pass over a part of a log, read with a margin around it.
 //!
-//! A shard is exact only if what it did not read cannot matter: it must know where every process stands when its range begins, and no
-//! message may reach over the margin. Both are checked on what was read; if either fails, the margin grows, in the end to the whole log.
+//! A shard is exact only if what it did not read cannot matter: it must know where every process stands when its range
+//! begins, and no message may reach over the margin. Both are checked on what was read; if either fails, the margin
+//! grows, in the end to the whole log.
 
 use super::driver::{Feed, feed_all};
 use super::pass::{Certainty, Edges};
-use super::{AnalysisError, Clocks, Options, Pass, Range, Tally, Watcher};
-use crate::log::{EventColumns, EventReader, LogReader, WithWayIn};
+use super::{AnalysisError, Clocks, Options, Pass, ReadWatcher, Tally, TimeRange};
+use crate::log::{EventColumns, EventReader, LogReader, WayInColumns};
 
 /// A shard: which times count, and how much around them is read at first.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +43,8 @@ impl LogIndex {
         for stream in log.streams() {
             let mut of_stream = Vec::new();
             for (part, path) in stream.parts.iter().enumerate() {
-                for group in 0..EventReader::open(path, WithWayIn::No)?.groups() {
-                    let mut reader = EventReader::open(path, WithWayIn::No)?;
+                for group in 0..EventReader::open(path, WayInColumns::Skip)?.groups() {
+                    let mut reader = EventReader::open(path, WayInColumns::Skip)?;
                     reader.skip_to_group(group);
                     if reader.next_batch(&mut batch)?
                         && let (Some(&process), Some(&at)) = (batch.process.first(), batch.at.first())
@@ -59,7 +60,7 @@ impl LogIndex {
     }
 
     /// Ranges that cover all times and hold about the same number of events each.
-    pub fn plan(&self, shards: usize) -> Vec<Range> {
+    pub fn plan(&self, shards: usize) -> Vec<TimeRange> {
         let mut begins: Vec<i64> = self.groups.iter().flatten().map(|&(.., time)| time).collect();
         begins.sort_unstable();
         let shards = shards.clamp(1, begins.len().max(1));
@@ -67,7 +68,7 @@ impl LogIndex {
         cuts.dedup();
         let from = std::iter::once(i64::MIN).chain(cuts.iter().copied());
         let until = cuts.iter().copied().chain([i64::MAX]);
-        from.zip(until).map(|(after_ps, until_ps)| Range { after_ps, until_ps }).collect()
+        from.zip(until).map(|(after_ps, until_ps)| TimeRange { after_ps, until_ps }).collect()
     }
 
     /// The last row group of a stream that begins before `time_ps`; its first one if none does.
@@ -86,14 +87,15 @@ pub fn analyse_shard(
     log: &LogReader,
     index: &LogIndex,
     Shard { options, margin_ps }: Shard,
-    watcher: &mut dyn Watcher,
+    watcher: &mut dyn ReadWatcher,
 ) -> Result<Tally, AnalysisError> {
     let disorder = i64::try_from(log.run().disorder_ps).unwrap_or(i64::MAX);
     let mut margin = margin_ps.max(1).max(disorder.saturating_mul(2));
     loop {
-        let Range { after_ps, until_ps } = options.range;
-        let read = Range { after_ps: after_ps.saturating_sub(margin), until_ps: until_ps.saturating_add(margin) };
-        let (tally, certainty, edges) = read_shard(log, index, (options, read), watcher)?;
+        let TimeRange { after_ps, until_ps } = options.range;
+        let read = TimeRange { after_ps: after_ps.saturating_sub(margin), until_ps: until_ps.saturating_add(margin) };
+        let margins = ShardRead { options, read };
+        let (tally, certainty, edges) = read_shard(log, index, margins, watcher)?;
         if certainty.is_enough(&tally, edges, options.range) {
             return Ok(tally);
         }
@@ -101,11 +103,18 @@ pub fn analyse_shard(
     }
 }
 
+/// A shard and how much of the log is read for it.
+#[derive(Clone, Copy)]
+struct ShardRead {
+    options: Options,
+    read: TimeRange,
+}
+
 fn read_shard(
     log: &LogReader,
     index: &LogIndex,
-    (options, read): (Options, Range),
-    watcher: &mut dyn Watcher,
+    ShardRead { options, read }: ShardRead,
+    watcher: &mut dyn ReadWatcher,
 ) -> Result<(Tally, Certainty, Edges), AnalysisError> {
     let mut edges = Edges { begin_is_cut: false, end_is_cut: false };
     let mut feeds = Vec::new();

@@ -1,23 +1,23 @@
-//! How sure one may be of a maximum: bootstrap over blocks, and a fit of the tail.
+//! The uncertainty of a maximum: bootstrap over blocks, and a fit of the tail.
 //!
-//! Omega is a maximum and grows with the length of a run, so two runs compare by the largest ratio per fixed number of messages, and the
-//! tail says what a longer run would show.
+//! Omega is a maximum and grows with the length of a run, so two runs compare by the largest ratio per fixed number of
+//! messages, and the tail says what a longer run would show.
 
 use ffclock_sim::Random;
 use serde::Serialize;
 
-/// Times that blocks are drawn anew.
+/// The number of resamples.
 const RESAMPLES: usize = 2000;
-/// Blocks below which an interval would be a pretence.
+/// With fewer blocks an interval would mean nothing.
 const BLOCKS_MIN: usize = 8;
-/// Excesses below which a fit would be one.
+/// With fewer excesses a fit would mean nothing.
 const EXCESSES_MIN: usize = 30;
 /// The share of the kept extremes that are fitted, at most: the tail begins somewhere among them.
 const EXCESSES_SHARE: f64 = 0.1;
 
 /// A mean with the interval in which 95 % of its resamples lie.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
+pub struct BootstrapInterval {
     /// Of the blocks as they are.
     pub mean: f64,
     /// 2.5 % of the resamples are smaller.
@@ -28,9 +28,9 @@ pub struct Interval {
     pub blocks: usize,
 }
 
-/// The bootstrap interval of the mean of `values` (percentile method; Efron and Tibshirani 1993, chapter 13). `None` for fewer than 8.
-/// The same values give the same interval.
-pub fn bootstrap(values: &[f64]) -> Option<Interval> {
+/// The bootstrap interval of the mean of `values` (percentile method; Efron and Tibshirani 1993, chapter 13). `None`
+/// for fewer than 8. The same values give the same interval.
+pub fn bootstrap(values: &[f64]) -> Option<BootstrapInterval> {
     if values.len() < BLOCKS_MIN {
         return None;
     }
@@ -40,7 +40,12 @@ pub fn bootstrap(values: &[f64]) -> Option<Interval> {
     let mut means: Vec<f64> = (0..RESAMPLES).map(|_| (0..values.len()).map(|_| draw()).sum::<f64>() / count).collect();
     means.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| means[((RESAMPLES - 1) as f64 * share).round() as usize];
-    Some(Interval { mean: values.iter().sum::<f64>() / count, low: at(0.025), high: at(0.975), blocks: values.len() })
+    Some(BootstrapInterval {
+        mean: values.iter().sum::<f64>() / count,
+        low: at(0.025),
+        high: at(0.975),
+        blocks: values.len(),
+    })
 }
 
 /// A generalised Pareto law for what lies above a threshold: P(X > u + y) = rate (1 + shape y / scale)^(-1/shape).
@@ -58,9 +63,9 @@ pub struct TailFit {
     pub scale: f64,
 }
 
-/// Fits the largest ratios by probability-weighted moments (Hosking and Wallis 1987, "Parameter and quantile estimation for the
-/// generalized Pareto distribution", equation 7). `extremes` are the largest of `switches` ratios, in any order. `None` for fewer than 30
-/// excesses, or if they are all equal.
+/// Fits the largest ratios by probability-weighted moments (Hosking and Wallis 1987, "Parameter and quantile
+/// estimation for the generalized Pareto distribution", equation 7). `extremes` are the largest of `switches` ratios,
+/// in any order. `None` for fewer than 30 excesses, or if they are all equal.
 pub fn fit_tail(extremes: &[f64], switches: u64) -> Option<TailFit> {
     let mut largest = extremes.to_vec();
     largest.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -70,7 +75,8 @@ pub fn fit_tail(extremes: &[f64], switches: u64) -> Option<TailFit> {
         return None;
     }
     let threshold = largest[excesses];
-    // From the smallest up, weighted by the share above: a0 and a1 of the paper, a1 with plotting positions (i - 0.35) / n.
+    // From the smallest up, weighted by the share above: a0 and a1 of the paper, a1 with plotting positions (i - 0.35)
+    // / n.
     let count = excesses as f64;
     let rising = largest[..excesses].iter().rev().map(|ratio| ratio - threshold);
     let (mut mean, mut weighted) = (0.0, 0.0);
@@ -88,7 +94,7 @@ pub fn fit_tail(extremes: &[f64], switches: u64) -> Option<TailFit> {
 }
 
 impl TailFit {
-    /// The ratio that is exceeded once in so many switches, on average.
+    /// The ratio that is exceeded once in `switches` switches, on average.
     pub fn return_level(&self, switches: f64) -> f64 {
         let exceedances = (switches * self.rate).max(1.0);
         if self.shape.abs() < 1e-9 {

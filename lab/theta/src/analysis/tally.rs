@@ -1,4 +1,4 @@
-//! What a pass over a log, or over a shard of it, has counted. Tallies of shards add up to the tally of the whole.
+//! The counts of a pass over a log, or over a shard of it. Tallies of shards add up to the tally of the whole log.
 
 use super::histogram::Histogram;
 use super::ratio::Ratio;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 /// The largest ratios that are kept for the fit of the tail.
 pub(super) const EXTREMES_MAX: usize = 4096;
-/// Examples of what is wrong that are kept; the rest is counted.
+/// The number of examples of each fault that are kept; the others are only counted.
 pub(super) const EXAMPLES_MAX: usize = 16;
-/// Bins of a histogram of ratios, a unit.
+/// Bins per unit in a histogram of ratios.
 pub(super) const RATIO_BINS: f64 = 100.0;
 
-/// How many of what.
+/// The number of messages and events of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct EventCounts {
     /// Messages between correct processes that were perceived: those that count.
     pub messages: u64,
     /// Messages between correct processes that were sent and never perceived: lost, or still on the way at the end.
@@ -25,28 +25,29 @@ pub struct Counts {
     pub duplicates: u64,
     /// Events that came after their round had been given up. Results are partial if there are any.
     pub late: u64,
-    /// Events of rounds that nobody can have reached.
+    /// Events of rounds that no process can have reached.
     pub stray: u64,
-    /// Messages perceived as from a correct process that never sent them. In a report without those that are not judged.
+    /// Messages perceived as from a correct process that never sent them. In a report without those that are not
+    /// judged.
     pub forged: u64,
     /// Switches that could not be judged, because the log puts them too far out of order.
     pub out_of_order: u64,
 }
 
-/// Where a ratio was largest.
+/// The largest ratio and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peak {
     /// The ratio.
     pub ratio: Ratio,
-    /// When, in picoseconds since the origin of the run.
+    /// Its time, in picoseconds since the origin of the run.
     pub at_ps: i64,
-    /// Who switched.
+    /// The process that switched.
     pub process: ProcessId,
-    /// To which round.
+    /// The round it switched to.
     pub round: Round,
 }
 
-/// What was seen at switches: the first ones of each round, or all.
+/// Figures at switches: at the first switch of each round, or at all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwitchTally {
     /// Times at which there was a switch.
@@ -78,7 +79,7 @@ pub struct SwitchTally {
 
 /// A switch with its two delays.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Judged {
+pub(super) struct JudgedSwitch {
     pub(super) at_ps: i64,
     pub(super) process: ProcessId,
     pub(super) round: Round,
@@ -90,7 +91,7 @@ pub(super) struct Judged {
     pub(super) wait_ps: i64,
 }
 
-impl Judged {
+impl JudgedSwitch {
     fn ratio(&self) -> Ratio {
         let larger = self.longest_ps.filter(|&longest| longest > self.relevant_ps);
         larger.and_then(|longest| Ratio::of(longest, self.relevant_ps)).unwrap_or(Ratio::ONE)
@@ -115,7 +116,7 @@ impl SwitchTally {
         }
     }
 
-    pub(super) fn count(&mut self, judged: &Judged, block: u64) {
+    pub(super) fn count(&mut self, judged: &JudgedSwitch, block: u64) {
         let ratio = judged.ratio();
         self.times += 1;
         self.idle += u64::from(judged.longest_ps.is_none());
@@ -130,7 +131,7 @@ impl SwitchTally {
         self.longest.count(judged.longest_ps.unwrap_or(0) as u64);
         // What is not the largest of its block is not the largest of all.
         if self.block(block, ratio) {
-            let Judged { at_ps, process, round, .. } = *judged;
+            let JudgedSwitch { at_ps, process, round, .. } = *judged;
             keep_larger(&mut self.omega, Peak { ratio, at_ps, process, round });
         }
         // Ratios are no less than 1.
@@ -227,14 +228,14 @@ pub(super) fn keep_larger(kept: &mut Option<Peak>, peak: Peak) {
     }
 }
 
-/// The first few stay.
+/// Keeps the first few examples.
 fn keep_example(examples: &mut Vec<String>, words: impl FnOnce() -> String) {
     if examples.len() < EXAMPLES_MAX {
         examples.push(words());
     }
 }
 
-/// Whether the run was one of the algorithm.
+/// Whether the run follows the rules of the algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conformance {
     /// Switches that were checked.
@@ -243,7 +244,7 @@ pub struct Conformance {
     pub catch_ups: u64,
     /// Breaches of the rules.
     pub breaches: u64,
-    /// The first few, in words.
+    /// The first few, as sentences.
     pub examples: Vec<String>,
     /// The largest distance in rounds between two correct processes at the same time: the precision that was reached.
     pub spread_max: u64,
@@ -264,14 +265,15 @@ impl Conformance {
     }
 }
 
-/// What was perceived from a correct process and never sent by it, as far as the log tells. Whether that breaks a rule depends on how whole the log is.
+/// What was perceived from a correct process and never sent by it, as far as the log shows. Whether that breaks a rule
+/// depends on how complete the log is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsent {
     /// Rounds.
     pub rounds: u64,
     /// How often they were perceived.
     pub messages: u64,
-    /// The first few, in words.
+    /// The first few, as sentences.
     pub examples: Vec<String>,
 }
 
@@ -312,11 +314,11 @@ impl DelayHistograms {
     }
 }
 
-/// What a pass has counted.
+/// The counts of a pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many of what.
-    pub counts: Counts,
+    /// The number of messages and events of each kind.
+    pub counts: EventCounts,
     /// tau+: the largest delay, in picoseconds.
     pub delay_max_ps: Option<i64>,
     /// tau-: the smallest.
@@ -355,6 +357,13 @@ impl Tally {
         self
     }
 
+    /// Notes an event of a process.
+    pub(super) fn see(&mut self, process: usize, time_ps: i64) {
+        self.seen[process] = true;
+        let (first, last) = self.span_ps.unwrap_or((time_ps, time_ps));
+        self.span_ps = Some((first.min(time_ps), last.max(time_ps)));
+    }
+
     /// Adds the tally of the shard that follows in time. The result is the tally of both together.
     pub fn merge(&mut self, later: &Tally) {
         self.counts.merge(&later.counts);
@@ -385,8 +394,8 @@ impl Tally {
     }
 }
 
-impl Counts {
-    fn merge(&mut self, later: &Counts) {
+impl EventCounts {
+    fn merge(&mut self, later: &EventCounts) {
         self.messages += later.messages;
         self.unperceived += later.unperceived;
         self.not_positive += later.not_positive;

@@ -1,8 +1,8 @@
 //! Messages in transit: the largest and the smallest delay among them, at times that never go back.
 //!
-//! For the largest a monotone queue does: a message that was sent later and takes as long or longer also arrives later, so whatever is
-//! older and no longer can never be the answer again. Each message enters and leaves once. The smallest delay has no such dominance
-//! (the longer message outlives the shorter one), so it takes a heap.
+//! For the largest a monotone queue does: a message that was sent later and takes as long or longer also arrives
+//! later, so whatever is older and no longer can never be the answer again. Each message enters and leaves once. The
+//! smallest delay has no such dominance (the longer message outlives the shorter one), so it takes a heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -58,7 +58,7 @@ impl Shortest {
 
     /// The smallest delay of the messages that end after `time`, which must not go back.
     pub fn at(&mut self, time: i64) -> Option<i64> {
-        // What has ended below the top would stay for ever behind ever new short messages.
+        // Messages that have ended below the top would stay forever behind new short ones.
         if self.flights.len() > 2 * self.kept + WORTH_CLEANING {
             self.flights.retain(|Reverse(flight)| flight.end > time);
             self.kept = self.flights.len();

@@ -1,18 +1,25 @@
-//! The rounds that are not yet done with: who sent what when, and when it was perceived.
+//! The rounds that may still matter: when each message was sent, and when each receiver perceived it.
 
-/// No such event. No clock shows this.
+/// No such event. No clock shows this time.
 pub(super) const NEVER: i64 = i64::MIN;
 
 /// The messages of one round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoundMessages {
-    /// A row for each sender, [`ROW_HEAD`] and a place for each receiver wide: when it sent, how many correct processes have perceived
-    /// its message, and when each receiver did. All of a broadcast lies together.
+    /// A row for each sender, [`ROW_HEAD`] and a place for each receiver wide: when it sent, how many correct
+    /// processes have perceived its message, and when each receiver did. All of a broadcast lies together.
     cells: Vec<i64>,
     /// How wide a row is.
     stride: usize,
     /// Messages that are sent and not released.
     pub(super) unreleased: u32,
+}
+
+/// When a message was sent and perceived, or [`NEVER`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) sent: i64,
+    pub(super) perceived: i64,
 }
 
 /// Where a row has when its message was sent ...
@@ -22,9 +29,9 @@ const ARRIVED: usize = 1;
 /// ... and, from here on, when each receiver has.
 const ROW_HEAD: usize = 2;
 
-/// What became of an event that was put into its round.
+/// Whether an event was the first of its kind in its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum Novelty {
     New,
     Duplicate,
 }
@@ -43,27 +50,27 @@ impl RoundMessages {
         self.unreleased = 0;
     }
 
-    pub(super) fn send(&mut self, sender: usize, at: i64) -> Entry {
+    pub(super) fn send(&mut self, sender: usize, at: i64) -> Novelty {
         let slot = &mut self.cells[sender * self.stride + SENT];
         if *slot != NEVER {
-            return Entry::Duplicate;
+            return Novelty::Duplicate;
         }
         *slot = at;
         self.unreleased += 1;
-        Entry::New
+        Novelty::New
     }
 
     /// `weight` is 1 for a correct receiver, 0 for another.
     #[inline]
-    pub(super) fn perceive(&mut self, sender: usize, receiver: usize, at: i64, weight: u32) -> Entry {
+    pub(super) fn perceive(&mut self, sender: usize, receiver: usize, at: i64, weight: u32) -> Novelty {
         let row = sender * self.stride;
         let slot = &mut self.cells[row + ROW_HEAD + receiver];
         if *slot != NEVER {
-            return Entry::Duplicate;
+            return Novelty::Duplicate;
         }
         *slot = at;
         self.cells[row + ARRIVED] += i64::from(weight);
-        Entry::New
+        Novelty::New
     }
 
     #[inline]
@@ -77,15 +84,15 @@ impl RoundMessages {
         &self.cells[sender * self.stride..][ROW_HEAD..self.stride]
     }
 
-    /// Of each sender when it sent, and when `receiver` perceived it.
+    /// The messages of all senders to `receiver`, in the order of senders.
     #[inline]
-    pub(super) fn to(&self, receiver: usize) -> impl Iterator<Item = (i64, i64)> {
+    pub(super) fn to(&self, receiver: usize) -> impl Iterator<Item = Times> {
         let column = ROW_HEAD + receiver;
         let mut rest = self.cells.as_slice();
         std::iter::from_fn(move || {
             let (row, others) = rest.split_at_checked(self.stride)?;
             rest = others;
-            Some((*row.get(SENT)?, *row.get(column)?))
+            Some(Times { sent: *row.get(SENT)?, perceived: *row.get(column)? })
         })
     }
 
@@ -97,7 +104,7 @@ impl RoundMessages {
 
 /// Rounds in a row, from the oldest that may still matter.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(super) struct RoundWindow {
     processes: usize,
     oldest: u64,
     /// Rounds from here to the oldest were finished; of those before, some may not have been.
@@ -112,7 +119,7 @@ pub(super) struct Window {
 
 /// Where a round lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum RoundPlace {
     /// In the window, maybe after growing.
     Inside,
     /// Given up already.
@@ -121,9 +128,9 @@ pub(super) enum Reach {
     Ahead,
 }
 
-impl Window {
+impl RoundWindow {
     pub(super) fn new(processes: usize, rounds_max: u64) -> Self {
-        Window {
+        RoundWindow {
             processes,
             oldest: 0,
             finished_from: 0,
@@ -154,15 +161,15 @@ impl Window {
     }
 
     #[inline]
-    pub(super) fn reach(&self, round: u64) -> Reach {
+    pub(super) fn reach(&self, round: u64) -> RoundPlace {
         match round.checked_sub(self.oldest) {
-            None => Reach::Past,
-            Some(ahead) if ahead < self.rounds_max => Reach::Inside,
-            Some(_) => Reach::Ahead,
+            None => RoundPlace::Past,
+            Some(ahead) if ahead < self.rounds_max => RoundPlace::Inside,
+            Some(_) => RoundPlace::Ahead,
         }
     }
 
-    /// Whether `round` can be what comes after the rounds in the window, rather than a number out of the blue.
+    /// Whether `round` can be what comes after the rounds in the window, rather than an arbitrary number.
     pub(super) fn may_follow(&self, round: u64) -> bool {
         round - self.oldest < self.rounds_max.saturating_add(self.length)
     }
@@ -170,7 +177,7 @@ impl Window {
     /// The messages of `round`; `None` unless it is inside.
     #[inline]
     pub(super) fn open(&mut self, round: u64) -> Option<&mut RoundMessages> {
-        // What is past is far ahead by this reckoning.
+        // A past round is far ahead in wrapping arithmetic.
         let ahead = round.wrapping_sub(self.oldest);
         if ahead >= self.length {
             if ahead >= self.rounds_max {

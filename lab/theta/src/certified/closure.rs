@@ -60,7 +60,7 @@ impl Differences {
         loose
     }
 
-    /// The tightest bounds that follow (Floyd and Warshall). A cycle of negative length satisfies nothing.
+    /// The tightest bounds that follow (Floyd and Warshall). A cycle of negative length is a contradiction.
     pub(super) fn close(&mut self) -> Result<(), Contradiction> {
         let nodes = self.nodes;
         for middle in 0..nodes {

@@ -1,7 +1,7 @@
 //! The corrections of the hosts' clocks: how far apart they can be.
 
 use super::closure::{Contradiction, Differences};
-use super::gather::{Message, Stamp};
+use super::gather::{ClockStamp, GatheredMessage};
 use crate::record::{ClockSample, Run};
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl fmt::Display for Lie {
 }
 
 /// Constraints before any has been drawn from another.
-struct Evidence<'a> {
+struct ClockEvidence<'a> {
     run: &'a Run,
     first_ps: i64,
     epoch_ps: i64,
@@ -57,15 +57,20 @@ impl Corrections {
     ///
     /// # Errors
     /// A [`Lie`] if there are none.
-    pub(super) fn new(run: &Run, clocks: &[ClockSample], crossings: &[Message], epoch_ps: u64) -> Result<Self, Lie> {
-        let evidence = Evidence::new(run, clocks, crossings, epoch_ps);
+    pub(super) fn new(
+        run: &Run,
+        clocks: &[ClockSample],
+        crossings: &[GatheredMessage],
+        epoch_ps: u64,
+    ) -> Result<Self, Lie> {
+        let evidence = ClockEvidence::new(run, clocks, crossings, epoch_ps);
         let epochs = evidence.close(None).map_err(|epoch| evidence.lie(epoch))?;
-        let Evidence { first_ps, epoch_ps, drifts, .. } = evidence;
+        let ClockEvidence { first_ps, epoch_ps, drifts, .. } = evidence;
         Ok(Corrections { first_ps, epoch_ps, drifts, epochs })
     }
 
     /// The least and the most picoseconds that pass in truth from `from` to `to`.
-    pub(super) fn between(&self, from: Stamp, to: Stamp) -> (i64, i64) {
+    pub(super) fn between(&self, from: ClockStamp, to: ClockStamp) -> (i64, i64) {
         let raw = to.clock_ps.saturating_sub(from.clock_ps);
         if from.host == to.host {
             // The same clock: only its rate can be wrong. What it puts first was first.
@@ -111,7 +116,7 @@ fn middle(first_ps: i64, epoch_ps: i64, epoch: usize) -> i64 {
 }
 
 /// How far the correction may be from what it was in the middle of the epoch.
-fn slack(drifts: &[f64], stamp: Stamp, middle: i64) -> i64 {
+fn slack(drifts: &[f64], stamp: ClockStamp, middle: i64) -> i64 {
     // Clocks are rounded to picoseconds.
     up(drifts[stamp.host] * stamp.clock_ps.saturating_sub(middle).unsigned_abs() as f64).saturating_add(1)
 }
@@ -120,8 +125,8 @@ fn up(picoseconds: f64) -> i64 {
     picoseconds.ceil() as i64
 }
 
-impl<'a> Evidence<'a> {
-    fn new(run: &'a Run, clocks: &[ClockSample], crossings: &[Message], epoch_ps: u64) -> Self {
+impl<'a> ClockEvidence<'a> {
+    fn new(run: &'a Run, clocks: &[ClockSample], crossings: &[GatheredMessage], epoch_ps: u64) -> Self {
         let hosts = run.hosts.len();
         let of_host = |host: usize| clocks.iter().filter(move |sample| sample.host.index() == host);
         let drift = |host| of_host(host).map(|sample| sample.drift_bound.as_fraction()).fold(0.0, f64::max);
@@ -131,7 +136,7 @@ impl<'a> Evidence<'a> {
         let epochs_max = (ENTRIES_MAX / ((hosts + 1) * (hosts + 1)) as i64).max(1);
         let epoch_ps = i64::try_from(epoch_ps).unwrap_or(i64::MAX).max(lasted / epochs_max + 1);
         let epochs = epoch_of(first_ps, epoch_ps, last_ps) + 1;
-        let mut evidence = Evidence {
+        let mut evidence = ClockEvidence {
             run,
             first_ps,
             epoch_ps,
@@ -145,7 +150,7 @@ impl<'a> Evidence<'a> {
 
     /// A message is not perceived before it was sent, nor earlier than the fastest possible one:
     /// `correction[sender] - correction[receiver] <= clock at perception - clock at broadcast - fastest`.
-    fn add(&mut self, Message { sent, perceived, .. }: &Message) {
+    fn add(&mut self, GatheredMessage { sent, perceived, .. }: &GatheredMessage) {
         let epoch = epoch_of(self.first_ps, self.epoch_ps, sent.clock_ps);
         let middle = middle(self.first_ps, self.epoch_ps, epoch);
         let slack = slack(&self.drifts, *sent, middle).saturating_add(slack(&self.drifts, *perceived, middle));
@@ -156,7 +161,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The promise of a host's clock in the middle of an epoch: the larger bound of the samples around it, grown since the nearer one.
+    /// The promise of a host's clock in the middle of an epoch: the larger bound of the samples around it, grown since
+    /// the nearer one.
     fn promise(&self, host: usize, epoch: usize) -> i64 {
         let middle = middle(self.first_ps, self.epoch_ps, epoch);
         let samples = &self.samples[host];

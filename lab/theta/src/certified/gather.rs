@@ -2,8 +2,8 @@
 
 use super::CertifyError;
 use crate::analysis::{AnalysisError, Clocks, Stamping};
-use crate::log::{EventColumns, EventReader, LogReader, WithWayIn};
-use crate::record::{ClockSample, Event, Run, Switch, SwitchRule};
+use crate::log::{EventColumns, EventReader, LogReader, WayInColumns};
+use crate::record::{ClockSample, Event, Run, SwitchEvent, SwitchRule};
 use std::collections::BTreeMap;
 
 /// More messages do not fit into memory at once.
@@ -11,58 +11,65 @@ const MESSAGES_MAX: usize = 20_000_000;
 
 /// An event by the clock of its host, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Stamp {
+pub(crate) struct ClockStamp {
     pub(crate) clock_ps: i64,
     pub(crate) host: usize,
 }
 
 /// A message between correct processes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message {
-    pub(crate) key: Key,
-    pub(crate) sent: Stamp,
-    pub(crate) perceived: Stamp,
+pub(crate) struct GatheredMessage {
+    pub(crate) key: MessageKey,
+    pub(crate) sent: ClockStamp,
+    pub(crate) perceived: ClockStamp,
 }
 
 /// A switch of a correct process.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct GatheredSwitch {
     pub(crate) process: usize,
-    pub(crate) at: Stamp,
+    pub(crate) at: ClockStamp,
     pub(crate) from: u64,
     pub(crate) to: u64,
     /// The correct messages that made it advance; none for a catch-up.
-    pub(crate) contributors: Vec<Message>,
+    pub(crate) contributors: Vec<GatheredMessage>,
 }
 
 /// What certifying needs of a log.
-pub(crate) struct Gathered {
-    pub(crate) messages: Vec<Message>,
-    pub(crate) turns: Vec<Turn>,
-    /// Those from host to host. What faulty processes say about their sends bounds nothing.
-    pub(crate) crossings: Vec<Message>,
-    /// n-f.
+pub(crate) struct JoinedLog {
+    pub(crate) messages: Vec<GatheredMessage>,
+    pub(crate) turns: Vec<GatheredSwitch>,
+    /// The messages between hosts. The log of a faulty process bounds nothing.
+    pub(crate) crossings: Vec<GatheredMessage>,
+    /// The number of messages of an advance, n-f.
     pub(crate) threshold: usize,
 }
 
 /// (round, sender, receiver).
-pub(crate) type Key = (u64, u32, u32);
+pub(crate) type MessageKey = (u64, u32, u32);
 
-struct Gatherer {
+/// A switch with the clock of its host when it happened and when it was decided.
+struct StampedSwitch {
+    switch: SwitchEvent,
+    stamp: ClockStamp,
+    decided_ps: i64,
+}
+
+struct LogJoiner {
     clocks: Clocks,
     hosts: Vec<usize>,
     correct: Vec<bool>,
-    sends: BTreeMap<(u64, u32), Stamp>,
-    perceptions: BTreeMap<Key, Stamp>,
-    switches: Vec<(Switch, Stamp, i64)>,
+    sends: BTreeMap<(u64, u32), ClockStamp>,
+    perceptions: BTreeMap<MessageKey, ClockStamp>,
+    switches: Vec<StampedSwitch>,
 }
 
-impl Gathered {
+impl JoinedLog {
     pub(crate) fn from_log(log: &LogReader, stamping: Stamping) -> Result<Self, CertifyError> {
-        let mut gatherer = Gatherer::new(log.run(), log.clocks())?;
+        let mut gatherer = LogJoiner::new(log.run(), log.clocks())?;
         let mut batch = EventColumns::default();
         for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-            let mut reader = EventReader::open(part, WithWayIn::No).map_err(AnalysisError::from)?;
+            let mut reader = EventReader::open(part, WayInColumns::Skip).map_err(AnalysisError::from)?;
             while reader.next_batch(&mut batch).map_err(AnalysisError::from)? {
                 for event in reader.events(&batch) {
                     gatherer.take(&event.map_err(AnalysisError::from)?)?;
@@ -78,7 +85,7 @@ impl Gathered {
         events: &[Event],
         stamping: Stamping,
     ) -> Result<Self, CertifyError> {
-        let mut gatherer = Gatherer::new(run, clocks)?;
+        let mut gatherer = LogJoiner::new(run, clocks)?;
         for event in events {
             gatherer.take(event)?;
         }
@@ -86,9 +93,9 @@ impl Gathered {
     }
 }
 
-impl Gatherer {
+impl LogJoiner {
     fn new(run: &Run, clocks: &[ClockSample]) -> Result<Self, CertifyError> {
-        Ok(Gatherer {
+        Ok(LogJoiner {
             clocks: Clocks::new(run, clocks)?,
             hosts: run.host_of.iter().map(|host| host.index()).collect(),
             correct: run.correct(),
@@ -104,15 +111,15 @@ impl Gatherer {
             let fault = format!("{process} is no process of this run");
             return Err(AnalysisError::Event { row: self.sends.len() + self.perceptions.len() + 1, fault }.into());
         };
-        let stamp = Stamp { clock_ps: self.clocks.time_ps(process, event.at()), host };
+        let stamp = ClockStamp { clock_ps: self.clocks.time_ps(process, event.at()), host };
         match *event {
             Event::Broadcast { process, round, .. } => drop(self.sends.entry((round.0, process.0)).or_insert(stamp)),
             Event::Perception { process, sender, round, .. } => {
                 self.perceptions.entry((round.0, sender.0, process.0)).or_insert(stamp);
             }
             Event::Switch(switch) if self.correct[process] => {
-                let decided = self.clocks.time_ps(process, switch.decided);
-                self.switches.push((switch, stamp, decided));
+                let decided_ps = self.clocks.time_ps(process, switch.decided);
+                self.switches.push(StampedSwitch { switch, stamp, decided_ps });
             }
             Event::Switch(_) | Event::Transmission { .. } => {}
         }
@@ -123,15 +130,16 @@ impl Gatherer {
         self.correct.get(process as usize).copied().unwrap_or(false)
     }
 
-    fn message(&self, &key: &Key, &perceived: &Stamp) -> Option<Message> {
+    fn message(&self, &key: &MessageKey, &perceived: &ClockStamp) -> Option<GatheredMessage> {
         let (round, sender, _) = key;
         let &sent = self.sends.get(&(round, sender))?;
-        Some(Message { key, sent, perceived })
+        Some(GatheredMessage { key, sent, perceived })
     }
 
-    fn gathered(self, run: &Run, stamping: Stamping) -> Gathered {
-        let both_correct =
-            |&(&(_, sender, receiver), _): &(&Key, &Stamp)| self.is_correct(sender) && self.is_correct(receiver);
+    fn gathered(self, run: &Run, stamping: Stamping) -> JoinedLog {
+        let both_correct = |&(&(_, sender, receiver), _): &(&MessageKey, &ClockStamp)| {
+            self.is_correct(sender) && self.is_correct(receiver)
+        };
         let mut messages: Vec<_> =
             self.perceptions.iter().filter(both_correct).filter_map(|(key, at)| self.message(key, at)).collect();
         messages.sort_unstable_by_key(|message| message.sent);
@@ -139,16 +147,16 @@ impl Gatherer {
             messages.iter().filter(|message| message.sent.host != message.perceived.host).copied().collect();
         let mut turns: Vec<_> = self.switches.iter().map(|switch| self.turn(switch, stamping)).collect();
         turns.sort_by_key(|turn| turn.at);
-        Gathered { messages, turns, crossings, threshold: run.advance_threshold() as usize }
+        JoinedLog { messages, turns, crossings, threshold: run.advance_threshold() as usize }
     }
 
-    fn turn(&self, &(switch, stamp, decided): &(Switch, Stamp, i64), stamping: Stamping) -> Turn {
+    fn turn(&self, &StampedSwitch { switch, stamp, decided_ps }: &StampedSwitch, stamping: Stamping) -> GatheredSwitch {
         let process = switch.process.0;
         let broadcast = self.sends.get(&(switch.to.0, process)).filter(|_| stamping == Stamping::AfterBroadcast);
         let at = broadcast.map_or(stamp, |&broadcast| broadcast.max(stamp));
         let contributor = |sender: u32| {
             let key = (switch.from.0, sender, process);
-            let perceived = self.perceptions.get(&key).filter(|perceived| perceived.clock_ps <= decided)?;
+            let perceived = self.perceptions.get(&key).filter(|perceived| perceived.clock_ps <= decided_ps)?;
             self.message(&key, perceived)
         };
         let senders = 0..self.correct.len() as u32;
@@ -156,6 +164,6 @@ impl Gatherer {
             SwitchRule::Advance => senders.filter(|&sender| self.is_correct(sender)).filter_map(contributor).collect(),
             SwitchRule::CatchUp => vec![],
         };
-        Turn { process: process as usize, at, from: switch.from.0, to: switch.to.0, contributors }
+        GatheredSwitch { process: process as usize, at, from: switch.from.0, to: switch.to.0, contributors }
     }
 }

@@ -1,18 +1,18 @@
-//! What Omega can be.
+//! The bounds on Omega.
 
 use super::CertifyOptions;
 use super::corrections::Corrections;
-use super::gather::{Gathered, Message, Stamp, Turn};
+use super::gather::{ClockStamp, GatheredMessage, GatheredSwitch, JoinedLog};
 use crate::analysis::{self, Ratio, Stamping};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A value lies between these, if every clock kept its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Bounds {
-    /// Not less.
+pub struct OmegaBounds {
+    /// The lower bound.
     pub low: Ratio,
-    /// Not more.
+    /// The upper bound.
     pub high: Ratio,
 }
 
@@ -20,9 +20,9 @@ pub struct Bounds {
 #[derive(Clone, Debug, Serialize)]
 pub struct Certified {
     /// Omega over first switches; absent without switches.
-    pub first: Option<Bounds>,
+    pub first: Option<OmegaBounds>,
     /// Omega over all switches.
-    pub all: Option<Bounds>,
+    pub all: Option<OmegaBounds>,
     /// Half the widest range of a difference of two hosts' clocks after tightening, in picoseconds.
     pub half_width_max_ps: i64,
     /// Epochs of the corrections.
@@ -31,26 +31,26 @@ pub struct Certified {
 
 /// A range of a delay, picoseconds.
 #[derive(Clone, Copy)]
-struct Range {
+struct DelayRange {
     least: i64,
     most: i64,
 }
 
-struct Judge<'a> {
-    gathered: &'a Gathered,
+struct OmegaJudge<'a> {
+    gathered: &'a JoinedLog,
     corrections: &'a Corrections,
     stamping: Stamping,
-    range: analysis::Range,
+    range: analysis::TimeRange,
     /// Clocks of two hosts do not differ by more than this from the truth of each other.
     reach_ps: i64,
 }
 
 impl Certified {
-    pub(super) fn new(gathered: &Gathered, corrections: &Corrections, options: &CertifyOptions) -> Self {
+    pub(super) fn new(gathered: &JoinedLog, corrections: &Corrections, options: &CertifyOptions) -> Self {
         let reach_ps =
             corrections.half_width_max_ps().saturating_mul(4).saturating_add(reach_of_offsets(gathered, corrections));
         let CertifyOptions { stamping, range, .. } = *options;
-        let judge = Judge { gathered, corrections, stamping, range, reach_ps };
+        let judge = OmegaJudge { gathered, corrections, stamping, range, reach_ps };
         let ratios = judge.ratios();
         Certified {
             first: judge.first(&ratios),
@@ -62,7 +62,7 @@ impl Certified {
 }
 
 /// How far the clocks of two hosts may be apart: what `between` makes of stamps that show the same time.
-fn reach_of_offsets(gathered: &Gathered, corrections: &Corrections) -> i64 {
+fn reach_of_offsets(gathered: &JoinedLog, corrections: &Corrections) -> i64 {
     let hosts =
         || gathered.turns.iter().map(|turn| turn.at).chain(gathered.messages.iter().map(|message| message.sent));
     let mut apart = 0;
@@ -73,7 +73,7 @@ fn reach_of_offsets(gathered: &Gathered, corrections: &Corrections) -> i64 {
     for &from in one_of_host.values() {
         for &to in one_of_host.values() {
             for clock_ps in corrections.edges_ps() {
-                let (least, most) = corrections.between(Stamp { clock_ps, ..from }, Stamp { clock_ps, ..to });
+                let (least, most) = corrections.between(ClockStamp { clock_ps, ..from }, ClockStamp { clock_ps, ..to });
                 apart = apart.max(least.saturating_abs()).max(most.saturating_abs());
             }
         }
@@ -82,38 +82,38 @@ fn reach_of_offsets(gathered: &Gathered, corrections: &Corrections) -> i64 {
 }
 
 /// The largest of values that are known by bounds.
-fn largest(bounds: impl Iterator<Item = Bounds>) -> Option<Bounds> {
-    bounds.reduce(|a, b| Bounds { low: a.low.max(b.low), high: a.high.max(b.high) })
+fn largest(bounds: impl Iterator<Item = OmegaBounds>) -> Option<OmegaBounds> {
+    bounds.reduce(|a, b| OmegaBounds { low: a.low.max(b.low), high: a.high.max(b.high) })
 }
 
-impl Judge<'_> {
+impl OmegaJudge<'_> {
     /// Whether a switch lies in the range.
     fn counts(&self, index: usize) -> bool {
         self.range.holds(self.gathered.turns[index].at.clock_ps)
     }
 
-    fn delay(&self, message: &Message) -> Range {
+    fn delay(&self, message: &GatheredMessage) -> DelayRange {
         let (least, most) = self.corrections.between(message.sent, message.perceived);
-        Range { least: least.max(1), most: most.max(1) }
+        DelayRange { least: least.max(1), most: most.max(1) }
     }
 
     /// tau_r- of one switch: an order statistic rises with each of its delays, so its bounds are those of the bounds.
-    fn relevant(&self, turn: &Turn) -> Option<Range> {
-        let delays: Vec<Range> = turn.contributors.iter().map(|message| self.delay(message)).collect();
+    fn relevant(&self, turn: &GatheredSwitch) -> Option<DelayRange> {
+        let delays: Vec<DelayRange> = turn.contributors.iter().map(|message| self.delay(message)).collect();
         let rank = delays.len().min(self.gathered.threshold).checked_sub(1)?;
-        let ranked = |bound: fn(&Range) -> i64| {
+        let ranked = |bound: fn(&DelayRange) -> i64| {
             let mut bounds: Vec<i64> = delays.iter().map(bound).collect();
             bounds.sort_unstable();
             bounds[rank]
         };
-        Some(Range { least: ranked(|delay| delay.least), most: ranked(|delay| delay.most) })
+        Some(DelayRange { least: ranked(|delay| delay.least), most: ranked(|delay| delay.most) })
     }
 
     /// Bounds on tau+(e) / tau_r-(e) for each switch; none for those by the catch-up rule.
-    fn ratios(&self) -> Vec<Option<Bounds>> {
+    fn ratios(&self) -> Vec<Option<OmegaBounds>> {
         let turns = &self.gathered.turns;
-        let relevant: Vec<Option<Range>> = turns.iter().map(|turn| self.relevant(turn)).collect();
-        let mut active: Vec<&Message> = Vec::new();
+        let relevant: Vec<Option<DelayRange>> = turns.iter().map(|turn| self.relevant(turn)).collect();
+        let mut active: Vec<&GatheredMessage> = Vec::new();
         let mut coming = self.gathered.messages.iter().peekable();
         let mut ratios = Vec::with_capacity(turns.len());
         for (index, turn) in turns.iter().enumerate() {
@@ -128,15 +128,16 @@ impl Judge<'_> {
                 let slowest = self.slowest_at_once(index, &relevant).max(own.most);
                 let over =
                     |longest: i64, relevant: i64| Ratio::of(longest, relevant).unwrap_or(Ratio::ONE).max(Ratio::ONE);
-                Bounds { low: over(certain, slowest), high: over(possible, own.least) }
+                OmegaBounds { low: over(certain, slowest), high: over(possible, own.least) }
             });
             ratios.push(bounds);
         }
         ratios
     }
 
-    /// The largest delay that is certainly in transit, at least; and that is possibly in transit, at most. 0 where there is none.
-    fn longest(&self, at: Stamp, active: &[&Message]) -> (i64, i64) {
+    /// The largest delay that is certainly in transit, at least; and that is possibly in transit, at most. 0 where
+    /// there is none.
+    fn longest(&self, at: ClockStamp, active: &[&GatheredMessage]) -> (i64, i64) {
         let (mut certain, mut possible) = (0, 0);
         for message in active {
             let delay = self.delay(message);
@@ -154,7 +155,7 @@ impl Judge<'_> {
     }
 
     /// tau_r- is the maximum over all that switch at the same time: at most the largest over those that may.
-    fn slowest_at_once(&self, index: usize, relevant: &[Option<Range>]) -> i64 {
+    fn slowest_at_once(&self, index: usize, relevant: &[Option<DelayRange>]) -> i64 {
         let turns = &self.gathered.turns;
         let at = turns[index].at;
         let near = |other: &usize| (turns[*other].at.clock_ps - at.clock_ps).abs() <= self.reach_ps;
@@ -173,10 +174,10 @@ impl Judge<'_> {
             .unwrap_or(0)
     }
 
-    /// Omega over first switches. Which process was first is not always certain: the true one is among those that are not certainly
-    /// later than another, so its ratio is at least the least and at most the most of theirs. Where it may be one that lies outside the range, the round
-    /// may give no ratio at all.
-    fn first(&self, ratios: &[Option<Bounds>]) -> Option<Bounds> {
+    /// Omega over first switches. Which process was first is not always certain: the true one is among those that are
+    /// not certainly later than another, so its ratio is at least the least and at most the most of theirs. Where it
+    /// may be one that lies outside the range, the round may give no ratio at all.
+    fn first(&self, ratios: &[Option<OmegaBounds>]) -> Option<OmegaBounds> {
         let mut reaching: BTreeMap<u64, BTreeMap<usize, usize>> = BTreeMap::new();
         for (index, turn) in self.gathered.turns.iter().enumerate() {
             for round in turn.from + 1..=turn.to {
@@ -191,8 +192,8 @@ impl Judge<'_> {
             let bounds = may_be_first.iter().map(|&index| ratios[index].filter(|_| self.counts(index)));
             // A switch without n-f messages has no ratio, and then only that a ratio is at least 1 is known.
             bounds
-                .map(|bounds| bounds.unwrap_or(Bounds { low: Ratio::ONE, high: Ratio::ONE }))
-                .reduce(|a, b| Bounds { low: a.low.min(b.low), high: a.high.max(b.high) })
+                .map(|bounds| bounds.unwrap_or(OmegaBounds { low: Ratio::ONE, high: Ratio::ONE }))
+                .reduce(|a, b| OmegaBounds { low: a.low.min(b.low), high: a.high.max(b.high) })
         };
         largest(reaching.values().filter_map(of_round))
     }

@@ -1,19 +1,19 @@
 //! Random adversaries: runs too long for exploration, with deliveries and forgeries drawn at random.
 //!
-//! Each run draws its own temper: how often Byzantine processes speak, whether they help only some, whether some correct processes are kept waiting.
-//! Uniform chance alone hardly ever starves anybody.
+//! Each run draws its own temper: how often Byzantine processes speak, whether they help only some, whether some
+//! correct processes are kept waiting. Uniform chance alone hardly ever starves a process.
 
-use super::report::{Delivery, Violation, Witness, WitnessStep};
-use super::world::{Bounds, BoundsError, World};
+use super::report::{Delivery, RunWitness, Violation, WitnessStep};
+use super::world::{CheckBounds, CheckBoundsError, CheckWorld};
 use ffclock_sim::Random;
 use serde::Serialize;
 
 /// What is run.
 #[derive(Clone, Copy, Debug)]
-pub struct Campaign {
+pub struct AdversaryCampaign {
     /// Sizes, form and depth.
-    pub bounds: Bounds,
-    /// Where all chance comes from; run i uses seed + i, so that any run can be had again alone.
+    pub bounds: CheckBounds,
+    /// The seed. Run i uses seed + i, so that any run can be repeated alone.
     pub seed: u64,
 }
 
@@ -24,12 +24,12 @@ pub struct CampaignOutcome {
     pub runs: u64,
     /// Messages delivered in all of them.
     pub deliveries: u64,
-    /// Runs that stopped for ever.
+    /// Runs that stopped forever.
     pub stopped: u64,
     /// Runs in which a correct process did what it may not.
     pub violated: u64,
     /// The seed of the first bad run, what was violated (nothing if it stopped), and how it went.
-    pub first_bad: Option<(u64, Option<Violation>, Witness)>,
+    pub first_bad: Option<(u64, Option<Violation>, RunWitness)>,
 }
 
 impl CampaignOutcome {
@@ -39,12 +39,12 @@ impl CampaignOutcome {
     }
 }
 
-impl Campaign {
+impl AdversaryCampaign {
     /// Makes the `number`-th run and adds it to `outcome`.
     ///
     /// # Errors
     /// When the bounds make no sense.
-    pub fn run(&self, number: u64, outcome: &mut CampaignOutcome) -> Result<(), BoundsError> {
+    pub fn run(&self, number: u64, outcome: &mut CampaignOutcome) -> Result<(), CheckBoundsError> {
         let seed = self.seed.wrapping_add(number);
         let mut run = RandomRun::new(self.bounds, seed)?;
         let violation = run.finish();
@@ -54,7 +54,7 @@ impl Campaign {
         let has_stopped = violation.is_none() && run.world.has_stopped();
         outcome.stopped += u64::from(has_stopped);
         if (has_stopped || violation.is_some()) && outcome.first_bad.is_none() {
-            outcome.first_bad = Some((seed, violation, Witness::new(&run.world, run.steps)));
+            outcome.first_bad = Some((seed, violation, RunWitness::new(&run.world, run.steps)));
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Temper {
 }
 
 struct RandomRun {
-    world: World,
+    world: CheckWorld,
     random: Random,
     temper: Temper,
     steps: Vec<WitnessStep>,
@@ -91,12 +91,12 @@ struct RandomRun {
     sent_before: Vec<u64>,
 }
 
-/// So often is a message held back at most before it comes all the same: links are reliable.
+/// A message is held back at most this often before it comes: links are reliable.
 const TRIES: usize = 40;
 
 impl RandomRun {
-    fn new(bounds: Bounds, seed: u64) -> Result<Self, BoundsError> {
-        let world = World::start(bounds)?;
+    fn new(bounds: CheckBounds, seed: u64) -> Result<Self, CheckBoundsError> {
+        let world = CheckWorld::start(bounds)?;
         let mut random = Random::new(seed);
         let temper = Temper::draw(world.correct(), &mut random);
         let sent_before = vec![0; world.correct() as usize];

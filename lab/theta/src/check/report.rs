@@ -1,7 +1,7 @@
-//! What checking finds, in words.
+//! The findings of a check, and their text form.
 
 use crate::algorithm::Switches;
-use crate::check::World;
+use crate::check::CheckWorld;
 use serde::Serialize;
 use std::fmt;
 
@@ -22,17 +22,17 @@ pub struct Delivery {
 pub enum Violation {
     /// A clock went back.
     WentBack {
-        /// Whose.
+        /// The process.
         process: u32,
     },
     /// A process sent the same round twice.
     SentTwice {
-        /// Who.
+        /// The process.
         process: u32,
     },
     /// A process switched though too few correct ones had sent the round: Byzantine ones alone can drive the clocks.
     Forged {
-        /// Who.
+        /// The process.
         process: u32,
         /// The round that the rule counted.
         round: u64,
@@ -46,12 +46,12 @@ pub enum Violation {
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// Everything within the depth was seen, and nothing was wrong.
     Holds,
     /// Nothing was wrong so far, but not everything was seen: the limit of states was reached.
     Unfinished,
-    /// The system can stop for ever.
+    /// The system can stop forever.
     Stops,
     /// A correct process can be made to do what it may not.
     Violated(Violation),
@@ -60,7 +60,7 @@ pub enum Verdict {
 /// One step of a witness: some messages come, and the receiver switches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WitnessStep {
-    /// What comes.
+    /// The messages that come.
     pub deliveries: Vec<Delivery>,
     /// From which round the receiver goes, if it does.
     pub from: Option<u64>,
@@ -77,23 +77,24 @@ impl WitnessStep {
 
 /// A run that ends badly.
 #[derive(Clone, Debug, Serialize)]
-pub struct Witness {
-    /// n.
+pub struct RunWitness {
+    /// The number of processes, n.
     pub processes: u32,
-    /// f; the Byzantine processes are the last ones.
+    /// The number of Byzantine processes, f; they are the last ones.
     pub faulty: u32,
     /// How it comes about. Every process has started and is in round 1.
     pub steps: Vec<WitnessStep>,
-    /// By correct process: its round, and by round from there on how many senders it holds once every message on its way has come.
+    /// By correct process: its round, and by round from there on how many senders it holds once every message on its
+    /// way has come.
     pub standing: Vec<Standing>,
 }
 
-/// Where a correct process stands for ever.
+/// Where a correct process stands forever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Standing {
     /// Its round.
     pub round: u64,
-    /// (round, senders), for rounds that anybody has sent.
+    /// (round, senders), for rounds that any process has sent.
     pub holds: Vec<(u64, u32)>,
 }
 
@@ -101,7 +102,7 @@ pub struct Standing {
 #[derive(Clone, Debug, Serialize)]
 pub struct Exploration {
     /// How it ended.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// Different states seen, up to the names of correct processes.
     pub states: u64,
     /// Steps taken, those to known states included.
@@ -109,19 +110,19 @@ pub struct Exploration {
     /// The depth: processes rest in this round.
     pub last_round: u64,
     /// How it comes about, if something is wrong.
-    pub witness: Option<Witness>,
+    pub witness: Option<RunWitness>,
 }
 
-impl Witness {
-    pub(super) fn new(world: &World, steps: Vec<WitnessStep>) -> Self {
+impl RunWitness {
+    pub(super) fn new(world: &CheckWorld, steps: Vec<WitnessStep>) -> Self {
         let quorum = world.bounds.quorum;
         let standing = (0..world.correct()).map(|process| Standing::of(world, process)).collect();
-        Witness { processes: quorum.processes(), faulty: quorum.faulty(), steps, standing }
+        RunWitness { processes: quorum.processes(), faulty: quorum.faulty(), steps, standing }
     }
 }
 
 impl Standing {
-    fn of(world: &World, process: u32) -> Self {
+    fn of(world: &CheckWorld, process: u32) -> Self {
         let mut machine = world.processes[process as usize].clone();
         for delivery in world.in_transit(process) {
             machine.receive(delivery.from, delivery.round, 0);
@@ -140,7 +141,7 @@ fn name(process: u32) -> String {
     }
 }
 
-impl fmt::Display for Witness {
+impl fmt::Display for RunWitness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (correct, all) = (self.processes - self.faulty, self.processes);
         let list = |range: std::ops::Range<u32>| range.map(name).collect::<Vec<_>>().join(", ");
@@ -149,7 +150,7 @@ impl fmt::Display for Witness {
             writeln!(f, "{:3}. {step}", number + 1)?;
         }
         let (advance, catch_up) = (all - self.faulty, self.faulty + 1);
-        writeln!(f, "every message has come, and nobody moves again:")?;
+        writeln!(f, "every message has come, and no process moves again:")?;
         for (process, standing) in self.standing.iter().enumerate() {
             write!(f, "     {} in round {}:", name(process as u32), standing.round)?;
             for &(round, senders) in &standing.holds {

@@ -1,26 +1,27 @@
 //! A system in the middle of a run: the correct processes, what each has sent, and every message that may come next.
 
 use super::report::{Delivery, Violation};
-use crate::algorithm::{Form, Process, Quorum, Switch, Switches};
+use crate::algorithm::{AlgorithmForm, Process, Quorum, RoundSwitch, Switches};
 use crate::record::SwitchRule;
 use thiserror::Error;
 
 /// What is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct CheckBounds {
     /// n and f.
     pub quorum: Quorum,
     /// The algorithm.
-    pub form: Form,
+    pub form: AlgorithmForm,
     /// A process that has reached this round rests: the depth.
     pub last_round: u64,
-    /// How many rounds ahead a process tells apart; without it, as many as in real runs, which are more than the depth.
+    /// The number of rounds ahead that a process keeps apart; as in real runs, which is more than the depth, unless
+    /// given.
     pub window: Option<usize>,
 }
 
 /// What cannot be explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BoundsError {
+pub enum CheckBoundsError {
     /// Nothing can happen.
     #[error("the last round must be at least 2: processes begin in round 1")]
     NoRound,
@@ -29,7 +30,7 @@ pub enum BoundsError {
         "n = {processes} and {last_round} rounds are too much for this exploration: a state takes {bits} bits of at most 128; ask for fewer rounds"
     )]
     TooLarge {
-        /// n.
+        /// The number of processes, n.
         processes: u32,
         /// The depth.
         last_round: u64,
@@ -38,18 +39,20 @@ pub enum BoundsError {
     },
 }
 
-/// The correct processes of a system, 0 to n - f - 1. The Byzantine ones, n - f to n - 1, have no state: they may always send anything.
+/// The correct processes of a system, 0 to n - f - 1. The Byzantine ones, n - f to n - 1, have no state: they may
+/// always send anything.
 #[derive(Clone, Debug)]
-pub struct World {
-    pub(super) bounds: Bounds,
+pub struct CheckWorld {
+    pub(super) bounds: CheckBounds,
     pub(super) processes: Vec<Process>,
     /// By process: bit k for (init, k).
     pub(super) sent: Vec<u64>,
-    /// By receiver and sender: bit k for (init, k), where windows are shorter than the depth. Otherwise a process still knows what it was told.
+    /// By receiver and sender: bit k for (init, k), where windows are shorter than the depth. Otherwise a process
+    /// still has every message.
     delivered: Vec<u64>,
 }
 
-impl World {
+impl CheckWorld {
     /// The largest depth: rounds are bits of a word.
     pub const LAST_ROUND_MAX: u64 = 62;
 
@@ -57,13 +60,13 @@ impl World {
     ///
     /// # Errors
     /// When nothing can happen within the depth, or states would be too large.
-    pub fn start(bounds: Bounds) -> Result<Self, BoundsError> {
+    pub fn start(bounds: CheckBounds) -> Result<Self, CheckBoundsError> {
         let processes = bounds.quorum.processes();
         if bounds.last_round < 2 {
-            return Err(BoundsError::NoRound);
+            return Err(CheckBoundsError::NoRound);
         }
         if bounds.last_round > Self::LAST_ROUND_MAX {
-            return Err(BoundsError::TooLarge { processes, last_round: bounds.last_round, bits: u64::MAX });
+            return Err(CheckBoundsError::TooLarge { processes, last_round: bounds.last_round, bits: u64::MAX });
         }
         let correct = bounds.quorum.advance() as usize;
         let process = Process::new(bounds.quorum, bounds.form, 0);
@@ -71,9 +74,9 @@ impl World {
             Some(rounds) => process.remembering(rounds),
             None => process,
         };
-        let told = if bounds.window.is_some() { correct * processes as usize } else { 0 };
+        let links = if bounds.window.is_some() { correct * processes as usize } else { 0 };
         let mut world =
-            World { bounds, processes: vec![process; correct], sent: vec![0; correct], delivered: vec![0; told] };
+            CheckWorld { bounds, processes: vec![process; correct], sent: vec![0; correct], delivered: vec![0; links] };
         for index in 0..correct {
             world.processes[index].start(0);
             world.collect(index);
@@ -92,7 +95,7 @@ impl World {
     }
 
     /// What is explored.
-    pub fn bounds(&self) -> Bounds {
+    pub fn bounds(&self) -> CheckBounds {
         self.bounds
     }
 
@@ -121,11 +124,15 @@ impl World {
         self.round(process) >= self.bounds.last_round
     }
 
-    /// Whether a message would tell its receiver anything: it is awake, has not passed the round and has not had it.
+    /// Whether a message would be news to its receiver: it is awake, has not passed the round and has not had the
+    /// message.
     pub fn is_new(&self, delivery: Delivery) -> bool {
         let Delivery { to, from, round } = delivery;
-        let was_told = self.delivered.get(self.link(delivery)).is_some_and(|rounds| rounds >> round & 1 == 1);
-        !self.rests(to) && round >= self.round(to) && !was_told && !self.processes[to as usize].has_from(from, round)
+        let was_delivered = self.delivered.get(self.link(delivery)).is_some_and(|rounds| rounds >> round & 1 == 1);
+        !self.rests(to)
+            && round >= self.round(to)
+            && !was_delivered
+            && !self.processes[to as usize].has_from(from, round)
     }
 
     /// Where a message lies in `delivered`.
@@ -133,14 +140,14 @@ impl World {
         to as usize * self.bounds.quorum.processes() as usize + from as usize
     }
 
-    /// Messages of correct processes that are on their way to `to` and would tell it something.
+    /// Messages of correct processes that are on their way to `to` and would be news to it.
     pub fn in_transit(&self, to: u32) -> impl Iterator<Item = Delivery> + '_ {
         let rounds = self.round(to)..=self.bounds.last_round;
         let all = rounds.flat_map(move |round| (0..self.correct()).map(move |from| Delivery { to, from, round }));
         all.filter(|&delivery| self.has_sent(delivery.from, delivery.round) && self.is_new(delivery))
     }
 
-    /// What Byzantine processes may send to `to` that would tell it something.
+    /// Messages that Byzantine processes may send to `to` and that would be news to it.
     pub fn forgeries(&self, to: u32) -> impl Iterator<Item = Delivery> + '_ {
         let byzantine = self.correct()..self.bounds.quorum.processes();
         let rounds = self.round(to)..=self.bounds.last_round;
@@ -167,9 +174,10 @@ impl World {
         Ok(switches)
     }
 
-    /// Whether somebody stands for ever: every message of a correct process has been delivered or tells nothing, the Byzantine ones keep silent, and
-    /// of the processes that have not come to the depth none can go on. One at rest might still have sent what helps the others; but as soon as f + 1
-    /// rest, what they have sent must bring all others to the depth.
+    /// Whether a process stands forever: every message of a correct process has been delivered or is no news, the
+    /// Byzantine ones keep silent, and of the processes that have not come to the depth none can go on. One at rest
+    /// might still have sent what helps the others; but as soon as f + 1 rest, what they have sent must bring all
+    /// others to the depth.
     pub fn has_stopped(&self) -> bool {
         let resting = (0..self.correct()).filter(|&process| self.rests(process)).count() as u32;
         let decides = resting == 0 || (self.bounds.quorum.catch_up()..self.correct()).contains(&resting);
@@ -183,7 +191,7 @@ impl World {
     }
 
     /// The thresholds, seen from outside: what a switch proves about the other processes.
-    fn judge(&self, process: u32, before: u64, switch: Switch) -> Result<(), Violation> {
+    fn judge(&self, process: u32, before: u64, switch: RoundSwitch) -> Result<(), Violation> {
         if switch.to <= before {
             return Err(Violation::WentBack { process });
         }

@@ -1,42 +1,45 @@
-//! Faults made ready: who does what, and when.
+//! The faults of a run, checked and sorted by what they act on.
 
 use super::FaultSpec;
+use crate::length::picoseconds;
 use crate::record::{Fault, FaultKind, HostId, ProcessId};
-use crate::simulate::picoseconds;
 use ffclock_sim::Random;
 
-/// From `from` on, before `until`, in picoseconds.
+/// A time from `from` on and before `until`, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) from: u64,
-    pub(crate) until: u64,
+pub struct FaultWindow {
+    /// The first picosecond that belongs to it.
+    pub from: u64,
+    /// The first one after it.
+    pub until: u64,
 }
 
-impl Window {
-    pub(crate) fn holds(self, at: u64) -> bool {
+impl FaultWindow {
+    /// Whether `at` lies in it.
+    pub fn holds(self, at: u64) -> bool {
         (self.from..self.until).contains(&at)
     }
 }
 
 /// What a faulty process does when a correct one would broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Misbehaviour {
-    /// Nothing.
+pub enum Misbehaviour {
+    /// It sends nothing.
     Silence,
-    /// Something else to each.
+    /// It sends different rounds to different receivers.
     TwoFaced,
-    /// Also rounds it has not reached.
+    /// It also sends rounds that it has not reached.
     Early,
-    /// Also rounds of old.
+    /// It also sends rounds that it has left.
     Replay,
 }
 
-/// So many rounds too early come what a process sends that sends early.
-pub(crate) const EARLY_ROUNDS: u64 = 2;
+/// How many rounds ahead a process sends whose fault is to send early.
+pub const EARLY_ROUNDS: u64 = 2;
 
-/// What a two-faced process tells a receiver instead of a round: the round and so many on. All two-faced processes of a run agree on it by
-/// `conspiracy`: together they do most harm.
-pub(crate) fn lies(conspiracy: u64, receiver: u32, round: u64) -> &'static [u64] {
+/// What a two-faced process sends to a receiver in place of `round`: offsets to add to it. All two-faced processes of
+/// a run draw from the same `conspiracy`, because they do most harm together.
+pub fn lies(conspiracy: u64, receiver: u32, round: u64) -> &'static [u64] {
     match Random::new(conspiracy ^ round << 16 ^ u64::from(receiver)).bits() % 8 {
         0..4 => &[],
         4 => &[0],
@@ -46,31 +49,37 @@ pub(crate) fn lies(conspiracy: u64, receiver: u32, round: u64) -> &'static [u64]
     }
 }
 
-/// Messages on some links.
+/// A fault of the messages on some links.
 #[derive(Clone, Debug)]
-pub(crate) struct LinkFault {
-    pub(crate) window: Window,
+pub struct LinkFault {
+    /// When it acts.
+    pub window: FaultWindow,
+    /// The probability for each message.
+    pub probability: f64,
+    /// What it does to a message.
+    pub effect: LinkEffect,
     from: Option<u32>,
     to: Option<u32>,
-    /// Partition: messages between the group and the others.
+    /// A partition: only messages between the group and the others are concerned.
     group: Option<Vec<bool>>,
-    pub(crate) probability: f64,
-    pub(crate) effect: LinkEffect,
 }
 
 /// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkEffect {
+pub enum LinkEffect {
+    /// It is lost.
     Lose,
+    /// It arrives twice.
     Duplicate,
-    /// It waits so long.
+    /// It is held back, for this many picoseconds.
     Hold(u64),
-    /// It waits until the window ends.
+    /// It is held back until the window ends.
     HoldToEnd,
 }
 
 impl LinkFault {
-    pub(crate) fn concerns(&self, from: u32, to: u32, at: u64) -> bool {
+    /// Whether it acts on a message that process `from` sends to process `to` at this time.
+    pub fn concerns(&self, from: u32, to: u32, at: u64) -> bool {
         let crosses = self.group.as_ref().is_none_or(|group| group[from as usize] != group[to as usize]);
         crosses
             && self.from.is_none_or(|only| only == from)
@@ -81,18 +90,19 @@ impl LinkFault {
 
 /// What a clock does beyond its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ClockFault {
-    pub(crate) window: Window,
-    /// In picoseconds.
-    pub(crate) step: f64,
-    /// Seconds a second.
-    pub(crate) rate: f64,
+pub struct ClockFault {
+    /// When it acts.
+    pub window: FaultWindow,
+    /// A step for the time of the window, in picoseconds.
+    pub step: f64,
+    /// A drift during the window, in seconds per second.
+    pub rate: f64,
 }
 
 impl ClockFault {
     /// What the fault adds to the clock's error, in picoseconds, at a time of the run in picoseconds.
-    pub(crate) fn error(&self, at: u64) -> f64 {
-        let Window { from, until } = self.window;
+    pub fn error(&self, at: u64) -> f64 {
+        let FaultWindow { from, until } = self.window;
         if at < from {
             return 0.0;
         }
@@ -100,80 +110,85 @@ impl ClockFault {
         step + self.rate * (at.min(until) - from) as f64
     }
 
-    /// The largest that it adds, whatever its sign, by a time of the run in picoseconds.
+    /// The largest absolute error that it adds up to a time of the run in picoseconds.
     pub(crate) fn worst(&self, end: u64) -> f64 {
-        let Window { from, until } = self.window;
+        let FaultWindow { from, until } = self.window;
         let errors = [from, until - 1, until].map(|at| self.error(at.min(end)).abs());
         errors.into_iter().fold(0.0, f64::max)
     }
 }
 
-/// All faults of a run.
+/// All faults of a run, by what they act on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
+pub struct FaultPlan {
     /// By process: what it does instead of broadcasting.
-    pub(crate) misbehaviours: Vec<Vec<(Window, Misbehaviour)>>,
-    /// By process: when it stops.
-    pub(crate) crashes: Vec<u64>,
-    /// By process: when it starts, if late.
-    pub(crate) starts: Vec<Option<u64>>,
-    /// Processes whose identity a second one uses.
-    pub(crate) twins: Vec<u32>,
-    pub(crate) links: Vec<LinkFault>,
-    /// By host: when it is how many times slower.
-    pub(crate) slow: Vec<Vec<(Window, f64)>>,
-    /// By host.
-    pub(crate) clocks: Vec<Vec<ClockFault>>,
-    /// What the log tells.
-    pub(crate) told: Vec<Fault>,
+    pub misbehaviours: Vec<Vec<(FaultWindow, Misbehaviour)>>,
+    /// By process: when it stops for good.
+    pub crashes: Vec<u64>,
+    /// By process: when it starts, if it starts late.
+    pub starts: Vec<Option<u64>>,
+    /// Processes whose identity a second process uses.
+    pub twins: Vec<u32>,
+    /// Faults of links.
+    pub links: Vec<LinkFault>,
+    /// By host: when it is slower, and by which factor.
+    pub slow: Vec<Vec<(FaultWindow, f64)>>,
+    /// By host: faults of its clock.
+    pub clocks: Vec<Vec<ClockFault>>,
+    /// The faults as the log records them.
+    pub recorded: Vec<Fault>,
 }
 
-impl Plan {
-    pub(crate) fn new(specs: &[FaultSpec], processes: u32, hosts: u32) -> Result<Self, String> {
+impl FaultPlan {
+    /// The plan of `specs` for a run of `processes` on `hosts`.
+    ///
+    /// # Errors
+    /// Names the fault and what is wrong with it.
+    pub fn new(specs: &[FaultSpec], processes: u32, hosts: u32) -> Result<Self, String> {
         let (n, h) = (processes as usize, hosts as usize);
-        let mut plan = Plan {
+        let mut plan = FaultPlan {
             misbehaviours: vec![Vec::new(); n],
             crashes: vec![u64::MAX; n],
             starts: vec![None; n],
             slow: vec![Vec::new(); h],
             clocks: vec![Vec::new(); h],
-            ..Plan::default()
+            ..FaultPlan::default()
         };
         for (number, spec) in specs.iter().enumerate() {
-            let reader = Reader { spec, processes, hosts };
+            let reader = SpecReader { spec, processes, hosts };
             reader.add_to(&mut plan).map_err(|why| format!("fault {} ({:?}): {why}", number + 1, spec.kind))?;
         }
         Ok(plan)
     }
 
     /// What a process does at a time instead of broadcasting.
-    pub(crate) fn misbehaviour(&self, process: usize, at: u64) -> Option<Misbehaviour> {
-        let now = |(window, _): &&(Window, Misbehaviour)| window.holds(at);
+    pub fn misbehaviour(&self, process: usize, at: u64) -> Option<Misbehaviour> {
+        let now = |(window, _): &&(FaultWindow, Misbehaviour)| window.holds(at);
         self.misbehaviours[process].iter().find(now).map(|(_, misbehaviour)| *misbehaviour)
     }
 
-    /// How many times slower a host is at a time; 1 as a rule.
-    pub(crate) fn slowness(&self, host: usize, at: u64) -> f64 {
+    /// By which factor a host is slower at a time; 1 without a fault.
+    pub fn slowness(&self, host: usize, at: u64) -> f64 {
         self.slow[host].iter().filter(|(window, _)| window.holds(at)).map(|(_, factor)| factor).product()
     }
 
     /// Which processes are correct, by index.
-    pub(crate) fn correct(&self) -> Vec<bool> {
+    pub fn correct(&self) -> Vec<bool> {
         let mut correct = vec![true; self.crashes.len()];
-        let faulty = self.told.iter().filter(|fault| fault.kind.makes_process_faulty());
+        let faulty = self.recorded.iter().filter(|fault| fault.kind.makes_process_faulty());
         faulty.filter_map(|fault| fault.process).for_each(|process| correct[process.index()] = false);
         correct
     }
 }
 
-struct Reader<'a> {
+struct SpecReader<'a> {
     spec: &'a FaultSpec,
     processes: u32,
     hosts: u32,
 }
 
-impl Reader<'_> {
-    fn add_to(&self, plan: &mut Plan) -> Result<(), String> {
+impl SpecReader<'_> {
+    fn add_to(&self, plan: &mut FaultPlan) -> Result<(), String> {
         self.refuse_strange_keys()?;
         let window = self.window()?;
         match self.spec.kind {
@@ -191,11 +206,11 @@ impl Reader<'_> {
             FaultKind::ClockStep => plan.clocks[self.host()?].push(self.step(window)?),
             FaultKind::ClockDrift => plan.clocks[self.host()?].push(self.drift(window)?),
         }
-        plan.told.push(self.told(window));
+        plan.recorded.push(self.as_recorded(window));
         Ok(())
     }
 
-    /// A key that means nothing for this kind is more likely a mistake than not.
+    /// A key that has no meaning for this kind of fault is most likely a mistake.
     fn refuse_strange_keys(&self) -> Result<(), String> {
         use FaultKind::{ClockDrift, ClockStep, LinkDuplication, LinkHold, LinkLoss, Partition, SlowHost};
         let FaultSpec { kind, process, receiver, host, group, probability, hold, factor, step, rate, .. } = self.spec;
@@ -218,13 +233,13 @@ impl Reader<'_> {
         }
     }
 
-    fn window(&self) -> Result<Window, String> {
+    fn window(&self) -> Result<FaultWindow, String> {
         let time = |name: &str, value, default| match value {
             None => Ok(default),
             Some(value) => picoseconds(value).ok_or_else(|| format!("{name} must lie between 0 s and 1000 s")),
         };
         let window =
-            Window { from: time("from", self.spec.from, 0)?, until: time("until", self.spec.until, u64::MAX)? };
+            FaultWindow { from: time("from", self.spec.from, 0)?, until: time("until", self.spec.until, u64::MAX)? };
         if window.from < window.until { Ok(window) } else { Err("it ends before it begins".to_owned()) }
     }
 
@@ -260,7 +275,7 @@ impl Reader<'_> {
         if (0.0..=1e6).contains(&factor) { Ok(factor) } else { Err("factor must lie between 0 and 1e6".to_owned()) }
     }
 
-    fn step(&self, window: Window) -> Result<ClockFault, String> {
+    fn step(&self, window: FaultWindow) -> Result<ClockFault, String> {
         let step = self.spec.step.ok_or("the key step is missing")?.seconds() * 1e12;
         if step.abs() > 1e15 {
             Err("step must lie within 1000 s".to_owned())
@@ -269,7 +284,7 @@ impl Reader<'_> {
         }
     }
 
-    fn drift(&self, window: Window) -> Result<ClockFault, String> {
+    fn drift(&self, window: FaultWindow) -> Result<ClockFault, String> {
         let rate = self.spec.rate.ok_or("the key rate is missing")?.fraction();
         if rate.abs() > 0.01 {
             Err("rate must lie within 10000 ppm".to_owned())
@@ -278,7 +293,7 @@ impl Reader<'_> {
         }
     }
 
-    fn link(&self, window: Window) -> Result<LinkFault, String> {
+    fn link(&self, window: FaultWindow) -> Result<LinkFault, String> {
         let end =
             |process: Option<u32>| process.map(|number| Self::known("process", number, self.processes)).transpose();
         let effect = match self.spec.kind {
@@ -307,7 +322,7 @@ impl Reader<'_> {
         Ok(Some(group))
     }
 
-    fn told(&self, window: Window) -> Fault {
+    fn as_recorded(&self, window: FaultWindow) -> Fault {
         Fault {
             kind: self.spec.kind,
             process: self.spec.process.map(ProcessId),

@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultSpec {
-    /// What.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// The process; of a link, its sender.
     pub process: Option<u32>,
@@ -19,19 +19,19 @@ pub struct FaultSpec {
     pub host: Option<u32>,
     /// One side of a partition.
     pub group: Option<Vec<u32>>,
-    /// From when; without it, from the start.
+    /// When it begins; at the start unless given.
     pub from: Option<Length>,
-    /// Until when; without it, to the end.
+    /// When it ends; at the end of the run unless given.
     pub until: Option<Length>,
-    /// How probable it is, for each message.
+    /// Its probability for each message.
     pub probability: Option<f64>,
-    /// How long a link holds messages.
+    /// The time for which a link holds messages.
     pub hold: Option<Length>,
-    /// How many times slower a host is.
+    /// The factor by which a host is slower.
     pub factor: Option<f64>,
-    /// How far a clock steps.
+    /// The step of a clock.
     pub step: Option<Length>,
-    /// How fast a clock drifts.
+    /// The drift of a clock.
     pub rate: Option<Fraction>,
 }
 
@@ -109,8 +109,8 @@ mod tests {
             ("kind = \"crash\", from = \"2\"", "unit"),
             ("kind = \"crash\" } [x", "is no fault"),
         ] {
-            let told = text.parse::<FaultSpec>().unwrap_err();
-            assert!(told.contains(part), "{text}: {told}");
+            let error = text.parse::<FaultSpec>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
         }
     }
 }

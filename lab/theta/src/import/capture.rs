@@ -1,7 +1,7 @@
 //! Captures of either format, packet by packet.
 
 use super::ImportError;
-use super::pcap::Classic;
+use super::pcap::ClassicCapture;
 use super::pcapng::Blocks;
 use std::io::{ErrorKind, Read};
 
@@ -19,9 +19,9 @@ pub(super) struct Captured<'a> {
 
 /// Reads packets one by one.
 pub(super) enum Capture<R> {
-    /// tcpdump's.
-    Classic(Classic<R>),
-    /// Wireshark's, of blocks.
+    /// The classic format of tcpdump.
+    ClassicCapture(ClassicCapture<R>),
+    /// The block format of Wireshark.
     Blocks(Blocks<R>),
 }
 
@@ -32,13 +32,13 @@ impl<R: Read> Capture<R> {
         if u32::from_le_bytes(magic) == super::pcapng::SECTION {
             return Blocks::open(input).map(Capture::Blocks);
         }
-        Classic::open(input, magic).map(Capture::Classic)
+        ClassicCapture::open(input, magic).map(Capture::ClassicCapture)
     }
 
     /// The next packet; `None` at the end.
     pub(super) fn next_packet(&mut self) -> Result<Option<Captured<'_>>, ImportError> {
         match self {
-            Capture::Classic(classic) => classic.next_packet(),
+            Capture::ClassicCapture(classic) => classic.next_packet(),
             Capture::Blocks(blocks) => blocks.next_packet(),
         }
     }

@@ -1,26 +1,26 @@
-//! From a captured frame to who sends how much to whom. Whatever the bytes are, nothing panics.
+//! Sender, receiver and length of the packet in a captured frame. No input panics.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// A packet of UDP or TCP with something in it.
+/// A packet of UDP or TCP with content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Packet {
+pub(super) struct CapturedPacket {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
-    /// The same where the packet left and where it arrived, and of another packet most likely different. Checksums are left out: they may
-    /// not have been worked out yet where it left.
+    /// The same where the packet left and where it arrived, and of another packet most likely different. Checksums are
+    /// left out: the sender may not have computed them yet.
     pub(super) identity: u64,
 }
 
-/// So much of the content of a packet tells it from others.
+/// The number of bytes of content that identify a packet.
 const TELLING_BYTES: usize = 32;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The packet in a frame of link type `link`; `None` if it is none of UDP or TCP, a fragment, or carries nothing.
-pub(super) fn packet(link: u32, frame: &[u8]) -> Option<Packet> {
+/// The packet in a frame of link type `link`; `None` if it is neither UDP nor TCP, or is a fragment, or has no content.
+pub(super) fn packet(link: u32, frame: &[u8]) -> Option<CapturedPacket> {
     match link {
         1 => ethernet(frame),
         // BSD loopback, raw IP (two numbers), Linux cooked 1 and 2.
@@ -36,7 +36,7 @@ fn short(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
-fn ethernet(frame: &[u8]) -> Option<Packet> {
+fn ethernet(frame: &[u8]) -> Option<CapturedPacket> {
     let mut at = 12;
     // At most two tags of virtual networks.
     for _ in 0..2 {
@@ -47,7 +47,7 @@ fn ethernet(frame: &[u8]) -> Option<Packet> {
     matches!(short(frame, at)?, 0x0800 | 0x86dd).then(|| ip(frame.get(at + 2..)?)).flatten()
 }
 
-fn ip(bytes: &[u8]) -> Option<Packet> {
+fn ip(bytes: &[u8]) -> Option<CapturedPacket> {
     match bytes.first()? >> 4 {
         4 => ip4(bytes),
         6 => ip6(bytes),
@@ -55,7 +55,7 @@ fn ip(bytes: &[u8]) -> Option<Packet> {
     }
 }
 
-fn ip4(bytes: &[u8]) -> Option<Packet> {
+fn ip4(bytes: &[u8]) -> Option<CapturedPacket> {
     let header = usize::from(bytes.first()? & 0xf) * 4;
     let total = usize::from(short(bytes, 2)?);
     let is_fragment = short(bytes, 6)? & 0x3fff != 0;
@@ -66,21 +66,21 @@ fn ip4(bytes: &[u8]) -> Option<Packet> {
     if is_fragment || header < 20 {
         return None;
     }
-    let head = Head { protocol: *bytes.get(9)?, from: address(12)?, to: address(16)?, number: short(bytes, 4)? };
+    let head = PacketHead { protocol: *bytes.get(9)?, from: address(12)?, to: address(16)?, number: short(bytes, 4)? };
     transport(&head, bytes.get(header..)?, total.checked_sub(header)?)
 }
 
-fn ip6(bytes: &[u8]) -> Option<Packet> {
+fn ip6(bytes: &[u8]) -> Option<CapturedPacket> {
     let address = |at: usize| -> Option<IpAddr> {
         let sixteen: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
         Some(Ipv6Addr::from(sixteen).into())
     };
-    let head = Head { protocol: *bytes.get(6)?, from: address(8)?, to: address(24)?, number: 0 };
+    let head = PacketHead { protocol: *bytes.get(6)?, from: address(8)?, to: address(24)?, number: 0 };
     transport(&head, bytes.get(40..)?, usize::from(short(bytes, 4)?))
 }
 
-/// What the network's header says.
-struct Head {
+/// The header of the network layer.
+struct PacketHead {
     protocol: u8,
     from: IpAddr,
     to: IpAddr,
@@ -89,9 +89,9 @@ struct Head {
 }
 
 /// `length` is that of header and content, as IP says: the captured bytes may be fewer.
-fn transport(head: &Head, bytes: &[u8], length: usize) -> Option<Packet> {
-    // In TCP the numbers of sequence and acknowledgement tell packets apart.
-    let (header, telling) = match head.protocol {
+fn transport(head: &PacketHead, bytes: &[u8], length: usize) -> Option<CapturedPacket> {
+    // In TCP the sequence and acknowledgement numbers identify a packet.
+    let (header, identifying) = match head.protocol {
         UDP => (8, 4..6),
         TCP => (usize::from(*bytes.get(12)? >> 4) * 4, 4..12),
         _ => return None,
@@ -103,7 +103,7 @@ fn transport(head: &Head, bytes: &[u8], length: usize) -> Option<Packet> {
     }
     let content = bytes.get(header..).unwrap_or(&[]);
     let mut hasher = DefaultHasher::new();
-    (from, to, head.number, length, bytes.get(telling)).hash(&mut hasher);
+    (from, to, head.number, length, bytes.get(identifying)).hash(&mut hasher);
     content[..content.len().min(length - header).min(TELLING_BYTES)].hash(&mut hasher);
-    Some(Packet { from, to, identity: hasher.finish() })
+    Some(CapturedPacket { from, to, identity: hasher.finish() })
 }

@@ -5,7 +5,7 @@ use super::capture::{Captured, PACKET_BYTES_MAX, cut};
 use std::io::{ErrorKind, Read};
 
 /// Reads packets one by one.
-pub(super) struct Classic<R> {
+pub(super) struct ClassicCapture<R> {
     input: R,
     big_endian: bool,
     nanos_per_fraction: u64,
@@ -15,7 +15,7 @@ pub(super) struct Classic<R> {
     number: u64,
 }
 
-impl<R: Read> Classic<R> {
+impl<R: Read> ClassicCapture<R> {
     /// `magic` are the first four bytes, already read.
     pub(super) fn open(mut input: R, magic: [u8; 4]) -> Result<Self, ImportError> {
         let (big_endian, nanos_per_fraction) = match u32::from_le_bytes(magic) {
@@ -27,7 +27,7 @@ impl<R: Read> Classic<R> {
         };
         let mut header = [0; 20];
         input.read_exact(&mut header).map_err(|error| cut(error, "the file has no header of a capture"))?;
-        let mut capture = Classic { input, big_endian, nanos_per_fraction, link: 0, bytes: vec![], number: 0 };
+        let mut capture = ClassicCapture { input, big_endian, nanos_per_fraction, link: 0, bytes: vec![], number: 0 };
         capture.link = capture.word(&header, 16) & 0xffff;
         Ok(capture)
     }

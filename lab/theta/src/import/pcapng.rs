@@ -1,5 +1,5 @@
-//! The capture format pcapng (draft-ietf-opsawg-pcapng): sections, interfaces and packets. Total and bounded; blocks of other kinds are
-//! passed over, and so are packets without a time.
+//! The capture format pcapng (draft-ietf-opsawg-pcapng): sections, interfaces and packets. Total and bounded; blocks
+//! of other kinds are passed over, and so are packets without a time.
 
 use super::ImportError;
 use super::capture::{Captured, PACKET_BYTES_MAX, cut};
@@ -113,7 +113,8 @@ impl<R: Read> Blocks<R> {
         self.input.read_exact(&mut self.block).map_err(|error| cut(error, &words))
     }
 
-    /// Reads a block of so many bytes with type and both lengths, of which type and first length have been read.
+    /// Reads a block of the given size in bytes, with type and both lengths, of which type and first length have been
+    /// read.
     fn read_block(&mut self, length: u32) -> Result<(), ImportError> {
         self.check_length(length)?;
         self.fill(length as usize - 8)?;

@@ -2,9 +2,11 @@
 
 use super::ImportError;
 use super::capture::Capture;
-use super::packet::{Packet, packet};
+use super::packet::{CapturedPacket, packet};
 use crate::log::LogWriter;
-use crate::record::{ClockSample, Event, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn};
+use crate::record::{
+    ClockSample, Event, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent, SwitchRule, WayIn,
+};
 use ffclock_units::{Counter, Period, Rate};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,15 +19,15 @@ const SERVERS_MAX: usize = 1000;
 /// What to take from a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportOptions {
-    /// Whose requests.
+    /// The client.
     pub client: IpAddr,
-    /// The servers' port.
+    /// The port of the servers.
     pub port: u16,
-    /// Of how many servers the client need not hear: it goes on with all replies but these.
+    /// The number of servers that need not reply: the client goes on with all replies but these.
     pub tolerated: u32,
 }
 
-/// What was found.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The servers, in the order of their processes from 1 on.
@@ -34,30 +36,32 @@ pub struct Imported {
     pub rounds: u64,
     /// Replies.
     pub replies: u64,
-    /// With captures at both ends: replies that are not in both, or not told from others there.
+    /// With captures at both ends: replies that are not in both, or not distinguishable there.
     pub unmatched: u64,
-    /// With captures at both ends: how far the clocks' comparison may be off at most, picoseconds.
+    /// With captures at both ends: the largest bound on the comparison of the clocks, in picoseconds.
     pub bound_ps: Option<u64>,
-    /// What was wrong at the end of the capture; the log holds what came before.
+    /// The fault at the end of the capture; the log holds what came before.
     pub cut: Option<String>,
 }
 
 /// What was seen of the client's rounds, in the order of the capture.
-pub(super) enum Seen {
+pub(super) enum SeenRequest {
     /// The client asked a server.
     Request { server: u32, round: u64, at_ns: i64, identity: u64 },
     /// The server's reply arrived.
     Reply { server: u32, round: u64, at_ns: i64, identity: u64 },
     /// The client went on to the next round.
-    Round(Switch),
+    Round(SwitchEvent),
 }
 
-impl Seen {
-    /// When it passed the client's capture, nanoseconds from its begin, and which packet it was; a switch is none.
+impl SeenRequest {
+    /// When it passed the client's capture, nanoseconds from its beginning, and the packet; a switch has none.
     pub(super) fn at_and_identity(&self) -> (i64, u64) {
         match *self {
-            Seen::Request { at_ns, identity, .. } | Seen::Reply { at_ns, identity, .. } => (at_ns, identity),
-            Seen::Round(switch) => (switch.at.raw() as i64, 0),
+            SeenRequest::Request { at_ns, identity, .. } | SeenRequest::Reply { at_ns, identity, .. } => {
+                (at_ns, identity)
+            }
+            SeenRequest::Round(switch) => (switch.at.raw() as i64, 0),
         }
     }
 
@@ -84,14 +88,14 @@ pub(super) struct Importer {
     asked: BTreeMap<u32, u64>,
     round: u64,
     replies: u64,
-    seen: Vec<Seen>,
+    seen: Vec<SeenRequest>,
     begun_ns: Option<u64>,
 }
 
 /// Imports a capture into a new log in `directory`.
 ///
 /// # Errors
-/// [`ImportError`]. A capture that is cut gives a log of what came before, and says so.
+/// [`ImportError`]. A truncated capture gives a log of what came before the cut, marked as such.
 pub fn import(capture: impl Read, options: ImportOptions, directory: &Path) -> Result<Imported, ImportError> {
     let mut importer = Importer::new(options);
     let cut = importer.read(Capture::open(capture)?)?;
@@ -112,7 +116,7 @@ impl Importer {
         }
     }
 
-    /// Takes the packets of a capture; what was wrong at its end.
+    /// Takes the packets of a capture. Returns the fault at its end, if any.
     pub(super) fn read(&mut self, mut capture: Capture<impl Read>) -> Result<Option<String>, ImportError> {
         loop {
             match capture.next_packet() {
@@ -128,7 +132,7 @@ impl Importer {
         }
     }
 
-    pub(super) fn seen(&self) -> &[Seen] {
+    pub(super) fn seen(&self) -> &[SeenRequest] {
         &self.seen
     }
 
@@ -146,7 +150,7 @@ impl Importer {
         servers
     }
 
-    fn take(&mut self, at_ns: u64, packet: &Packet) -> Result<(), ImportError> {
+    fn take(&mut self, at_ns: u64, packet: &CapturedPacket) -> Result<(), ImportError> {
         let ImportOptions { client, port, .. } = self.options;
         let at_ns = at_ns.wrapping_sub(*self.begun_ns.get_or_insert(at_ns)) as i64;
         if packet.from.ip() == client && packet.to.port() == port {
@@ -159,7 +163,7 @@ impl Importer {
         }
     }
 
-    fn request(&mut self, at_ns: i64, packet: &Packet) -> Result<(), ImportError> {
+    fn request(&mut self, at_ns: i64, packet: &CapturedPacket) -> Result<(), ImportError> {
         let next = self.servers.len() as u32 + 1;
         let server = *self.servers.entry(packet.to.ip()).or_insert(next);
         if self.servers.len() > SERVERS_MAX {
@@ -172,20 +176,20 @@ impl Importer {
         if self.asked.get(&server) == Some(&self.round) {
             let (from, to) = (Round(self.round), Round(self.round + 1));
             let (process, rule, at) = (ProcessId(0), SwitchRule::Advance, Counter::from_raw(at_ns as u64));
-            self.seen.push(Seen::Round(Switch { process, from, to, at, decided: at, rule }));
+            self.seen.push(SeenRequest::Round(SwitchEvent { process, from, to, at, decided: at, rule }));
             self.round += 1;
         }
         self.asked.insert(server, self.round);
         self.waiting.insert((server, packet.from), self.round);
-        self.seen.push(Seen::Request { server, round: self.round, at_ns, identity: packet.identity });
+        self.seen.push(SeenRequest::Request { server, round: self.round, at_ns, identity: packet.identity });
         Ok(())
     }
 
-    fn reply(&mut self, at_ns: i64, packet: &Packet) {
+    fn reply(&mut self, at_ns: i64, packet: &CapturedPacket) {
         let Some(&server) = self.servers.get(&packet.from.ip()) else { return };
         let Some(round) = self.waiting.remove(&(server, packet.to)) else { return };
         self.replies += 1;
-        self.seen.push(Seen::Reply { server, round, at_ns, identity: packet.identity });
+        self.seen.push(SeenRequest::Reply { server, round, at_ns, identity: packet.identity });
     }
 
     /// The run, of one host.
@@ -197,7 +201,7 @@ impl Importer {
             .extend(self.servers.iter().map(|(address, process)| (format!("process {process}"), address.to_string())));
         Run {
             origin: Origin::Imported,
-            form: Form::Unknown,
+            form: RecordedForm::Unknown,
             processes,
             // The client itself sends none of the n - f messages.
             tolerated: self.options.tolerated.saturating_add(1).min(processes - 1),
@@ -212,7 +216,7 @@ impl Importer {
         }
     }
 
-    /// What is told of it.
+    /// The summary for the user.
     pub(super) fn imported(&self, cut: Option<String>) -> Imported {
         let (servers, rounds, replies) = (self.servers(), self.round, self.replies);
         Imported { servers, rounds, replies, cut, ..Imported::default() }
@@ -235,9 +239,9 @@ impl Importer {
         writer.clock(ClockSample { host: HostId(0), counter, time_ps: 0, bound_ps: 0, period, drift_bound });
         for seen in &self.seen {
             writer.event(&match *seen {
-                Seen::Request { server, round, at_ns, .. } => seen.broadcast(server, round, at_ns),
-                Seen::Reply { server, round, .. } => seen.perception(server, round),
-                Seen::Round(switch) => Event::Switch(switch),
+                SeenRequest::Request { server, round, at_ns, .. } => seen.broadcast(server, round, at_ns),
+                SeenRequest::Reply { server, round, .. } => seen.perception(server, round),
+                SeenRequest::Round(switch) => Event::Switch(switch),
             })?;
         }
         writer.finish()?;

@@ -1,12 +1,13 @@
-//! Captures at the client and at its servers, put together: the one-way delays of replies, with the clocks of the captures compared by the
-//! requests and replies themselves.
+//! Captures at the client and at its servers, put together: the one-way delays of replies, with the clocks of the
+//! captures compared by the requests and replies themselves.
 //!
-//! A packet that is seen in both captures says on which side of the truth the clocks are: a request arrives after it was sent, a reply too.
-//! In each second the smallest differences of both directions enclose the offset between the two clocks (docs/theta-log.md).
+//! A packet that is seen in both captures says on which side of the truth the clocks are: a request arrives after it
+//! was sent, a reply too. In each second the smallest differences of both directions enclose the offset between the
+//! two clocks (docs/theta-log.md).
 
 use super::capture::Capture;
-use super::packet::{Packet, packet};
-use super::requests::{Importer, Seen};
+use super::packet::{CapturedPacket, packet};
+use super::requests::{Importer, SeenRequest};
 use super::{ImportError, ImportOptions, Imported};
 use crate::log::LogWriter;
 use crate::record::{ClockSample, Event, Host, HostId, Run};
@@ -16,21 +17,21 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// The offset between two clocks is worked out once in so many nanoseconds.
+/// The offset between two clocks is determined once in each interval of this length, in nanoseconds.
 const EPOCH_NS: i64 = 1_000_000_000;
 /// Times farther apart do not fit a log: 50 days.
 const SPAN_NS_MAX: u64 = 50 * 86_400 * 1_000_000_000;
 
 /// A capture at one of the servers.
 pub struct ServerCapture<R> {
-    /// Its name: what is said about it is said by this.
+    /// Its name, for messages about it.
     pub name: String,
     /// The capture.
     pub input: R,
 }
 
-/// When the packets of a server's capture passed, by what they are.
-struct Side {
+/// When each packet passed the capture of a server.
+struct CaptureSide {
     name: String,
     passed: HashMap<u64, Passed>,
     servers: Vec<IpAddr>,
@@ -52,22 +53,31 @@ struct Enclosed {
     high_ns: i64,
 }
 
-/// Imports a capture of the client and captures of servers into a new log in `directory`. `drift` is how fast the clocks of two captures may
-/// drift against each other.
+/// How to import captures of both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct TwoSidedOptions {
+    /// The conversation, as for a capture of one side.
+    pub import: ImportOptions,
+    /// How fast the clocks of two captures may drift relative to each other.
+    pub drift: Rate,
+}
+
+/// Imports a capture of the client and captures of servers into a new log in `directory`.
 ///
 /// # Errors
 /// [`ImportError`], among them [`ImportError::Contradiction`] for clocks that cannot have been right together.
 pub fn import_two_sided<R: Read>(
     client: R,
     servers: Vec<ServerCapture<R>>,
-    (options, drift): (ImportOptions, Rate),
+    options: TwoSidedOptions,
     directory: &Path,
 ) -> Result<Imported, ImportError> {
+    let TwoSidedOptions { import: options, drift } = options;
     let mut importer = Importer::new(options);
     let cut = importer.read(Capture::open(client)?)?;
     let begun_ns = importer.begun_ns();
-    let sides: Vec<Side> =
-        servers.into_iter().map(|capture| Side::read(capture, options, begun_ns)).collect::<Result<_, _>>()?;
+    let sides: Vec<CaptureSide> =
+        servers.into_iter().map(|capture| CaptureSide::read(capture, options, begun_ns)).collect::<Result<_, _>>()?;
     let joined = Joined::new(&importer, sides, drift)?;
     if joined.replies == 0 {
         let ImportOptions { client, port, .. } = options;
@@ -76,14 +86,14 @@ pub fn import_two_sided<R: Read>(
     joined.write(&importer, cut, directory)
 }
 
-impl Side {
+impl CaptureSide {
     fn read<R: Read>(capture: ServerCapture<R>, options: ImportOptions, begun_ns: u64) -> Result<Self, ImportError> {
         let named = |error| match error {
             ImportError::Format(words) => ImportError::Format(format!("{}: {words}", capture.name)),
             other => other,
         };
         let mut packets = Capture::open(capture.input).map_err(named)?;
-        let mut side = Side { name: capture.name.clone(), passed: HashMap::new(), servers: vec![] };
+        let mut side = CaptureSide { name: capture.name.clone(), passed: HashMap::new(), servers: vec![] };
         loop {
             match packets.next_packet() {
                 Ok(None) => return Ok(side),
@@ -92,14 +102,14 @@ impl Side {
                         side.take(captured.at_ns.wrapping_sub(begun_ns) as i64, &packet, options);
                     }
                 }
-                // What came before is of use, and the client's packets without a counterpart are counted.
+                // What came before the fault is used, and packets of the client without a counterpart are counted.
                 Err(ImportError::Format(_)) => return Ok(side),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn take(&mut self, at_ns: i64, packet: &Packet, ImportOptions { client, port, .. }: ImportOptions) {
+    fn take(&mut self, at_ns: i64, packet: &CapturedPacket, ImportOptions { client, port, .. }: ImportOptions) {
         let server = if packet.from.ip() == client && packet.to.port() == port {
             packet.to.ip()
         } else if packet.to.ip() == client && packet.from.port() == port {
@@ -122,9 +132,9 @@ impl Side {
     }
 }
 
-/// What the captures give together.
+/// The joined captures.
 struct Joined {
-    sides: Vec<Side>,
+    sides: Vec<CaptureSide>,
     /// The capture of each process; 0 is the client's, for which there is none.
     side_of: Vec<usize>,
     /// Events with the client's time, for putting them in order.
@@ -133,12 +143,13 @@ struct Joined {
     bound_max_ps: u64,
     replies: u64,
     unmatched: u64,
-    /// Those of them between others that are in both captures: captures rarely begin and end together, but what lies between is missing.
+    /// Those of them between others that are in both captures. Captures rarely begin and end together, but a reply in
+    /// between is truly missing.
     missing: u64,
 }
 
 impl Joined {
-    fn new(importer: &Importer, sides: Vec<Side>, drift: Rate) -> Result<Self, ImportError> {
+    fn new(importer: &Importer, sides: Vec<CaptureSide>, drift: Rate) -> Result<Self, ImportError> {
         let addresses = importer.servers();
         let side = |address: &IpAddr| {
             let holding = sides.iter().position(|side| side.servers.contains(address));
@@ -161,21 +172,21 @@ impl Joined {
         Ok(joined)
     }
 
-    fn side(&self, process: u32) -> &Side {
+    fn side(&self, process: u32) -> &CaptureSide {
         &self.sides[self.side_of[process as usize]]
     }
 
     /// The offset of each server's clock in each second in which packets went both ways.
     fn compare_clocks(&mut self, importer: &Importer, drift: Rate) -> Result<(), ImportError> {
         // The client's clock is the time of the log.
-        self.samples.push(sample(0, (0, 0), (0, Rate::from_ppm(0.0))));
+        self.samples.push(sample(0, ClockMatch { counter_ns: 0, at_ns: 0 }, 0, Rate::from_ppm(0.0)));
         for number in 0..self.sides.len() {
             let mut epochs = BTreeMap::<i64, Enclosed>::new();
             for seen in importer.seen() {
                 let (server, is_request) = match seen {
-                    Seen::Request { server, .. } => (*server, true),
-                    Seen::Reply { server, .. } => (*server, false),
-                    Seen::Round(_) => continue,
+                    SeenRequest::Request { server, .. } => (*server, true),
+                    SeenRequest::Reply { server, .. } => (*server, false),
+                    SeenRequest::Round(_) => continue,
                 };
                 let (at_ns, identity) = seen.at_and_identity();
                 let theirs = self.sides[number].when(identity).filter(|_| self.side_of[server as usize] == number);
@@ -217,7 +228,7 @@ impl Joined {
             before = theirs;
             let bound_ps = (width as u64).div_ceil(2) * 1000;
             self.bound_max_ps = self.bound_max_ps.max(bound_ps);
-            found.push(sample(number as u32 + 1, (theirs, at_ns), (bound_ps, drift)));
+            found.push(sample(number as u32 + 1, ClockMatch { counter_ns: theirs, at_ns }, bound_ps, drift));
         }
         if found.is_empty() {
             return Err(ImportError::Strangers(name()));
@@ -232,9 +243,9 @@ impl Joined {
         for seen in importer.seen() {
             let (at_ns, identity) = seen.at_and_identity();
             match *seen {
-                Seen::Request { .. } => {}
-                Seen::Round(switch) => self.events.push((at_ns, Event::Switch(switch))),
-                Seen::Reply { server, round, .. } => {
+                SeenRequest::Request { .. } => {}
+                SeenRequest::Round(switch) => self.events.push((at_ns, Event::Switch(switch))),
+                SeenRequest::Reply { server, round, .. } => {
                     let Some(left_ns) = self.side(server).when(identity) else {
                         self.unmatched += 1;
                         continue;
@@ -253,7 +264,7 @@ impl Joined {
         self.events.sort_by_key(|&(at_ns, _)| at_ns);
     }
 
-    /// About what the client's clock showed when the server's showed `left_ns`: good enough to put events in order.
+    /// The client's clock when the server's showed `left_ns`, approximately: good enough to sort events.
     fn to_client(&self, side: usize, left_ns: i64) -> i64 {
         let of_side = self.samples.iter().filter(|sample| sample.host.index() == side + 1);
         let nearest = of_side.min_by_key(|sample| (sample.counter.raw() as i64).abs_diff(left_ns));
@@ -291,7 +302,13 @@ impl Joined {
     }
 }
 
-fn sample(host: u32, (counter_ns, at_ns): (i64, i64), (bound_ps, drift_bound): (u64, Rate)) -> ClockSample {
+/// A counter, and the time of the run when it showed that.
+struct ClockMatch {
+    counter_ns: i64,
+    at_ns: i64,
+}
+
+fn sample(host: u32, ClockMatch { counter_ns, at_ns }: ClockMatch, bound_ps: u64, drift_bound: Rate) -> ClockSample {
     ClockSample {
         host: HostId(host),
         counter: Counter::from_raw(counter_ns as u64),

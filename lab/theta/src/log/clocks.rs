@@ -1,7 +1,7 @@
 //! Clock files: `clocks.parquet` and, in a simulation, `truth.parquet`.
 
 use super::LogError;
-use super::table::{self, Field, FieldFault, Kind};
+use super::table::{self, ColumnType, Field, FieldFault};
 use crate::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
 use parquet::data_type::{DoubleType, Int32Type, Int64Type};
@@ -27,7 +27,7 @@ const SCHEMA: &str = "message clock {
 const SAMPLES_MAX: usize = 1 << 24;
 
 #[derive(Default)]
-struct Columns {
+struct ClockColumns {
     host: Vec<i32>,
     counter: Vec<i64>,
     time_ps: Vec<i64>,
@@ -36,9 +36,9 @@ struct Columns {
     drift_bound: Vec<f64>,
 }
 
-impl Columns {
+impl ClockColumns {
     fn of(samples: &[ClockSample]) -> Self {
-        Columns {
+        ClockColumns {
             host: samples.iter().map(|sample| sample.host.0 as i32).collect(),
             counter: samples.iter().map(|sample| sample.counter.raw() as i64).collect(),
             time_ps: samples.iter().map(|sample| sample.time_ps).collect(),
@@ -67,10 +67,10 @@ impl Columns {
 
 pub(super) fn write(path: &Path, samples: &[ClockSample]) -> Result<(), LogError> {
     let file = File::create(path).map_err(LogError::io(path))?;
-    write_to(file, &Columns::of(samples)).map_err(LogError::parquet(path))
+    write_to(file, &ClockColumns::of(samples)).map_err(LogError::parquet(path))
 }
 
-fn write_to(file: File, columns: &Columns) -> Result<(), ParquetError> {
+fn write_to(file: File, columns: &ClockColumns) -> Result<(), ParquetError> {
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default()))?;
     let mut group = writer.next_row_group()?;
@@ -87,7 +87,7 @@ fn write_to(file: File, columns: &Columns) -> Result<(), ParquetError> {
 /// All samples of a file, in the order of the file.
 pub(super) fn read(path: &Path) -> Result<Vec<ClockSample>, LogError> {
     let file = table::open(path)?;
-    let mut columns = Columns::default();
+    let mut columns = ClockColumns::default();
     for group in 0..file.num_row_groups() {
         read_group(&file, path, group, &mut columns)?;
     }
@@ -97,7 +97,12 @@ pub(super) fn read(path: &Path) -> Result<Vec<ClockSample>, LogError> {
     (0..columns.host.len()).map(|row| columns.sample(row)).enumerate().map(at_row).collect()
 }
 
-fn read_group(file: &SerializedFileReader<File>, path: &Path, group: usize, to: &mut Columns) -> Result<(), LogError> {
+fn read_group(
+    file: &SerializedFileReader<File>,
+    path: &Path,
+    group: usize,
+    to: &mut ClockColumns,
+) -> Result<(), LogError> {
     let field = |name, kind| match table::field(file, group, name, kind) {
         Ok(Some(field)) => Ok(field),
         Ok(None) => Err(FieldFault::Type.at(path, name, kind)),
@@ -105,12 +110,12 @@ fn read_group(file: &SerializedFileReader<File>, path: &Path, group: usize, to: 
     };
     let longs = [("counter", &mut to.counter), ("time_ps", &mut to.time_ps), ("bound_ps", &mut to.bound_ps)];
     for (name, values) in longs {
-        append(field(name, Kind::Long)?, Into::Long(values)).map_err(LogError::parquet(path))?;
+        append(field(name, ColumnType::Long)?, Into::Long(values)).map_err(LogError::parquet(path))?;
     }
     for (name, values) in [("period_s", &mut to.period_s), ("drift_bound", &mut to.drift_bound)] {
-        append(field(name, Kind::Double)?, Into::Double(values)).map_err(LogError::parquet(path))?;
+        append(field(name, ColumnType::Double)?, Into::Double(values)).map_err(LogError::parquet(path))?;
     }
-    append(field("host", Kind::Int)?, Into::Int(&mut to.host)).map_err(LogError::parquet(path))?;
+    append(field("host", ColumnType::Int)?, Into::Int(&mut to.host)).map_err(LogError::parquet(path))?;
     let rows = to.host.len();
     let lengths = [to.counter.len(), to.time_ps.len(), to.bound_ps.len(), to.period_s.len(), to.drift_bound.len()];
     if lengths.iter().any(|&length| length != rows) || rows > SAMPLES_MAX {

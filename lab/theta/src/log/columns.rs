@@ -1,6 +1,6 @@
-//! Events as columns: how they lie in a file, and how the analysis takes them.
+//! Events as columns, as in a file and as in the analysis.
 
-use crate::record::{Event, ProcessId, Round, Switch, SwitchRule, WayIn};
+use crate::record::{Event, ProcessId, Round, SwitchEvent, SwitchRule, WayIn};
 use ffclock_units::Counter;
 
 /// A column with gaps: which rows have a value, and the values of those that have.
@@ -27,9 +27,9 @@ impl Optional {
 /// A batch of events, a column for each field. Counters and rounds are unsigned and kept as the same 64 bits.
 #[derive(Clone, Debug, Default)]
 pub struct EventColumns {
-    /// What happened, see [`kind`].
+    /// The kind of event, see [`kind`].
     pub kind: Vec<i32>,
-    /// Where it happened.
+    /// The process at which it happened.
     pub process: Vec<i32>,
     /// The other process: the sender of a perception, the receiver of a transmission, otherwise -1.
     pub peer: Vec<i32>,
@@ -93,8 +93,8 @@ impl EventColumns {
             Event::Broadcast { round, .. } => (kind::BROADCAST, NO_PEER, round),
             Event::Transmission { receiver, round, .. } => (kind::TRANSMISSION, receiver.0 as i32, round),
             Event::Perception { sender, round, .. } => (kind::PERCEPTION, sender.0 as i32, round),
-            Event::Switch(Switch { rule: SwitchRule::Advance, to, .. }) => (kind::ADVANCE, NO_PEER, to),
-            Event::Switch(Switch { rule: SwitchRule::CatchUp, to, .. }) => (kind::CATCH_UP, NO_PEER, to),
+            Event::Switch(SwitchEvent { rule: SwitchRule::Advance, to, .. }) => (kind::ADVANCE, NO_PEER, to),
+            Event::Switch(SwitchEvent { rule: SwitchRule::CatchUp, to, .. }) => (kind::CATCH_UP, NO_PEER, to),
         };
         self.kind.push(kind);
         self.process.push(event.process().0 as i32);
@@ -117,7 +117,7 @@ impl EventColumns {
         self.received.push(way_in.received.map(bits));
     }
 
-    /// The events of this batch in order; a row that makes no sense is an error that says why.
+    /// The events of this batch in order; an invalid row is an error with the reason.
     pub fn events(&self) -> impl Iterator<Item = Result<Event, String>> + '_ {
         let mut from_rounds = Gaps::of(&self.from_round);
         let mut decisions = Gaps::of(&self.decided);
@@ -141,7 +141,7 @@ impl EventColumns {
         let switch = |rule| {
             let from = Round(extra.from_round.ok_or("a switch needs from_round")? as u64);
             let decided = counter(extra.decided.ok_or("a switch needs decided")?);
-            Ok(Event::Switch(Switch { process, from, to: round, at, decided, rule }))
+            Ok(Event::Switch(SwitchEvent { process, from, to: round, at, decided, rule }))
         };
         match self.kind[row] {
             kind::BROADCAST => Ok(Event::Broadcast { process, round, at }),

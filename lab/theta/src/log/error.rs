@@ -1,4 +1,4 @@
-//! What can be wrong with a log.
+//! Errors of logs.
 
 use parquet::errors::ParquetError;
 use std::io;
@@ -12,7 +12,7 @@ pub enum LogError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The file is no Parquet file, or a damaged or cut one.
@@ -22,7 +22,7 @@ pub enum LogError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the library says.
+        /// The message of the library.
         detail: String,
     },
     /// A column that the format requires is missing or has another type.
@@ -35,7 +35,7 @@ pub enum LogError {
         /// The physical type it must have.
         expected: &'static str,
     },
-    /// A row that makes no sense.
+    /// An invalid row.
     #[error("{path}: row {row}: {fault}")]
     Row {
         /// The file.

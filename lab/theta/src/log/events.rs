@@ -1,7 +1,7 @@
 //! Event files.
 
 use super::columns::EventColumns;
-use super::table::{self, Field, FieldFault, Kind};
+use super::table::{self, ColumnType, Field, FieldFault};
 use super::{LogError, columns};
 use crate::record::Event;
 use parquet::basic::{Compression, Encoding};
@@ -72,22 +72,22 @@ pub struct EventReader {
     path: PathBuf,
     file: SerializedFileReader<File>,
     next_group: usize,
-    group: Option<Group>,
-    with_way_in: WithWayIn,
+    group: Option<RowGroup>,
+    with_way_in: WayInColumns,
     rows_before: u64,
 }
 
-/// Whether the stamps on a message's way in are wanted. The analysis of delays does without.
+/// Whether the stamps on the way in of a message are read. The analysis of delays does not need them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WithWayIn {
+pub enum WayInColumns {
     /// Every column.
-    Yes,
+    Read,
     /// All columns but `kernel` and `received`.
-    No,
+    Skip,
 }
 
 /// The columns of the row group that is being read.
-struct Group {
+struct RowGroup {
     kind: Field,
     process: Field,
     peer: Field,
@@ -104,7 +104,7 @@ impl EventReader {
     ///
     /// # Errors
     /// [`LogError::Io`] or [`LogError::Parquet`].
-    pub fn open(path: &Path, with_way_in: WithWayIn) -> Result<Self, LogError> {
+    pub fn open(path: &Path, with_way_in: WayInColumns) -> Result<Self, LogError> {
         let file = table::open(path)?;
         Ok(EventReader { path: path.to_owned(), file, next_group: 0, group: None, with_way_in, rows_before: 0 })
     }
@@ -114,12 +114,12 @@ impl EventReader {
         &self.path
     }
 
-    /// How many events the file says it has.
+    /// The number of events, as the file states it.
     pub fn rows(&self) -> u64 {
         u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// How many row groups the file has.
+    /// The number of row groups.
     pub fn groups(&self) -> usize {
         self.file.num_row_groups()
     }
@@ -130,7 +130,7 @@ impl EventReader {
         self.group = None;
     }
 
-    /// How many rows came before the batch that was read last.
+    /// The number of rows before the batch that was read last.
     pub fn rows_before_batch(&self, batch: &EventColumns) -> u64 {
         self.rows_before - batch.len() as u64
     }
@@ -168,26 +168,27 @@ impl EventReader {
             .map(|(event, row)| event.map_err(|fault| LogError::Row { path: self.path.clone(), row, fault }))
     }
 
-    fn open_group(&self, group: usize) -> Result<Group, LogError> {
+    fn open_group(&self, group: usize) -> Result<RowGroup, LogError> {
         let optional =
             |name, kind| table::field(&self.file, group, name, kind).map_err(|fault| fault.at(&self.path, name, kind));
         let required = |name, kind| optional(name, kind)?.ok_or_else(|| FieldFault::Type.at(&self.path, name, kind));
-        let on_way_in = |name| if self.with_way_in == WithWayIn::Yes { optional(name, Kind::Long) } else { Ok(None) };
-        Ok(Group {
-            kind: required("kind", Kind::Int)?,
-            process: required("process", Kind::Int)?,
-            peer: required("peer", Kind::Int)?,
-            round: required("round", Kind::Long)?,
-            at: required("at", Kind::Long)?,
-            from_round: optional("from_round", Kind::Long)?,
-            decided: optional("decided", Kind::Long)?,
+        let on_way_in =
+            |name| if self.with_way_in == WayInColumns::Read { optional(name, ColumnType::Long) } else { Ok(None) };
+        Ok(RowGroup {
+            kind: required("kind", ColumnType::Int)?,
+            process: required("process", ColumnType::Int)?,
+            peer: required("peer", ColumnType::Int)?,
+            round: required("round", ColumnType::Long)?,
+            at: required("at", ColumnType::Long)?,
+            from_round: optional("from_round", ColumnType::Long)?,
+            decided: optional("decided", ColumnType::Long)?,
             kernel: on_way_in("kernel")?,
             received: on_way_in("received")?,
         })
     }
 }
 
-impl Group {
+impl RowGroup {
     fn read(&mut self, batch: &mut EventColumns) -> Result<usize, ParquetError> {
         let rows = read_ints(&mut self.kind, BATCH_ROWS, &mut batch.kind)?;
         let same = |read: usize| match read == rows {

@@ -1,6 +1,6 @@
 //! Reads a log.
 
-use super::events::{EventReader, WithWayIn};
+use super::events::{EventReader, WayInColumns};
 use super::writer::RunFile;
 use super::{CLOCK_FILE, EVENT_PREFIX, EVENT_SUFFIX, FORMAT, LogError, RUN_FILE, TRUTH_FILE, VERSION, clocks};
 use crate::record::{ClockSample, Run};
@@ -16,8 +16,8 @@ const PROCESSES_MAX: u32 = 1 << 20;
 
 /// The parts of one writer, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
-    /// The name in the names of the files.
+pub struct EventStream {
+    /// Its name, part of the names of the files.
     pub name: String,
     /// The files.
     pub parts: Vec<PathBuf>,
@@ -29,12 +29,12 @@ pub struct LogReader {
     run: Run,
     clocks: Vec<ClockSample>,
     truth: Vec<ClockSample>,
-    streams: Vec<Stream>,
+    streams: Vec<EventStream>,
     damage: Vec<String>,
 }
 
 impl LogReader {
-    /// Opens the log in `directory`, reads what it is and its clocks, and looks at the ends of all event files.
+    /// Opens the log in `directory`, reads its description and its clocks, and checks the ends of all event files.
     ///
     /// # Errors
     /// [`LogError`] when there is no usable `run.json`, no usable clock file, or no readable event file.
@@ -54,22 +54,22 @@ impl LogReader {
         Ok(LogReader { run, clocks, truth, streams, damage })
     }
 
-    /// What the run was.
+    /// The description of the run.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// What the clocks said, in the order of the file.
+    /// The samples of the clocks, in the order of the file.
     pub fn clocks(&self) -> &[ClockSample] {
         &self.clocks
     }
 
-    /// What the clocks should have said; empty unless the log comes from a simulation.
+    /// The true samples of the clocks; empty unless the log comes from a simulation.
     pub fn truth(&self) -> &[ClockSample] {
         &self.truth
     }
 
-    /// The same log read with clocks that say the truth, which a simulation knows.
+    /// The same log with the true clocks, which a simulation writes.
     ///
     /// # Errors
     /// [`LogError::Run`] for a log without it.
@@ -82,7 +82,7 @@ impl LogReader {
     }
 
     /// The streams of events.
-    pub fn streams(&self) -> &[Stream] {
+    pub fn streams(&self) -> &[EventStream] {
         &self.streams
     }
 
@@ -95,7 +95,7 @@ impl LogReader {
     ///
     /// # Errors
     /// As [`EventReader::open`].
-    pub fn part(path: &Path, with_way_in: WithWayIn) -> Result<EventReader, LogError> {
+    pub fn part(path: &Path, with_way_in: WayInColumns) -> Result<EventReader, LogError> {
         EventReader::open(path, with_way_in)
     }
 }
@@ -141,7 +141,7 @@ fn name_and_part(file: &str) -> Option<(&str, u32)> {
     Some((name, part.parse().ok()?))
 }
 
-fn streams(directory: &Path, damage: &mut Vec<String>) -> Result<Vec<Stream>, LogError> {
+fn streams(directory: &Path, damage: &mut Vec<String>) -> Result<Vec<EventStream>, LogError> {
     let mut found: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for entry in fs::read_dir(directory).map_err(LogError::io(directory))? {
         let entry = entry.map_err(LogError::io(directory))?;
@@ -150,11 +150,12 @@ fn streams(directory: &Path, damage: &mut Vec<String>) -> Result<Vec<Stream>, Lo
             found.entry(name.to_owned()).or_default().insert(part, entry.path());
         }
     }
-    let whole = found.into_iter().map(|(name, parts)| Stream { parts: readable(&name, &parts, damage), name });
+    let whole = found.into_iter().map(|(name, parts)| EventStream { parts: readable(&name, &parts, damage), name });
     Ok(whole.filter(|stream| !stream.parts.is_empty()).collect())
 }
 
-/// The parts from the first on, up to the first that is missing or cannot be read: what lies behind a hole is of no use.
+/// The parts from the first on, up to the first that is missing or cannot be read: what follows a gap is not
+/// used.
 fn readable(name: &str, parts: &BTreeMap<u32, PathBuf>, damage: &mut Vec<String>) -> Vec<PathBuf> {
     let mut readable = Vec::new();
     for (expected, (&part, path)) in (0..).zip(parts) {
@@ -162,7 +163,7 @@ fn readable(name: &str, parts: &BTreeMap<u32, PathBuf>, damage: &mut Vec<String>
             damage.push(format!("stream {name}: part {expected} is missing; parts from {part} on are left out"));
             break;
         }
-        if let Err(error) = EventReader::open(path, WithWayIn::No) {
+        if let Err(error) = EventReader::open(path, WayInColumns::Skip) {
             damage.push(error.to_string());
             break;
         }

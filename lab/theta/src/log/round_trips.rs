@@ -1,7 +1,7 @@
-//! `round-trips.parquet`: what a run that answers its messages measured beside the one-way delays.
+//! `round-trips.parquet`: the round trips of a run that answers its messages.
 
 use super::LogError;
-use super::table::{self, Field, FieldFault, Kind};
+use super::table::{self, ColumnType, Field, FieldFault};
 use crate::record::{ProcessId, Round};
 use ffclock_units::Counter;
 use parquet::data_type::{Int32Type, Int64Type};
@@ -29,15 +29,16 @@ const SCHEMA: &str = "message round_trip {
 /// A message that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// Who sent the message, and got the reply.
+    /// The sender of the message, which got the reply.
     pub sender: ProcessId,
-    /// Who answered.
+    /// The receiver, which replied.
     pub receiver: ProcessId,
-    /// Of the message.
+    /// The round of the message.
     pub round: Round,
     /// The sender's counter when the reply came: the kernel's stamp where there is one.
     pub returned: Counter,
-    /// From the receiver's stamp of the message, taken in the same way, until it was perceived, in ticks of the receiver's counter.
+    /// From the receiver's stamp of the message, taken in the same way, until it was perceived, in ticks of the
+    /// receiver's counter.
     pub perceived_after: u64,
     /// From that stamp until the reply was handed over, in ticks of the receiver's counter.
     pub replied_after: u64,
@@ -82,21 +83,21 @@ pub fn read_round_trips(directory: &Path) -> Result<Option<Vec<RoundTrip>>, LogE
     let mut trips = Vec::new();
     for group in 0..file.num_row_groups() {
         let rows = usize::try_from(file.metadata().row_group(group).num_rows()).unwrap_or(0);
-        let int = |name| match table::field(&file, group, name, Kind::Int) {
+        let int = |name| match table::field(&file, group, name, ColumnType::Int) {
             Ok(Some(Field::Int(mut reader))) => {
                 let mut values = Vec::new();
                 table::read_dense(&mut reader, rows, &mut values).map_err(LogError::parquet(&path)).map(|_| values)
             }
-            Err(fault) => Err(fault.at(&path, name, Kind::Int)),
-            Ok(_) => Err(FieldFault::Type.at(&path, name, Kind::Int)),
+            Err(fault) => Err(fault.at(&path, name, ColumnType::Int)),
+            Ok(_) => Err(FieldFault::Type.at(&path, name, ColumnType::Int)),
         };
-        let long = |name| match table::field(&file, group, name, Kind::Long) {
+        let long = |name| match table::field(&file, group, name, ColumnType::Long) {
             Ok(Some(Field::Long(mut reader))) => {
                 let mut values = Vec::new();
                 table::read_dense(&mut reader, rows, &mut values).map_err(LogError::parquet(&path)).map(|_| values)
             }
-            Err(fault) => Err(fault.at(&path, name, Kind::Long)),
-            Ok(_) => Err(FieldFault::Type.at(&path, name, Kind::Long)),
+            Err(fault) => Err(fault.at(&path, name, ColumnType::Long)),
+            Ok(_) => Err(FieldFault::Type.at(&path, name, ColumnType::Long)),
         };
         let (senders, receivers) = (int("sender")?, int("receiver")?);
         let (rounds, returned) = (long("round")?, long("returned")?);

@@ -24,18 +24,18 @@ pub(super) enum Field {
 
 /// The physical type that a field must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnType {
     Int,
     Long,
     Double,
 }
 
-impl Kind {
+impl ColumnType {
     fn name(self) -> &'static str {
         match self {
-            Kind::Int => "INT32",
-            Kind::Long => "INT64",
-            Kind::Double => "DOUBLE",
+            ColumnType::Int => "INT32",
+            ColumnType::Long => "INT64",
+            ColumnType::Double => "DOUBLE",
         }
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn field(
     file: &SerializedFileReader<File>,
     group: usize,
     name: &'static str,
-    kind: Kind,
+    kind: ColumnType,
 ) -> Result<Option<Field>, FieldFault> {
     let reader = match find(file, group, name) {
         Ok(reader) => reader,
@@ -60,21 +60,21 @@ pub(super) fn field(
         Err(Fault::Parquet(error)) => return Err(FieldFault::Parquet(error)),
     };
     match (reader, kind) {
-        (ColumnReader::Int32ColumnReader(reader), Kind::Int) => Ok(Some(Field::Int(reader))),
-        (ColumnReader::Int64ColumnReader(reader), Kind::Long) => Ok(Some(Field::Long(reader))),
-        (ColumnReader::DoubleColumnReader(reader), Kind::Double) => Ok(Some(Field::Double(reader))),
+        (ColumnReader::Int32ColumnReader(reader), ColumnType::Int) => Ok(Some(Field::Int(reader))),
+        (ColumnReader::Int64ColumnReader(reader), ColumnType::Long) => Ok(Some(Field::Long(reader))),
+        (ColumnReader::DoubleColumnReader(reader), ColumnType::Double) => Ok(Some(Field::Double(reader))),
         _ => Err(FieldFault::Type),
     }
 }
 
-/// Why a column cannot be had.
+/// Why a column cannot be read.
 pub(super) enum FieldFault {
     Type,
     Parquet(ParquetError),
 }
 
 impl FieldFault {
-    pub(super) fn at(self, path: &Path, column: &'static str, kind: Kind) -> LogError {
+    pub(super) fn at(self, path: &Path, column: &'static str, kind: ColumnType) -> LogError {
         match self {
             FieldFault::Parquet(error) => LogError::parquet(path)(error),
             FieldFault::Type => LogError::Column { path: path.to_owned(), column, expected: kind.name() },

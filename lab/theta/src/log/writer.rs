@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Rows of a part. What a killed writer loses at most.
+/// Rows of a part: a killed writer loses at most these.
 const PART_ROWS: usize = 1 << 20;
 
 /// `run.json` as it stands in the file.
@@ -16,14 +16,14 @@ const PART_ROWS: usize = 1 << 20;
 pub(super) struct RunFile {
     pub(super) format: String,
     pub(super) version: u32,
-    /// Whether the writer came to the end. False in the log of a run that was cut.
+    /// Whether the writer reached the end. False in the log of an interrupted run.
     pub(super) complete: bool,
     pub(super) run: Run,
 }
 
-/// How far a log has come.
+/// The state of a log.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum WriteProgress {
     Begun,
     Complete,
 }
@@ -109,8 +109,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Begins a log in `directory`, which is made; it must not hold a log yet. Until [`LogWriter::finish`] the log says that it is
-    /// incomplete.
+    /// Begins a log in `directory`, which is made; it must not hold a log yet. Until [`LogWriter::finish`] the log
+    /// says that it is incomplete.
     ///
     /// # Errors
     /// [`LogError::Io`], and [`LogError::Run`] where a log is already.
@@ -122,11 +122,11 @@ impl LogWriter {
         let events = EventWriter::create(directory, "all")?;
         let writer =
             LogWriter { directory: directory.to_owned(), run: run.clone(), events, clocks: vec![], truth: vec![] };
-        write_run(directory, run, Progress::Begun)?;
+        write_run(directory, run, WriteProgress::Begun)?;
         Ok(writer)
     }
 
-    /// What the run is, to be completed while it goes on.
+    /// The description of the run, which may change until the end.
     pub fn run_mut(&mut self) -> &mut Run {
         &mut self.run
     }
@@ -139,12 +139,12 @@ impl LogWriter {
         self.events.append(event)
     }
 
-    /// Adds what a host's clock said.
+    /// Adds a sample of a host's clock.
     pub fn clock(&mut self, sample: ClockSample) {
         self.clocks.push(sample);
     }
 
-    /// Adds what a host's clock should have said.
+    /// Adds a sample of a host's clock without its error.
     pub fn truth(&mut self, sample: ClockSample) {
         self.truth.push(sample);
     }
@@ -154,18 +154,18 @@ impl LogWriter {
     /// # Errors
     /// As [`LogWriter::event`].
     pub fn finish(self) -> Result<(), LogError> {
-        self.finish_as(Progress::Complete)
+        self.finish_as(WriteProgress::Complete)
     }
 
-    /// Ends the log of a run that went wrong: all files are whole, and the log stays marked as incomplete.
+    /// Ends the log of a failed run: all files are complete, and the log stays marked as incomplete.
     ///
     /// # Errors
     /// As [`LogWriter::event`].
     pub fn finish_partial(self) -> Result<(), LogError> {
-        self.finish_as(Progress::Begun)
+        self.finish_as(WriteProgress::Begun)
     }
 
-    fn finish_as(mut self, progress: Progress) -> Result<(), LogError> {
+    fn finish_as(mut self, progress: WriteProgress) -> Result<(), LogError> {
         let Self { directory, clocks, truth, .. } = &self;
         clocks::write(&directory.join(CLOCK_FILE), clocks)?;
         if !truth.is_empty() {
@@ -177,10 +177,10 @@ impl LogWriter {
     }
 }
 
-/// Writes `run.json` beside its final place and moves it there, so that nobody reads half of it.
-fn write_run(directory: &Path, run: &Run, progress: Progress) -> Result<(), LogError> {
+/// Writes `run.json` beside its final place and moves it there, so that no reader sees half of it.
+fn write_run(directory: &Path, run: &Run, progress: WriteProgress) -> Result<(), LogError> {
     let path = directory.join(RUN_FILE);
-    let complete = progress == Progress::Complete;
+    let complete = progress == WriteProgress::Complete;
     let file = RunFile { format: FORMAT.to_owned(), version: VERSION, complete, run: run.clone() };
     let text = serde_json::to_string_pretty(&file).map_err(|error| LogError::run(&path, error.to_string()))?;
     let beside = directory.join("run.json.new");

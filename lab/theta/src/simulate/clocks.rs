@@ -1,25 +1,26 @@
 //! Counters and clocks of the hosts, with the truth known.
 //!
-//! A counter ticks evenly, at a rate of its own. The clock knows the rate and where the counter stood, with an error: a slow wave that stays within
-//! the clock's bound and never changes faster than its drift. Faults of clocks add what the bound does not cover.
+//! A counter ticks evenly, at a rate of its own. The clock knows the rate and where the counter stood, with an error:
+//! a slow wave that stays within the clock's bound and never changes faster than its drift. Faults of clocks add what
+//! the bound does not cover.
 
-use super::law::picoseconds;
 use super::spec::ClockSpec;
 use crate::faults::ClockFault;
+use crate::length::picoseconds;
 use crate::record::{ClockSample, HostId};
 use ffclock_sim::Random;
 use ffclock_units::{Counter, Period, Rate};
 use std::f64::consts::TAU;
 
 /// The clocks of all hosts.
-pub(super) struct Clocks {
-    hosts: Vec<HostClock>,
+pub(super) struct SimulatedClocks {
+    hosts: Vec<SimulatedClock>,
     bound: u64,
     drift: Rate,
     period: u64,
 }
 
-struct HostClock {
+struct SimulatedClock {
     /// Ticks per picosecond, in 2^-64.
     rate: u64,
     start: u64,
@@ -30,7 +31,7 @@ struct HostClock {
     faults: Vec<ClockFault>,
 }
 
-/// What holds for every clock that has no fault.
+/// The promise of every clock without a fault.
 struct Promise {
     hertz: f64,
     /// Of the counter's rate, as a fraction.
@@ -41,10 +42,10 @@ struct Promise {
     drift: f64,
 }
 
-/// A clock uses so much of what it is allowed.
+/// The share of its bound and its drift that a clock uses.
 const USED: f64 = 0.9;
 
-impl Clocks {
+impl SimulatedClocks {
     pub(super) fn new(spec: &ClockSpec, faults: &[Vec<ClockFault>], seed: u64) -> Result<Self, String> {
         if !(1e3..=1e11).contains(&spec.hertz) {
             return Err(format!("clock.hertz = {} must lie between 1000 and 1e11", spec.hertz));
@@ -61,8 +62,8 @@ impl Clocks {
         let period = Some(length("clock.period", spec.period)?).filter(|&period| period > 0);
         let mut random = Random::named(seed, "clocks");
         let promise = Promise { hertz: spec.hertz, skew, bound: bound as f64, drift };
-        let mut host = |faults: &Vec<ClockFault>| HostClock::draw(&promise, faults, &mut random);
-        Ok(Clocks {
+        let mut host = |faults: &Vec<ClockFault>| SimulatedClock::draw(&promise, faults, &mut random);
+        Ok(SimulatedClocks {
             hosts: faults.iter().map(&mut host).collect(),
             bound,
             drift: Rate::from_fraction(drift),
@@ -70,7 +71,7 @@ impl Clocks {
         })
     }
 
-    /// What the counter of a host shows at a time in picoseconds.
+    /// The counter of a host at a time in picoseconds.
     pub(super) fn counter(&self, host: usize, at: u64) -> Counter {
         self.hosts[host].counter(at)
     }
@@ -82,7 +83,8 @@ impl Clocks {
         2 * (self.bound + worst as u64 + tick + 1)
     }
 
-    /// What each clock says from the origin to `end`: again and again, and a tick before and at each moment at which a fault begins or ends.
+    /// Samples of each clock from the origin to `end`: one each period, and one a tick before and one at each moment
+    /// at which a fault begins or ends.
     pub(super) fn samples(&self, end: u64) -> impl Iterator<Item = ClockSample> + '_ {
         let last = (end / self.period + 1) * self.period;
         (0..self.hosts.len()).flat_map(move |host| {
@@ -99,9 +101,9 @@ impl Clocks {
         })
     }
 
-    /// What each should have said.
+    /// The clocks without their errors.
     pub(super) fn truth(&self) -> impl Iterator<Item = ClockSample> + '_ {
-        let true_sample = |(host, clock): (usize, &HostClock)| ClockSample {
+        let true_sample = |(host, clock): (usize, &SimulatedClock)| ClockSample {
             bound_ps: 0,
             drift_bound: Rate::from_fraction(0.0),
             ..clock.sample(HostId(host as u32), 0, 0.0)
@@ -116,14 +118,14 @@ impl Clocks {
     }
 }
 
-impl HostClock {
+impl SimulatedClock {
     fn draw(promise: &Promise, faults: &[ClockFault], random: &mut Random) -> Self {
         let &Promise { hertz, skew, bound, drift } = promise;
         let hertz = hertz * (1.0 + skew * (2.0 * random.uniform() - 1.0));
         let amplitude = USED * bound * random.positive();
         // The steepest slope of the wave is amplitude * frequency.
         let frequency = (USED * drift / amplitude.max(1.0)).min(TAU / 1e12);
-        HostClock {
+        SimulatedClock {
             rate: (hertz * 1e-12 * 2f64.powi(64)) as u64,
             start: random.bits() >> 16,
             amplitude,
@@ -171,7 +173,7 @@ impl HostClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::Window;
+    use crate::faults::FaultWindow;
     use ffclock_sim::scenario::{Fraction, Length};
     use ffclock_units::Span;
 
@@ -186,7 +188,7 @@ mod tests {
     /// The promise of a sample: line and bound hold the truth at every moment.
     #[test]
     fn clocks_keep_their_bounds() {
-        let clocks = Clocks::new(&spec(2.0), &vec![Vec::new(); 5], 1).unwrap();
+        let clocks = SimulatedClocks::new(&spec(2.0), &vec![Vec::new(); 5], 1).unwrap();
         let end = 100_000_000_000_000;
         for sample in clocks.samples(end) {
             let at = sample.time_ps.max(0) as u64;
@@ -200,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_truth_is_true() {
-        let clocks = Clocks::new(&spec(2.0), &vec![Vec::new(); 3], 9).unwrap();
+        let clocks = SimulatedClocks::new(&spec(2.0), &vec![Vec::new(); 3], 9).unwrap();
         for (host, sample) in clocks.truth().enumerate() {
             let at = 123_456_789_012_345;
             let ticks = clocks.counter(host, at).raw() - sample.counter.raw();
@@ -211,23 +213,24 @@ mod tests {
 
     #[test]
     fn faults_break_the_bound() {
-        let window = Window { from: 1_000, until: u64::MAX };
+        let window = FaultWindow { from: 1_000, until: u64::MAX };
         let step = ClockFault { window, step: 5e6, rate: 0.0 };
         let drift = ClockFault { window, step: 0.0, rate: 1e-6 };
         assert_eq!([0, 1_000, 1_000_001_000].map(|at| step.error(at)), [0.0, 5e6, 5e6]);
         assert_eq!(drift.error(1_000_001_000), 1_000.0);
-        let clocks = Clocks::new(&spec(0.0), &[vec![step]], 1).unwrap();
+        let clocks = SimulatedClocks::new(&spec(0.0), &[vec![step]], 1).unwrap();
         assert!(clocks.disorder(1_000_000) >= 10_000_000);
-        let short = ClockFault { window: Window { from: 1_000, until: 2_000 }, step: 5e6, rate: 0.0 };
-        let clocks = Clocks::new(&spec(0.0), &[vec![short]], 1).unwrap();
+        let short = ClockFault { window: FaultWindow { from: 1_000, until: 2_000 }, step: 5e6, rate: 0.0 };
+        let clocks = SimulatedClocks::new(&spec(0.0), &[vec![short]], 1).unwrap();
         assert!(clocks.disorder(1_000_000) >= 10_000_000, "also of a step that is over");
     }
 
-    /// A step of 5 ms for 2 ms, far from any regular look at the clock: off by that within, and by nothing a tick outside.
+    /// A step of 5 ms for 2 ms, far from any regular look at the clock: off by that within, and by nothing a tick
+    /// outside.
     #[test]
     fn a_step_is_sampled_at_its_edges() {
-        let window = Window { from: 3_000_000_123, until: 5_000_000_456 };
-        let clocks = Clocks::new(&spec(0.0), &[vec![ClockFault { window, step: 5e9, rate: 0.0 }]], 1).unwrap();
+        let window = FaultWindow { from: 3_000_000_123, until: 5_000_000_456 };
+        let clocks = SimulatedClocks::new(&spec(0.0), &[vec![ClockFault { window, step: 5e9, rate: 0.0 }]], 1).unwrap();
         let samples: Vec<ClockSample> = clocks.samples(10_000_000_000).collect();
         assert_eq!(samples.len(), 2 + 4, "{samples:?}");
         let mut says = crate::analysis::HostClock::new(&samples).unwrap();

@@ -1,17 +1,18 @@
 //! The run: messages through links, load and queues, machines that react.
 //!
-//! A message is one event: when it comes to its receiver, its place in the receiver's queue is known, and with it when it will have been processed,
-//! because queues are first come, first served. So the machine takes it at once, with that later time.
+//! A message is one event. Queues are first come, first served: when a message reaches its receiver, its place in the
+//! queue is known, and with it the time at which its processing ends. So the machine takes it at once, with that later
+//! time.
 
-use super::agenda::{Agenda, Due, MESSAGES_MAX};
-use super::law::Sampler;
-use super::links::Links;
-use super::load::Load;
+use super::adversary::{Adversary, Sending};
+use super::calendar::{Calendar, Due};
+use super::messages::{Content, Messages};
+use super::network::{LinkEnd, Network};
 use super::observer::{Observer, Perceived};
-use super::outcome::{Outcome, Spread};
-use super::{Parts, SimulationError};
+use super::outcome::{RoundSpread, SimulationOutcome};
+use super::{PreparedScenario, SimulationError};
 use crate::algorithm::{Process, Switches};
-use crate::faults::{EARLY_ROUNDS, LinkEffect, Misbehaviour, Plan, lies};
+use crate::faults::{EARLY_ROUNDS, Misbehaviour};
 use ffclock_sim::Random;
 
 /// Events that are no messages.
@@ -19,111 +20,82 @@ const START: u32 = 0;
 const TIMER: u32 = 1;
 const RESERVED: usize = 2;
 
-/// How many different messages may be in transit beyond what their receivers have taken.
-const NO_MESSAGE: Message = Message { sender: 0, round: 0, left: 0 };
-
-#[derive(Clone, Copy)]
-struct Message {
-    sender: u32,
-    round: u64,
-    /// How many receivers have not got it yet.
-    left: u32,
-}
-
 /// One running machine. Twins come after the n processes.
-struct Machine {
+struct SimulatedMachine {
     process: Process,
-    /// Whose name it sends under.
+    /// The process under whose name it sends.
     identity: u32,
     host: u32,
     /// When its queue is empty.
     busy: u64,
-    /// What the agenda will wake it for.
+    /// The time at which the calendar wakes it.
     timer: Option<u64>,
     starts: u64,
     crashes: u64,
-    /// What was sent before is lost to it.
+    /// Messages that come before it starts are lost to it.
     is_late: bool,
 }
 
 /// Everything that changes during a run.
-pub(super) struct Engine<'a, O> {
-    agenda: Agenda,
+pub(super) struct SimulationEngine<'a, O> {
+    scenario: &'a PreparedScenario,
+    calendar: Calendar,
     /// Everything before is done.
     now: u64,
-    messages: Vec<Message>,
-    free: Vec<u32>,
-    machines: Vec<Machine>,
-    links: &'a Links,
-    self_reception: &'a Sampler,
-    service: &'a Sampler,
-    load: Load,
-    plan: &'a Plan,
-    gap: u64,
-    rounds: u64,
-    is_idle: bool,
-    delays: Random,
-    chance: Random,
-    /// What two-faced processes have agreed on.
-    conspiracy: u64,
-    spread: Spread,
-    outcome: Outcome,
+    messages: Messages,
+    machines: Vec<SimulatedMachine>,
+    network: Network<'a>,
+    adversary: Adversary<'a>,
+    spread: RoundSpread,
+    outcome: SimulationOutcome,
     observer: &'a mut O,
 }
 
-impl<'a, O: Observer> Engine<'a, O> {
-    pub(super) fn new(parts: &'a Parts, seed: u64, observer: &'a mut O) -> Result<Self, SimulationError> {
-        let typical = parts.links.typical().max(parts.service.typical());
-        let mut engine = Engine {
-            agenda: Agenda::new(typical),
+impl<'a, O: Observer> SimulationEngine<'a, O> {
+    pub(super) fn new(scenario: &'a PreparedScenario, seed: u64, observer: &'a mut O) -> Result<Self, SimulationError> {
+        let typical = scenario.links.typical().max(scenario.service.typical());
+        let mut engine = SimulationEngine {
+            scenario,
+            calendar: Calendar::new(typical),
             now: 0,
-            messages: vec![NO_MESSAGE; RESERVED],
-            free: Vec::new(),
+            messages: Messages::new(RESERVED),
             machines: Vec::new(),
-            links: &parts.links,
-            self_reception: &parts.self_reception,
-            service: &parts.service,
-            load: parts.load(seed)?,
-            plan: &parts.plan,
-            gap: parts.gap,
-            rounds: parts.rounds,
-            is_idle: false,
-            delays: Random::named(seed, "delays"),
-            chance: Random::named(seed, "chance"),
-            conspiracy: Random::named(seed, "conspiracy").bits(),
-            spread: Spread::new(parts.plan.correct()),
-            outcome: Outcome::default(),
+            network: Network::new(scenario, seed)?,
+            adversary: Adversary::new(&scenario.plan, seed),
+            spread: RoundSpread::new(scenario.plan.correct()),
+            outcome: SimulationOutcome::default(),
             observer,
         };
-        engine.is_idle = engine.load.is_idle();
-        engine.place(parts, seed);
+        engine.place(seed);
         Ok(engine)
     }
 
     /// Puts the machines on their hosts and sets their starts.
-    fn place(&mut self, parts: &Parts, seed: u64) {
+    fn place(&mut self, seed: u64) {
+        let scenario = self.scenario;
         let mut random = Random::named(seed, "starts");
-        let identities = (0..parts.quorum.processes()).chain(parts.plan.twins.iter().copied());
+        let identities = (0..scenario.quorum.processes()).chain(scenario.plan.twins.iter().copied());
         for (number, identity) in identities.enumerate() {
-            let late = parts.plan.starts[identity as usize];
-            let starts = late.unwrap_or_else(|| (random.uniform() * parts.start_spread as f64) as u64);
-            self.machines.push(Machine {
-                process: Process::new(parts.quorum, parts.form, parts.delay),
+            let late = scenario.plan.starts[identity as usize];
+            let starts = late.unwrap_or_else(|| (random.uniform() * scenario.start_spread as f64) as u64);
+            self.machines.push(SimulatedMachine {
+                process: Process::new(scenario.quorum, scenario.form, scenario.delay),
                 identity,
-                host: parts.host_of(identity),
+                host: scenario.host_of(identity),
                 busy: 0,
                 timer: None,
                 starts,
-                crashes: parts.plan.crashes[identity as usize],
+                crashes: scenario.plan.crashes[identity as usize],
                 is_late: late.is_some(),
             });
-            self.agenda.push(Due { at: starts, message: START, machine: number as u32 });
+            self.calendar.push(Due { at: starts, message: START, machine: number as u32 });
         }
     }
 
-    /// Until nothing is on its way. `watch` is told the number of messages now and then.
-    pub(super) fn run(mut self, watch: &mut dyn FnMut(u64)) -> Result<Outcome, SimulationError> {
-        while let Some(due) = self.agenda.pop() {
+    /// Runs until no event is left. `watch` receives the number of messages from time to time.
+    pub(super) fn run(mut self, watch: &mut dyn FnMut(u64)) -> Result<SimulationOutcome, SimulationError> {
+        while let Some(due) = self.calendar.pop() {
+            debug_assert!(due.at >= self.now, "time does not go back");
             self.now = due.at;
             match due.message {
                 START => self.start(due)?,
@@ -139,9 +111,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(self.finished())
     }
 
-    fn finished(mut self) -> Outcome {
-        let correct = self.plan.correct();
-        let rounds = self.rounds;
+    fn finished(mut self) -> SimulationOutcome {
+        let correct = self.scenario.plan.correct();
+        let rounds = self.scenario.rounds;
         self.outcome.precision = self.spread.finish();
         self.outcome.end_ps = self.machines.iter().map(|machine| machine.busy).max().unwrap_or(0).max(self.now);
         let sound = self.machines.iter().filter(|machine| correct[machine.identity as usize]);
@@ -151,20 +123,29 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.outcome
     }
 
+    fn machine(&mut self, machine: u32) -> &mut SimulatedMachine {
+        &mut self.machines[machine as usize]
+    }
+
+    /// A twin runs under the name of a process; the log has only the process.
+    fn is_twin(&self, machine: u32) -> bool {
+        machine >= self.scenario.quorum.processes()
+    }
+
     fn start(&mut self, due: Due) -> Result<(), SimulationError> {
-        if due.at >= self.machines[due.machine as usize].crashes {
+        if due.at >= self.machine(due.machine).crashes {
             return Ok(());
         }
-        let switches = self.machines[due.machine as usize].process.start(due.at);
-        // Who begins with what it heard before is not in round 1 for any time.
+        let switches = self.machine(due.machine).process.start(due.at);
+        // A process that switches at its start, because of earlier messages, spends no time in round 1.
         if switches.is_empty() {
-            self.spread.switched(due.machine, 1, (due.at, due.at));
+            self.spread.switched(due.machine, 1, due.at, due.at);
         }
         self.react(due.machine, switches, due.at)
     }
 
     fn wake(&mut self, due: Due) -> Result<(), SimulationError> {
-        let machine = &mut self.machines[due.machine as usize];
+        let machine = self.machine(due.machine);
         if due.at >= machine.crashes {
             return Ok(());
         }
@@ -174,10 +155,10 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     #[inline]
     fn deliver(&mut self, due: Due) -> Result<(), SimulationError> {
-        let Message { sender, round, .. } = self.messages[due.message as usize];
-        self.release(due.message);
+        let Content { sender, round } = self.messages.content(due.message);
+        self.messages.release(due.message);
         let at = self.processed_at(due);
-        let machine = &mut self.machines[due.machine as usize];
+        let machine = self.machine(due.machine);
         if at >= machine.crashes || (machine.is_late && due.at < machine.starts) {
             self.outcome.missed += 1;
             return Ok(());
@@ -186,12 +167,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         if machine.process.deadline().is_some_and(|deadline| deadline <= at) {
             self.wake_before(due)?;
         }
-        let machine = &mut self.machines[due.machine as usize];
-        let identity = machine.identity;
+        let machine = self.machine(due.machine);
+        let process = machine.identity;
         let switches = machine.process.receive(sender, round, at);
         self.outcome.perceived += 1;
-        if (due.machine as usize) < self.plan.crashes.len() {
-            self.observer.perceived(&Perceived { process: identity, sender, round, came_at: due.at, at });
+        if !self.is_twin(due.machine) {
+            self.observer.perceived(&Perceived { process, sender, round, came_at: due.at, at });
         }
         self.react(due.machine, switches, at)
     }
@@ -199,51 +180,43 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// The delay D ended while the message was being processed.
     #[cold]
     fn wake_before(&mut self, due: Due) -> Result<(), SimulationError> {
-        let machine = &mut self.machines[due.machine as usize];
+        let machine = self.machine(due.machine);
         let at = machine.process.deadline().unwrap_or(due.at).max(due.at);
         let switches = machine.process.wake(at);
         self.react(due.machine, switches, at)
     }
 
-    /// When the receiver is done with a message that comes now.
+    /// The time at which the receiver has processed a message that arrives now.
     #[inline]
     fn processed_at(&mut self, due: Due) -> u64 {
-        let host = self.machines[due.machine as usize].host as usize;
-        let begins = due.at.max(self.machines[due.machine as usize].busy);
-        let mut service = self.service.draw(&mut self.delays);
-        if !self.is_idle {
-            service += self.load.processor_wait(host, begins, &mut self.delays);
-        }
-        if !self.plan.slow[host].is_empty() {
-            service = (service as f64 * self.plan.slowness(host, begins)) as u64;
-        }
-        begins + service
+        let machine = &self.machines[due.machine as usize];
+        let begins = due.at.max(machine.busy);
+        begins + self.network.service(machine.host as usize, begins)
     }
 
-    /// Does what a machine wants after an input: tells its switches, broadcasts, sets its timer.
+    /// Does what a machine wants after an input: reports its switches, broadcasts, sets its timer.
     #[inline]
     fn react(&mut self, machine: u32, switches: Switches, at: u64) -> Result<(), SimulationError> {
-        if !switches.is_empty() || self.machines[machine as usize].process.round() == 1 {
-            self.tell_and_broadcast(machine, switches, at)?;
+        if !switches.is_empty() || self.machine(machine).process.round() == 1 {
+            self.report_and_broadcast(machine, switches, at)?;
         }
-        let set = &mut self.machines[machine as usize];
+        let set = self.machine(machine);
         let deadline = set.process.deadline();
         if deadline != set.timer {
             set.timer = deadline;
             if let Some(at) = deadline {
-                self.agenda.push(Due { at, message: TIMER, machine });
+                self.calendar.push(Due { at, message: TIMER, machine });
             }
         }
         Ok(())
     }
 
-    fn tell_and_broadcast(&mut self, machine: u32, switches: Switches, at: u64) -> Result<(), SimulationError> {
-        let identity = self.machines[machine as usize].identity;
-        let is_twin = machine as usize >= self.plan.crashes.len();
+    fn report_and_broadcast(&mut self, machine: u32, switches: Switches, at: u64) -> Result<(), SimulationError> {
+        let identity = self.machine(machine).identity;
         for switch in switches {
             self.outcome.switches += 1;
-            if !is_twin {
-                self.spread.switched(machine, switch.to, (at, self.now));
+            if !self.is_twin(machine) {
+                self.spread.switched(machine, switch.to, at, self.now);
                 self.observer.switched(identity, &switch, at);
             }
             self.broadcast_up_to(machine, switch.to, at)?;
@@ -254,11 +227,11 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// Broadcasts what a machine wants to send of the rounds up to `limit` and up to the last round of the run.
     fn broadcast_up_to(&mut self, machine: u32, limit: u64, at: u64) -> Result<(), SimulationError> {
-        let is_twin = machine as usize >= self.plan.crashes.len();
-        let limit = limit.min(self.rounds);
-        while let Some(round) = self.machines[machine as usize].process.poll_transmit_up_to(limit) {
-            if !is_twin {
-                self.observer.broadcast(self.machines[machine as usize].identity, round, at);
+        let identity = self.machine(machine).identity;
+        let limit = limit.min(self.scenario.rounds);
+        while let Some(round) = self.machine(machine).process.poll_transmit_up_to(limit) {
+            if !self.is_twin(machine) {
+                self.observer.broadcast(identity, round, at);
             }
             self.broadcast(machine, round, at)?;
         }
@@ -266,8 +239,8 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     fn broadcast(&mut self, machine: u32, round: u64, at: u64) -> Result<(), SimulationError> {
-        let identity = self.machines[machine as usize].identity as usize;
-        match self.plan.misbehaviour(identity, at) {
+        let identity = self.machine(machine).identity;
+        match self.adversary.misbehaviour(identity, at) {
             None => self.send_to_all(machine, round, at),
             Some(Misbehaviour::Silence) => Ok(()),
             Some(Misbehaviour::TwoFaced) => self.send_two_faced(machine, round, at),
@@ -276,7 +249,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             }
             Some(Misbehaviour::Replay) => {
                 self.send_to_all(machine, round, at)?;
-                let old = 1 + self.chance.bits() % round;
+                let old = self.adversary.replayed(round);
                 self.send_to_all(machine, old, at)
             }
         }
@@ -285,106 +258,71 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn send_to_all(&mut self, machine: u32, round: u64, at: u64) -> Result<(), SimulationError> {
         let message = self.new_message(machine, round)?;
         self.outcome.broadcasts += 1;
-        let receivers = self.machines.len() as u32;
-        self.messages[message as usize].left = 1;
-        for receiver in 0..receivers {
-            self.send(message, machine, receiver, at + self.gap * u64::from(receiver));
+        for receiver in 0..self.machines.len() as u32 {
+            let copy = Due { at: at + self.scenario.gap * u64::from(receiver), message, machine: receiver };
+            self.send(machine, copy);
         }
-        self.release(message);
+        self.messages.release(message);
         Ok(())
     }
 
-    /// To each its own lie: the round, the next ones, or nothing.
+    /// Sends each receiver its own lie: the round, the next ones, or nothing.
     fn send_two_faced(&mut self, machine: u32, round: u64, at: u64) -> Result<(), SimulationError> {
         let messages = [
             self.new_message(machine, round)?,
             self.new_message(machine, round + 1)?,
             self.new_message(machine, round + 2)?,
         ];
-        messages.iter().for_each(|&message| self.messages[message as usize].left = 1);
         for receiver in 0..self.machines.len() as u32 {
-            let told = lies(self.conspiracy, receiver, round);
-            told.iter().for_each(|&lie| self.send(messages[lie as usize], machine, receiver, at));
+            let lies = self.adversary.lies(receiver, round);
+            lies.iter()
+                .for_each(|&lie| self.send(machine, Due { at, message: messages[lie as usize], machine: receiver }));
         }
         self.outcome.broadcasts += 1;
-        messages.iter().for_each(|&message| self.release(message));
+        messages.iter().for_each(|&message| self.messages.release(message));
         Ok(())
     }
 
-    /// One copy on its way. Its message is held by the caller until all are.
+    /// Puts a copy of a message on its way: `copy` says when it is sent, and to which machine. The caller holds the
+    /// message.
     #[inline]
-    fn send(&mut self, message: u32, from: u32, to: u32, at: u64) {
+    fn send(&mut self, from: u32, copy: Due) {
+        let Due { at, message, machine: to } = copy;
         self.outcome.sent += 1;
         let delay = self.delay(from, to, at);
-        if self.plan.links.is_empty() || from == to {
+        if self.adversary.leaves_links_alone() || from == to {
             return self.dispatch(message, to, at + delay);
         }
-        let (from, to_identity) = (self.machines[from as usize].identity, self.machines[to as usize].identity);
-        let mut arrival = at + delay;
-        let mut copies = 1;
-        for fault in self.plan.links.iter().filter(|fault| fault.concerns(from, to_identity, at)) {
-            if !self.chance.chance(fault.probability) {
-                continue;
-            }
-            match fault.effect {
-                LinkEffect::Lose => copies = 0,
-                LinkEffect::Duplicate => copies *= 2,
-                LinkEffect::Hold(hold) => arrival += hold,
-                LinkEffect::HoldToEnd => arrival = arrival.max(fault.window.until + delay),
-            }
-        }
-        self.outcome.lost += u64::from(copies == 0);
-        self.outcome.duplicated += u64::from(copies > 1);
-        self.outcome.held += u64::from(arrival > at + delay);
-        for copy in 0..copies {
-            self.dispatch(message, to, arrival + copy * delay);
+        let (from, end) = (self.machine(from).identity, self.machine(to).identity);
+        let passage = self.adversary.pass(Sending { from, to: end, at, delay });
+        self.outcome.lost += u64::from(passage.copies == 0);
+        self.outcome.duplicated += u64::from(passage.copies > 1);
+        self.outcome.held += u64::from(passage.arrival > at + delay);
+        for number in 0..passage.copies {
+            self.dispatch(message, to, passage.arrival + number * delay);
         }
     }
 
     fn delay(&mut self, from: u32, to: u32, at: u64) -> u64 {
         if from == to {
-            return self.self_reception.draw(&mut self.delays);
+            return self.network.self_delay();
         }
-        let (sender, receiver) = (&self.machines[from as usize], &self.machines[to as usize]);
-        let (hosts, ends) = ((sender.host as usize, receiver.host as usize), (sender.identity, receiver.identity));
-        let delay = if ends.0 == ends.1 {
-            self.self_reception.draw(&mut self.delays)
-        } else {
-            self.links.draw(ends.0, ends.1, &mut self.delays)
+        let end = |machine: u32| {
+            let SimulatedMachine { identity, host, .. } = self.machines[machine as usize];
+            LinkEnd { identity, host }
         };
-        if self.is_idle {
-            return delay;
-        }
-        let leaves = at + self.load.network_wait(hosts.0, at, &mut self.delays);
-        let comes = leaves + delay + self.load.network_wait(hosts.1, leaves, &mut self.delays);
-        self.load.noticed(hosts.1, comes) - at
+        let (from, to) = (end(from), end(to));
+        self.network.delay(from, to, at)
     }
 
     #[inline]
     fn dispatch(&mut self, message: u32, machine: u32, at: u64) {
-        self.messages[message as usize].left += 1;
-        self.agenda.push(Due { at, message, machine });
+        self.messages.hold(message);
+        self.calendar.push(Due { at, message, machine });
     }
 
     fn new_message(&mut self, machine: u32, round: u64) -> Result<u32, SimulationError> {
-        let message = Message { sender: self.machines[machine as usize].identity, round, left: 0 };
-        if let Some(number) = self.free.pop() {
-            self.messages[number as usize] = message;
-            return Ok(number);
-        }
-        if self.messages.len() >= MESSAGES_MAX {
-            return Err(SimulationError::TooManyMessages { most: MESSAGES_MAX });
-        }
-        self.messages.push(message);
-        Ok(self.messages.len() as u32 - 1)
-    }
-
-    #[inline]
-    fn release(&mut self, number: u32) {
-        let message = &mut self.messages[number as usize];
-        message.left -= 1;
-        if message.left == 0 {
-            self.free.push(number);
-        }
+        let sender = self.machine(machine).identity;
+        self.messages.add(Content { sender, round })
     }
 }

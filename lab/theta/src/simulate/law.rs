@@ -1,40 +1,41 @@
 //! Laws of delays.
 
+use crate::length::{LENGTH_MAX_PS, picoseconds};
 use ffclock_sim::Random;
 use ffclock_sim::scenario::Length;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// How long something takes.
+/// A law of delays.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Law {
     /// Always the same.
     Constant {
-        /// How long.
+        /// The delay.
         value: Length,
     },
     /// `min` and an exponential part.
     Exponential {
-        /// The least.
+        /// The smallest delay.
         min: Length,
-        /// Mean of what is added.
+        /// The mean of the random part.
         mean: Length,
     },
     /// `min` and a lognormal part.
     Lognormal {
-        /// The least.
+        /// The smallest delay.
         min: Length,
-        /// Median of what is added.
+        /// The median of the random part.
         median: Length,
-        /// Standard deviation of its logarithm.
+        /// The standard deviation of its logarithm.
         sigma: f64,
     },
     /// `min` and a Pareto part: P(part > x) = (scale / x)^alpha from `scale` on.
     Pareto {
-        /// The least.
+        /// The smallest delay.
         min: Length,
-        /// The least of what is added.
+        /// The smallest value of the random part.
         scale: Length,
         /// The exponent of the tail; the mean is infinite up to 1.
         alpha: f64,
@@ -44,15 +45,6 @@ pub enum Law {
         /// A log directory of a run, or a file with one length a line such as `41.5 us`.
         file: String,
     },
-}
-
-/// No single delay is longer: 1000 s.
-pub(super) const DELAY_MAX_PS: u64 = 1_000_000_000_000_000;
-
-/// A length in picoseconds, if it makes sense as one.
-pub(crate) fn picoseconds(length: Length) -> Option<u64> {
-    let ps = length.seconds() * 1e12;
-    (0.0..=DELAY_MAX_PS as f64).contains(&ps).then_some(ps.round() as u64)
 }
 
 /// Fetches recorded delays by the name of their file.
@@ -115,7 +107,7 @@ impl Sampler {
         }
     }
 
-    /// About how long it takes as a rule.
+    /// A typical delay.
     pub(super) fn typical(&self) -> u64 {
         match self {
             Sampler::Constant(value) => *value,
@@ -130,7 +122,7 @@ impl Sampler {
 /// The random part of a delay; heavy tails end somewhere.
 fn part(ps: f64) -> u64 {
     // A cast saturates, and the largest delay bounds it.
-    (ps as u64).min(DELAY_MAX_PS)
+    (ps as u64).min(LENGTH_MAX_PS)
 }
 
 #[cfg(test)]
@@ -167,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told() {
+    fn impossible_laws_are_refused() {
         let bad = [
             Law::Constant { value: us(-1.0) },
             Law::Constant { value: us(1e10) },
@@ -184,6 +176,6 @@ mod tests {
     fn the_heaviest_tail_stays_within_time() {
         let sampler = sampler(&Law::Pareto { min: us(0.0), scale: us(1.0), alpha: 0.1 }).unwrap();
         let mut random = Random::new(1);
-        assert!((0..10_000).all(|_| sampler.draw(&mut random) <= DELAY_MAX_PS));
+        assert!((0..10_000).all(|_| sampler.draw(&mut random) <= LENGTH_MAX_PS));
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Links {
     upward: f64,
 }
 
-/// Links can have laws of their own up to so many processes: a byte for each pair.
+/// The largest number of processes for which links can have laws of their own: these take a byte for each pair.
 const SPECIAL_PROCESSES_MAX: u32 = 4096;
 
 impl Links {

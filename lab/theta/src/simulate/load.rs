@@ -1,11 +1,11 @@
-//! What else keeps networks and processors busy, and how long messages wait for it.
+//! Load of networks and processors, and how long messages wait for it.
 
-use super::law::picoseconds;
 use super::spec::{LoadKind, LoadSpec, Pattern, ReceiverSpec};
+use crate::length::picoseconds;
 use ffclock_sim::Random;
 
 /// Load of each host over time.
-pub(super) struct Load {
+pub(super) struct HostLoads {
     spec: LoadSpec,
     seed: u64,
     period: u64,
@@ -14,23 +14,23 @@ pub(super) struct Load {
     polling_period: u64,
     polling_from: f64,
     /// By host: the period that was asked for last, and what was drawn for it.
-    cache: Vec<(u64, Draw)>,
+    cache: Vec<(u64, LoadDraw)>,
 }
 
-/// What chance decides about a host for one period.
+/// The random part of the load of a host in one period.
 #[derive(Clone, Copy, Default)]
-struct Draw {
-    /// Whose level: the common one or its own.
+struct LoadDraw {
+    /// Whether the host has a level of its own, rather than the common one.
     is_own: bool,
-    /// Of the level, where it is random.
+    /// The share of the range of levels, where it is random.
     share: f64,
 }
 
-/// Loads above this make waits without end.
+/// Above this load, waits would have no end.
 const LEVEL_MAX: f64 = 0.99;
 const NEVER: u64 = u64::MAX;
 
-impl Load {
+impl HostLoads {
     pub(super) fn new(spec: &LoadSpec, receiver: &ReceiverSpec, hosts: usize, seed: u64) -> Result<Self, String> {
         let length = |name: &str, value| {
             let ps = picoseconds(value).filter(|&ps| ps > 0);
@@ -44,7 +44,7 @@ impl Load {
         if !(0.0..=1.0).contains(&spec.correlation) {
             return Err(format!("load.correlation = {} must lie between 0 and 1", spec.correlation));
         }
-        Ok(Load {
+        Ok(HostLoads {
             seed,
             period: length("load.period", spec.period)?,
             packet: length("load.packet", spec.packet)? as f64,
@@ -52,7 +52,7 @@ impl Load {
             polling_period: length("receiver.polling_period", receiver.polling_period)?,
             polling_from: receiver.polling_from,
             spec: spec.clone(),
-            cache: vec![(NEVER, Draw::default()); hosts],
+            cache: vec![(NEVER, LoadDraw::default()); hosts],
         })
     }
 
@@ -84,17 +84,17 @@ impl Load {
         self.spec.low + share * (self.spec.high - self.spec.low)
     }
 
-    fn draw(&self, host: u64, index: u64) -> Draw {
+    fn draw(&self, host: u64, index: u64) -> LoadDraw {
         // The common one has a number that no host has.
         let mut own = Random::new(self.seed ^ (host + 1) << 44 ^ index);
         let is_own = !own.chance(self.spec.correlation);
         let mut common = Random::new(self.seed ^ index);
         let share = if is_own { own.uniform() } else { common.uniform() };
-        Draw { is_own, share }
+        LoadDraw { is_own, share }
     }
 
-    /// How long a packet waits for foreign ones at a host, in picoseconds: as in an M/M/1 queue it waits with the probability of the load, and
-    /// then exponentially with mean packet / (1 - load).
+    /// How long a packet waits for foreign ones at a host, in picoseconds: as in an M/M/1 queue it waits with the
+    /// probability of the load, and then exponentially with mean packet / (1 - load).
     pub(super) fn network_wait(&mut self, host: usize, at: u64, random: &mut Random) -> u64 {
         if self.spec.kind == LoadKind::Processor {
             return 0;
@@ -132,13 +132,13 @@ mod tests {
     use ffclock_sim::scenario::Length;
     use ffclock_units::Span;
 
-    fn load(pattern: Pattern, correlation: f64) -> Load {
+    fn load(pattern: Pattern, correlation: f64) -> HostLoads {
         let spec = LoadSpec { pattern, correlation, low: 0.1, high: 0.9, ..LoadSpec::default() };
-        Load::new(&spec, &ReceiverSpec::default(), 2, 1).unwrap()
+        HostLoads::new(&spec, &ReceiverSpec::default(), 2, 1).unwrap()
     }
 
     /// How levels of two hosts go together over 2000 periods: Pearson's r.
-    fn r(load: &mut Load) -> f64 {
+    fn r(load: &mut HostLoads) -> f64 {
         let at = |index: u64| index * load_period() + 1;
         let pairs: Vec<(f64, f64)> = (0..2000).map(|i| (load.level(0, at(i)), load.level(1, at(i)))).collect();
         let mean = |f: fn(&(f64, f64)) -> f64| pairs.iter().map(f).sum::<f64>() / 2000.0;
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_mean_wait_is_that_of_the_queue() {
         let spec = LoadSpec { high: 0.8, ..LoadSpec::default() };
-        let mut load = Load::new(&spec, &ReceiverSpec::default(), 1, 1).unwrap();
+        let mut load = HostLoads::new(&spec, &ReceiverSpec::default(), 1, 1).unwrap();
         let mut random = Random::new(1);
         let mean = (0..200_000).map(|_| load.network_wait(0, 0, &mut random)).sum::<u64>() as f64 / 2e5;
         assert!((mean / (0.8 / 0.2 * 12e6) - 1.0).abs() < 0.02, "{mean}");
@@ -190,9 +190,9 @@ mod tests {
             ..ReceiverSpec::default()
         };
         let spec = LoadSpec { high: 0.6, ..LoadSpec::default() };
-        let mut polling = Load::new(&spec, &receiver, 1, 1).unwrap();
+        let mut polling = HostLoads::new(&spec, &receiver, 1, 1).unwrap();
         assert_eq!([0, 1, 999_999, 1_000_000].map(|at| polling.noticed(0, at)), [0, 1_000_000, 1_000_000, 1_000_000]);
         let idle = LoadSpec { high: 0.4, ..LoadSpec::default() };
-        assert_eq!(Load::new(&idle, &receiver, 1, 1).unwrap().noticed(0, 1), 1);
+        assert_eq!(HostLoads::new(&idle, &receiver, 1, 1).unwrap().noticed(0, 1), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What a simulated run came to.
+//! The outcome of a simulated run.
 
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// Counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Messages sent, one for each receiver.
     pub sent: u64,
     /// Messages that their receivers have processed.
     pub perceived: u64,
     /// Messages that links lost.
     pub lost: u64,
-    /// Messages that came twice.
+    /// Messages that arrived more than once.
     pub duplicated: u64,
     /// Messages that links held back.
     pub held: u64,
@@ -31,12 +31,12 @@ pub struct Outcome {
     pub greatest_round: u64,
     /// The largest difference between the clocks of correct processes, from the moment on when all had started.
     pub precision: u64,
-    /// Correct processes that did not come to the last round: the system has stopped.
+    /// Correct processes that did not reach the last round: the system has stopped.
     pub unfinished: Vec<u32>,
 }
 
-/// Follows how far the clocks of correct processes are apart.
-pub(super) struct Spread {
+/// Follows the distance between the clocks of correct processes.
+pub(super) struct RoundSpread {
     correct: Vec<bool>,
     rounds: Vec<u64>,
     /// Switches that are known and have not happened yet: (when, who, to which round).
@@ -46,15 +46,15 @@ pub(super) struct Spread {
     largest: u64,
 }
 
-impl Spread {
+impl RoundSpread {
     pub(super) fn new(correct: Vec<bool>) -> Self {
         let sound = correct.iter().filter(|&&is_correct| is_correct).count() as u32;
         let rounds = vec![0; correct.len()];
-        Spread { correct, rounds, coming: BinaryHeap::new(), counts: BTreeMap::from([(0, sound)]), largest: 0 }
+        RoundSpread { correct, rounds, coming: BinaryHeap::new(), counts: BTreeMap::from([(0, sound)]), largest: 0 }
     }
 
     /// `process` is in round `to` from `at` on; nothing that happens before `now` is still to come.
-    pub(super) fn switched(&mut self, process: u32, to: u64, (at, now): (u64, u64)) {
+    pub(super) fn switched(&mut self, process: u32, to: u64, at: u64, now: u64) {
         if self.correct.get(process as usize) == Some(&true) {
             self.coming.push(Reverse((at, process, to)));
         }

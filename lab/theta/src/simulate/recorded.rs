@@ -1,8 +1,8 @@
 //! Recorded delays, to be drawn from again.
 
-use super::law::{DELAY_MAX_PS, picoseconds};
 use crate::analysis::Clocks;
-use crate::log::{EventColumns, LogReader, WithWayIn};
+use crate::length::{LENGTH_MAX_PS, picoseconds};
+use crate::log::{EventColumns, LogReader, WayInColumns};
 use crate::record::Event;
 use ffclock_sim::scenario::Length;
 use ffclock_units::Span;
@@ -27,7 +27,7 @@ pub(super) fn delays(path: &Path) -> Result<Arc<[u64]>, String> {
     Ok(delays.into())
 }
 
-/// One length a line, such as `41.5 us`; empty lines and lines that begin with # say nothing.
+/// One length a line, such as `41.5 us`; empty lines and lines that begin with # are ignored.
 fn from_text(path: &Path) -> Result<Vec<u64>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut delays = Vec::new();
@@ -51,7 +51,8 @@ fn length(text: &str) -> Result<u64, String> {
     picoseconds(Length(span)).ok_or_else(|| format!("{text} does not lie between 0 s and 1000 s"))
 }
 
-/// From broadcast to the receiver's kernel, or to the perception where the kernel has not stamped; messages to oneself left aside.
+/// From broadcast to the receiver's kernel, or to the perception where the kernel has not stamped; messages to oneself
+/// left aside.
 fn from_log(path: &Path) -> Result<Vec<u64>, String> {
     let log = LogReader::open(path).map_err(|error| error.to_string())?;
     let mut clocks = Clocks::new(log.run(), log.clocks()).map_err(|error| error.to_string())?;
@@ -67,7 +68,7 @@ fn from_log(path: &Path) -> Result<Vec<u64>, String> {
         let Some(&begin) = sent.get(&(sender, round)).filter(|_| sender != process) else { return };
         let end = clocks.time_ps(process.index(), way_in.kernel.unwrap_or(at));
         // A clock that errs by more than the delay gives none.
-        let delay = u64::try_from(end - begin).ok().filter(|&delay| delay <= DELAY_MAX_PS);
+        let delay = u64::try_from(end - begin).ok().filter(|&delay| delay <= LENGTH_MAX_PS);
         delays.extend(delay.filter(|_| delays.len() < DELAYS_MAX));
     })?;
     Ok(delays)
@@ -76,7 +77,7 @@ fn from_log(path: &Path) -> Result<Vec<u64>, String> {
 fn each_event(log: &LogReader, take: &mut dyn FnMut(&Event)) -> Result<(), String> {
     let mut batch = EventColumns::default();
     for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let mut reader = LogReader::part(part, WithWayIn::Yes).map_err(|error| error.to_string())?;
+        let mut reader = LogReader::part(part, WayInColumns::Read).map_err(|error| error.to_string())?;
         while reader.next_batch(&mut batch).map_err(|error| error.to_string())? {
             for event in reader.events(&batch) {
                 take(&event.map_err(|error| error.to_string())?);

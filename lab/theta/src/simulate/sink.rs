@@ -1,32 +1,33 @@
 //! Writes a simulated run as a log.
 
-use super::clocks::Clocks;
+use super::clocks::SimulatedClocks;
 use super::observer::{Observer, Perceived};
-use crate::algorithm::Switch;
+use crate::algorithm::RoundSwitch;
 use crate::log::{LogError, LogWriter};
 use crate::record::{self, Event, ProcessId, Round, WayIn};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is still to be written, in the order of time; what one process does at one moment stays in its order.
-struct Waiting {
+/// An event that is still to be written. Events come in the order of time; those of one process at one time keep their
+/// order.
+struct WaitingEvent {
     at: u64,
     number: u64,
     event: Event,
 }
 
-impl PartialEq for Waiting {
+impl PartialEq for WaitingEvent {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.number) == (other.at, other.number)
     }
 }
-impl Eq for Waiting {}
-impl PartialOrd for Waiting {
+impl Eq for WaitingEvent {}
+impl PartialOrd for WaitingEvent {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Waiting {
+impl Ord for WaitingEvent {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.number).cmp(&(other.at, other.number))
     }
@@ -35,15 +36,15 @@ impl Ord for Waiting {
 /// Writes events as the counters of their hosts show them.
 pub(super) struct LogSink<'a> {
     writer: LogWriter,
-    clocks: &'a Clocks,
+    clocks: &'a SimulatedClocks,
     host_of: &'a dyn Fn(u32) -> u32,
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    waiting: BinaryHeap<Reverse<WaitingEvent>>,
     number: u64,
     failure: Option<LogError>,
 }
 
 impl<'a> LogSink<'a> {
-    pub(super) fn new(writer: LogWriter, clocks: &'a Clocks, host_of: &'a dyn Fn(u32) -> u32) -> Self {
+    pub(super) fn new(writer: LogWriter, clocks: &'a SimulatedClocks, host_of: &'a dyn Fn(u32) -> u32) -> Self {
         LogSink { writer, clocks, host_of, waiting: BinaryHeap::new(), number: 0, failure: None }
     }
 
@@ -53,10 +54,10 @@ impl<'a> LogSink<'a> {
 
     fn note(&mut self, at: u64, event: Event) {
         self.number += 1;
-        self.waiting.push(Reverse(Waiting { at, number: self.number, event }));
+        self.waiting.push(Reverse(WaitingEvent { at, number: self.number, event }));
     }
 
-    /// Writes what the clocks said and completes the log.
+    /// Writes the samples of the clocks and completes the log.
     pub(super) fn finish(mut self, end_ps: u64) -> Result<(), LogError> {
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -84,8 +85,8 @@ impl Observer for LogSink<'_> {
         );
     }
 
-    fn switched(&mut self, process: u32, switch: &Switch, at: u64) {
-        let event = record::Switch {
+    fn switched(&mut self, process: u32, switch: &RoundSwitch, at: u64) {
+        let event = record::SwitchEvent {
             process: ProcessId(process),
             from: Round(switch.from),
             to: Round(switch.to),

@@ -1,7 +1,7 @@
-//! What a simulated run is to be: the scenario file.
+//! The scenario file: the description of a simulated run.
 
 use super::law::Law;
-use crate::algorithm::Form;
+use crate::algorithm::AlgorithmForm;
 use crate::faults::FaultSpec;
 use ffclock_sim::scenario::{Fraction, Length};
 use ffclock_units::{Rate, Span};
@@ -15,31 +15,31 @@ fn micros(value: i64) -> Length {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Spec {
-    /// n.
+    /// The number of processes, n.
     pub n: u32,
-    /// f.
+    /// The number of processes that may be Byzantine, f.
     pub f: u32,
     /// Processes send no later round.
     pub rounds: u64,
-    /// D.
+    /// The delay before an advance, D.
     pub delay: Length,
-    /// Which algorithm.
-    pub form: Form,
+    /// The form of the algorithm.
+    pub form: AlgorithmForm,
     /// Processes start at times uniform from 0 to this.
     pub start_spread: Length,
     /// Where processes live; without it, each has a host of its own.
     pub hosts: Option<u32>,
-    /// From one host to another.
+    /// Links between hosts.
     pub link: LinkSpec,
-    /// To oneself.
+    /// The delay from a process to itself.
     pub self_reception: Law,
-    /// At the receiver, one message after the other.
+    /// The queue of a receiver.
     pub receiver: ReceiverSpec,
-    /// What else the network and the processors do.
+    /// Other load of the network and the processors.
     pub load: LoadSpec,
-    /// What measures.
+    /// The clocks that measure.
     pub clock: ClockSpec,
-    /// What goes wrong.
+    /// Injected faults.
     #[serde(rename = "fault")]
     pub faults: Vec<FaultSpec>,
 }
@@ -51,7 +51,7 @@ impl Default for Spec {
             f: 1,
             rounds: 1000,
             delay: micros(0),
-            form: Form::Repaired,
+            form: AlgorithmForm::Repaired,
             start_spread: micros(100),
             hosts: None,
             link: LinkSpec::default(),
@@ -70,9 +70,9 @@ impl Default for Spec {
 pub struct LinkSpec {
     /// Of every link that is not named.
     pub law: Law,
-    /// A link to a process of higher number takes so many times as long: asymmetry.
+    /// The factor by which a link to a process of higher number takes longer: asymmetry.
     pub upward: f64,
-    /// A broadcast is sent to one after the other, so far apart.
+    /// A broadcast is sent to one receiver after the other, with this gap.
     pub gap: Length,
     /// Links with a law of their own.
     pub special: Vec<SpecialLink>,
@@ -101,11 +101,11 @@ pub struct SpecialLink {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReceiverSpec {
-    /// How long a message takes to be processed; the next ones wait.
+    /// The time to process a message; the next ones wait.
     pub service: Law,
     /// From this load of its network on, the receiver's kernel polls; above 1 it never does.
     pub polling_from: f64,
-    /// How far apart it polls.
+    /// The polling period.
     pub polling_period: Length,
 }
 
@@ -115,7 +115,7 @@ impl Default for ReceiverSpec {
     }
 }
 
-/// How the load goes over time.
+/// The load over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -126,11 +126,11 @@ pub enum Pattern {
     Ramp,
     /// `low` and `high` in turn, each for `period`.
     Jumps,
-    /// Uniform between `low` and `high`, anew each `period`.
+    /// Uniform between `low` and `high`, drawn again each `period`.
     Random,
 }
 
-/// What the load is made of.
+/// The kind of load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadKind {
@@ -147,9 +147,9 @@ pub enum LoadKind {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadSpec {
-    /// What it is made of.
+    /// Its kind.
     pub kind: LoadKind,
-    /// How it goes.
+    /// Its pattern.
     pub pattern: Pattern,
     /// The lower level, 0 to 0.99.
     pub low: f64,
@@ -157,11 +157,12 @@ pub struct LoadSpec {
     pub high: f64,
     /// See the pattern.
     pub period: Length,
-    /// How much the hosts share: in each period a host has the common level with this probability, otherwise one of its own.
+    /// The correlation between hosts: in each period a host has the common level with this probability, otherwise one
+    /// of its own.
     pub correlation: f64,
-    /// How long a foreign packet occupies the network.
+    /// The time for which another packet occupies the network.
     pub packet: Length,
-    /// How long an interrupt occupies the processor.
+    /// The time for which an interrupt occupies the processor.
     pub interrupt: Length,
 }
 
@@ -180,11 +181,11 @@ impl Default for LoadSpec {
     }
 }
 
-/// The hosts' counters and what is known of them.
+/// The counters and clocks of the hosts.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClockSpec {
-    /// Ticks a second.
+    /// Ticks per second.
     pub hertz: f64,
     /// The counters' true rates differ by up to this from that; the clocks know it.
     pub skew: Fraction,
@@ -192,7 +193,7 @@ pub struct ClockSpec {
     pub bound: Length,
     /// The errors change no faster.
     pub drift: Fraction,
-    /// How often a clock is looked at.
+    /// The time between two samples of a clock.
     pub period: Length,
 }
 

@@ -1,12 +1,12 @@
 use super::*;
-use crate::algorithm::Switch;
+use crate::algorithm::RoundSwitch;
 use std::path::PathBuf;
 
 fn simulation(text: &str, seed: u64) -> Simulation {
     Simulation::new(&Spec::parse(text).unwrap(), Path::new("."), seed).unwrap()
 }
 
-fn outcome(text: &str, seed: u64) -> Outcome {
+fn outcome(text: &str, seed: u64) -> SimulationOutcome {
     simulation(text, seed).run(&mut Unobserved, &mut |_| ()).unwrap()
 }
 
@@ -15,7 +15,7 @@ fn outcome(text: &str, seed: u64) -> Outcome {
 struct Everything {
     broadcasts: Vec<(u32, u64, u64)>,
     perceived: Vec<Perceived>,
-    switches: Vec<(u32, Switch, u64)>,
+    switches: Vec<(u32, RoundSwitch, u64)>,
 }
 
 impl Observer for Everything {
@@ -25,7 +25,7 @@ impl Observer for Everything {
     fn perceived(&mut self, perceived: &Perceived) {
         self.perceived.push(*perceived);
     }
-    fn switched(&mut self, process: u32, switch: &Switch, at: u64) {
+    fn switched(&mut self, process: u32, switch: &RoundSwitch, at: u64) {
         self.switches.push((process, *switch, at));
     }
     fn until_now(&mut self, _: u64) {}
@@ -110,7 +110,7 @@ fn faulty_processes_do_not_stop_the_others() {
     }
 }
 
-/// Duplicates and bounded holds do not stop anybody; losses may, and then it is told who stands still.
+/// Duplicates and bounded holds stop no process. Losses may, and the outcome names the processes that stand still.
 #[test]
 fn faults_of_links_are_counted() {
     let run = |fault: &str| outcome(&format!("rounds = 300\n{fault}"), 1);
@@ -209,7 +209,7 @@ impl Drop for Place {
 
 #[test]
 fn the_log_holds_the_run_in_the_order_of_time() {
-    use crate::log::{EventColumns, LogReader, WithWayIn};
+    use crate::log::{EventColumns, LogReader, WayInColumns};
     let place = Place::new("log");
     let text = "rounds = 100\ndelay = \"200 us\"\n[clock]\nbound = \"1 us\"";
     let outcome = simulation(text, 1).run_to_log(&place.0.join("run"), &mut |_| ()).unwrap();
@@ -218,7 +218,7 @@ fn the_log_holds_the_run_in_the_order_of_time() {
     assert!(log.clocks().len() >= 8 && log.truth().len() == 4);
     let (mut rows, mut last) = (0, vec![0; 4]);
     for part in &log.streams()[0].parts {
-        let mut reader = LogReader::part(part, WithWayIn::Yes).unwrap();
+        let mut reader = LogReader::part(part, WayInColumns::Read).unwrap();
         let mut batch = EventColumns::default();
         while reader.next_batch(&mut batch).unwrap() {
             for event in reader.events(&batch).map(Result::unwrap) {

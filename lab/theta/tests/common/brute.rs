@@ -2,7 +2,7 @@
 
 use super::generator::Generated;
 use ffclock_theta::analysis::{Ratio, Stamping};
-use ffclock_theta::record::{Event, Switch, SwitchRule};
+use ffclock_theta::record::{Event, SwitchEvent, SwitchRule};
 use ffclock_units::Counter;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ struct Facts<'a> {
     perceptions: Perceptions,
     messages: Vec<Message>,
     /// Times of switches with those who switch.
-    switches: BTreeMap<i64, Vec<Switch>>,
+    switches: BTreeMap<i64, Vec<SwitchEvent>>,
     stamping: Stamping,
 }
 
@@ -83,7 +83,7 @@ fn facts(generated: &Generated, stamping: Stamping) -> Facts<'_> {
         Some(Message { sender, receiver, round, sent, perceived })
     };
     let messages = between_correct.filter_map(message).collect();
-    let mut switches = BTreeMap::<i64, Vec<Switch>>::new();
+    let mut switches = BTreeMap::<i64, Vec<SwitchEvent>>::new();
     for event in &generated.events {
         if let Event::Switch(switch) = event {
             let stamp = time(generated, switch.process.0, switch.at);
@@ -109,7 +109,7 @@ impl Facts<'_> {
     }
 
     /// Delays of correct messages that made the process advance, sorted.
-    fn contributors(&self, switch: &Switch) -> Vec<i64> {
+    fn contributors(&self, switch: &SwitchEvent) -> Vec<i64> {
         let decided = time(self.generated, switch.process.0, switch.decided);
         let mut delays = Vec::new();
         for sender in (0..self.correct.len() as u32).filter(|&sender| self.correct[sender as usize]) {
@@ -127,7 +127,7 @@ impl Facts<'_> {
     }
 
     /// tau_r- at a time of switches.
-    fn relevant(&self, switches: &[Switch]) -> Option<i64> {
+    fn relevant(&self, switches: &[SwitchEvent]) -> Option<i64> {
         let advances = switches.iter().filter(|switch| switch.rule == SwitchRule::Advance);
         advances.filter_map(|switch| self.contributors(switch).last().copied()).max()
     }
@@ -171,7 +171,7 @@ pub fn truth(generated: &Generated, stamping: Stamping) -> Truth {
     let (mut frontier, mut last_first) = (1, i64::MIN);
     for (&at, switches) in &facts.switches {
         let longest = facts.in_transit(at).map(Message::delay).max();
-        let reached = switches.iter().map(|switch| switch.to.0).max().expect("somebody switches");
+        let reached = switches.iter().map(|switch| switch.to.0).max().expect("a process switches");
         if let Some(relevant) = facts.relevant(switches) {
             see(&mut truth.all, longest, relevant);
             if reached > frontier {

@@ -1,7 +1,8 @@
 //! Random small runs of the repaired algorithm, with many equal times.
 
 use ffclock_theta::record::{
-    ClockSample, Event, Fault, FaultKind, Form, Host, HostId, Origin, ProcessId, Round, Run, Switch, SwitchRule, WayIn,
+    ClockSample, Event, Fault, FaultKind, Host, HostId, Origin, ProcessId, RecordedForm, Round, Run, SwitchEvent,
+    SwitchRule, WayIn,
 };
 use ffclock_units::{Counter, Period, Rate};
 use std::cmp::Reverse;
@@ -40,9 +41,9 @@ pub struct Shape {
     pub delay_min: u64,
     pub delay_spread: u64,
     pub wait: u64,
-    /// One message in so many is lost; 0: none.
+    /// One message in this many is lost; 0: none.
     pub loss: u64,
-    /// One message in so many is perceived twice; 0: none.
+    /// One message in this many is perceived twice; 0: none.
     pub duplication: u64,
     pub disorder: u64,
 }
@@ -67,7 +68,8 @@ impl Shape {
     }
 }
 
-/// A run with its log in memory; times are picoseconds, and the counter of each host shows them from an origin of its own.
+/// A run with its log in memory; times are picoseconds, and the counter of each host shows them from an origin of its
+/// own.
 pub struct Generated {
     pub run: Run,
     pub events: Vec<Event>,
@@ -129,7 +131,7 @@ fn run(shape: &Shape) -> Run {
     };
     Run {
         origin: Origin::Simulated,
-        form: Form::Repaired,
+        form: RecordedForm::Repaired,
         processes: n,
         tolerated: shape.tolerated,
         delay_ps: shape.wait,
@@ -250,7 +252,7 @@ impl World<'_> {
         let from = std::mem::replace(&mut self.processes[process as usize].round, to);
         let (at, decided) = (self.counter(process, self.now), self.counter(process, decided));
         let (from_round, to_round) = (Round(from), Round(to));
-        self.events.push(Event::Switch(Switch {
+        self.events.push(Event::Switch(SwitchEvent {
             process: ProcessId(process),
             from: from_round,
             to: to_round,

@@ -1,5 +1,5 @@
-//! Network namespaces that play hosts, joined by a bridge in one more. They have no names: a sleeping child holds each, and dies with us,
-//! whatever happens, so there is nothing to clean up.
+//! Network namespaces that play hosts, joined by a bridge in one more. They have no names: a sleeping child holds
+//! each, and dies with us, whatever happens, so there is nothing to clean up.
 
 use crate::Failure;
 use crate::lab::link::inside;
@@ -16,7 +16,7 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// So many hosts on one bridge.
+    /// `hosts` hosts on one bridge.
     pub(super) fn new(hosts: u32) -> Result<Self, Failure> {
         namespaces_permitted()
             .map_err(|failure| Failure::from(format!("no network namespaces (root is needed): {failure}")))?;
@@ -65,7 +65,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for holder in &mut self.holders {
-            // Both fail only when it has gone by itself.
+            // Both fail only if it has ended by itself.
             let _ = holder.kill();
             let _ = holder.wait();
         }

@@ -1,152 +1,130 @@
-//! Judging switches: by the rules, and by the delays.
+//! Judging a switch: whether its rule permitted it, and the delays of the messages that caused it.
 
-use super::super::ratio::Ratio;
-use super::super::tally::{Judged, Peak, keep_larger};
-use super::super::window::NEVER;
-use super::{Pass, Turn};
-use crate::record::{Form, Origin, ProcessId, Round, SwitchRule};
+use super::rules::Rules;
+use super::timeline::TimedSwitch;
+use crate::analysis::tally::{Conformance, Tally};
+use crate::analysis::window::{NEVER, RoundWindow, Times};
+use crate::record::{RecordedForm, SwitchRule};
 
-impl Pass {
-    /// Works on all switches at the same time: the first in line and those that stand there with it.
-    pub(super) fn release_turns(&mut self) {
-        let Some((at, turn)) = self.turns.pop() else { return };
-        if self.turns.first().is_none_or(|&(time, _)| time != at) {
-            return self.release_turns_at(at, &[turn]);
-        }
-        let mut turns = std::mem::take(&mut self.turn_scratch);
-        turns.clear();
-        turns.push(turn);
-        while self.turns.first().is_some_and(|&(time, _)| time == at) {
-            turns.extend(self.turns.pop().map(|(_, turn)| turn));
-        }
-        self.release_turns_at(at, &turns);
-        self.turn_scratch = turns;
+/// Judges switches in the order of time.
+#[derive(Default)]
+pub(super) struct Judge {
+    /// The highest round that any correct process has reached.
+    frontier: u64,
+    /// Memory for the delays of one switch.
+    delays: Vec<i64>,
+}
+
+/// What a switch is judged by.
+pub(super) struct SwitchEvidence<'a> {
+    pub(super) rules: &'a Rules,
+    pub(super) window: &'a RoundWindow,
+}
+
+/// The messages that made a process switch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Contributors {
+    /// How many there are.
+    senders: usize,
+    /// How many of them come from correct processes, with a positive delay: these have delays that count.
+    correct: usize,
+    /// The longest delay among these.
+    slowest: i64,
+}
+
+/// What the rule of a switch asks for, and what the log shows.
+struct RuleCheck {
+    senders: usize,
+    threshold: usize,
+    is_proven: bool,
+}
+
+impl Judge {
+    /// The first of the switches that leads to a round no correct process had reached before.
+    pub(super) fn leader(&self, switches: &[TimedSwitch]) -> Option<TimedSwitch> {
+        switches.iter().find(|switch| switch.to > self.frontier).copied()
     }
 
-    #[inline]
-    fn release_turns_at(&mut self, at: i64, turns: &[Turn]) {
-        let relevant = turns.iter().filter_map(|turn| self.examine(at, turn)).max();
-        let leader = turns.iter().find(|turn| turn.to > self.frontier).copied();
-        self.judge(at, relevant, (turns[0], leader));
-        for turn in turns {
-            let position = &mut self.positions[turn.process];
-            position.reached = position.reached.max(turn.to);
-            self.frontier = self.frontier.max(turn.to);
-        }
+    /// Notes that a correct process has reached a round.
+    pub(super) fn reach(&mut self, round: u64) {
+        self.frontier = self.frontier.max(round);
     }
 
-    /// `relevant` is tau_r- at this time, if a switch by the advance rule gives one; of the switches one, and the one to a new round.
-    fn judge(&mut self, at: i64, relevant: Option<i64>, (any, leader): (Turn, Option<Turn>)) {
-        let longest = self.longest.at(at);
-        if let Some(relevant_ps) = relevant.filter(|_| self.options.range.holds(at)) {
-            let judged = |turn: &Turn| Judged {
-                at_ps: at,
-                process: ProcessId(turn.process as u32),
-                round: Round(turn.to),
-                longest_ps: longest,
-                relevant_ps,
-                wait_ps: self.wait_ps,
-            };
-            let block = |turn: &Turn| turn.to / self.tally.block_rounds;
-            let (block_of_any, block_of_leader) = (block(&any), leader.as_ref().map(block));
-            self.tally.all.count(&judged(&any), block_of_any);
-            if let (Some(leader), Some(block)) = (&leader, block_of_leader) {
-                self.tally.first.count(&judged(leader), block);
-                self.judge_throughout(&judged(leader));
-            }
-        }
-        if leader.is_some() {
-            self.longest_since_first = longest;
-            if self.certainty.settled_ps.is_none() {
-                let known = self.rounds_in.iter().zip(&self.correct).all(|(&round, &correct)| !correct || round > 0);
-                self.certainty.settled_ps = known.then_some(at);
-            }
-        }
-    }
-
-    /// tau_r- holds since the last first switch, and tau+ may have been larger in between than now.
-    fn judge_throughout(&mut self, now: &Judged) {
-        let longest = self.longest_since_first.and_then(|longest| Ratio::of(longest, now.relevant_ps));
-        let ratio = longest.map_or(Ratio::ONE, |ratio| ratio.max(Ratio::ONE));
-        let Judged { at_ps, process, round, .. } = *now;
-        keep_larger(&mut self.tally.throughout, Peak { ratio, at_ps, process, round });
-    }
-
-    /// Checks a switch against its rule. The delay of the (n-f)-th fastest correct message that made it happen, for an advance.
-    fn examine(&mut self, at: i64, turn: &Turn) -> Option<i64> {
-        let in_range = self.options.range.holds(at);
-        let (round, threshold) = match turn.rule {
-            SwitchRule::Advance => (turn.from, self.advance_threshold),
-            SwitchRule::CatchUp => (turn.to, self.catch_up_threshold),
-        };
-        let Some(found) = self.contributors(turn, round) else {
-            self.tally.counts.out_of_order += u64::from(in_range);
+    /// Checks a switch at time `at_ps` against its rule. For an advance, tau_r-: the delay of the (n-f)-th fastest
+    /// correct message that caused it.
+    pub(super) fn examine(
+        &mut self,
+        switch: &TimedSwitch,
+        at_ps: i64,
+        evidence: &SwitchEvidence<'_>,
+        tally: &mut Tally,
+    ) -> Option<i64> {
+        let rules = evidence.rules;
+        let in_range = rules.counts(at_ps);
+        let threshold = rules.threshold(switch.rule);
+        let Some(found) = evidence.contributors(switch) else {
+            tally.counts.out_of_order += u64::from(in_range);
             return None;
         };
-        // Whose algorithm is not known breaks no rule.
-        if in_range && self.origin != Origin::Imported {
-            let is_proven = found.senders >= threshold || self.senders_from(turn, round) >= threshold;
-            self.check_rule(turn, found.senders, (threshold, is_proven));
+        // An imported log is one of no known algorithm, so it breaks no rule.
+        if in_range && !rules.is_imported() {
+            let is_proven = found.senders >= threshold || evidence.proven_senders(switch) >= threshold;
+            RuleCheck { senders: found.senders, threshold, is_proven }.apply(switch, &mut tally.conformance);
         }
-        if turn.rule == SwitchRule::CatchUp || found.correct == 0 {
+        if switch.rule == SwitchRule::CatchUp || found.correct == 0 {
             return None;
         }
-        if self.tally.delays.is_none() && found.correct <= self.advance_threshold {
+        if tally.delays.is_none() && found.correct <= rules.advance_threshold {
             return Some(found.slowest);
         }
-        self.contributed_delays(turn, round);
-        let rank = self.scratch.len().min(self.advance_threshold);
-        if let Some(delays) = self.tally.delays.as_mut().filter(|_| in_range) {
-            for (histogram, &delay) in delays.by_rank.iter_mut().zip(&self.scratch[..rank]) {
+        evidence.contributed_delays(switch, &mut self.delays);
+        debug_assert_eq!(self.delays.len(), found.correct, "both look at the same messages");
+        let rank = self.delays.len().min(rules.advance_threshold);
+        if let Some(delays) = tally.delays.as_mut().filter(|_| in_range) {
+            for (histogram, &delay) in delays.by_rank.iter_mut().zip(&self.delays[..rank]) {
                 histogram.count(delay as u64);
             }
         }
-        Some(self.scratch[rank - 1])
+        Some(self.delays[rank - 1])
     }
+}
 
-    /// How many senders had been heard from in `round` or a later one when the switch was decided, as far as that proves that they had come to `round`.
-    /// A process that others have left far behind keeps only the newest round of each: docs/theta-run.md, theorem 3.
-    #[cold]
-    fn senders_from(&self, turn: &Turn, round: u64) -> usize {
-        // Who jumps in another form has not sent what it jumped over, so an advance takes the round itself.
-        if turn.rule == SwitchRule::Advance && self.form != Form::Repaired {
-            return 0;
-        }
-        let mut heard = vec![false; self.correct.len()];
-        for messages in (round..self.window.end()).filter_map(|later| self.window.round(later)) {
-            for (heard, (_, perceived)) in heard.iter_mut().zip(messages.to(turn.process)) {
-                *heard |= perceived != NEVER && perceived <= turn.decided_ps;
-            }
-        }
-        heard.into_iter().filter(|&heard| heard).count()
-    }
-
-    fn check_rule(&mut self, turn: &Turn, senders: usize, (threshold, is_proven): (usize, bool)) {
-        let Turn { process, from, to, rule, .. } = *turn;
-        let conformance = &mut self.tally.conformance;
+impl RuleCheck {
+    fn apply(&self, switch: &TimedSwitch, conformance: &mut Conformance) {
+        let TimedSwitch { process, from, to, rule, .. } = *switch;
+        let RuleCheck { senders, threshold, is_proven } = *self;
         conformance.switches += 1;
         conformance.catch_ups += u64::from(rule == SwitchRule::CatchUp);
         if !is_proven {
-            let words = || {
+            conformance.breach(|| {
                 format!(
                     "process {process} switched from {from} to {to} ({rule:?}) with {senders} of {threshold} messages"
                 )
-            };
-            conformance.breach(words);
+            });
         }
         if rule == SwitchRule::Advance && to != from.saturating_add(1) {
             conformance.breach(|| format!("process {process} advanced from {from} to {to}: not the next round"));
         }
     }
+}
 
-    /// The messages of `round` that had been perceived when the switch was decided. `None` if the round has been given up.
+/// The round whose messages the rule of a switch counts.
+fn counted_round(switch: &TimedSwitch) -> u64 {
+    match switch.rule {
+        SwitchRule::Advance => switch.from,
+        SwitchRule::CatchUp => switch.to,
+    }
+}
+
+impl SwitchEvidence<'_> {
+    /// The messages that had been perceived when the switch was decided. `None` if their round has been given up.
     #[inline]
-    fn contributors(&self, turn: &Turn, round: u64) -> Option<Contributors> {
+    fn contributors(&self, switch: &TimedSwitch) -> Option<Contributors> {
         let mut found = Contributors::default();
-        let messages = self.window.round(round)?.to(turn.process);
-        // Without branches: whose message came too late is chance, which no processor foresees.
-        for ((sent, perceived), &correct) in messages.zip(&self.correct) {
-            let came = (perceived != NEVER) & (perceived <= turn.decided_ps);
+        let messages = self.window.round(counted_round(switch))?.to(switch.process);
+        // Without branches: which message comes too late is chance, and no processor predicts it.
+        for (Times { sent, perceived }, &correct) in messages.zip(&self.rules.correct) {
+            let came = (perceived != NEVER) & (perceived <= switch.decided_ps);
             let counts = came & correct & (sent != NEVER) & (perceived > sent);
             found.senders += usize::from(came);
             found.correct += usize::from(counts);
@@ -156,26 +134,37 @@ impl Pass {
         Some(found)
     }
 
-    /// Puts the delays of the same messages, as far as correct processes sent them, into the scratch, the fastest first.
-    fn contributed_delays(&mut self, turn: &Turn, round: u64) {
-        self.scratch.clear();
-        let Some(messages) = self.window.round(round) else { return };
-        let counts =
-            |(sent, perceived)| perceived != NEVER && perceived <= turn.decided_ps && sent != NEVER && perceived > sent;
-        let correct =
-            messages.to(turn.process).zip(&self.correct).filter(|&(times, &correct)| correct && counts(times));
-        self.scratch.extend(correct.map(|((sent, perceived), _)| perceived - sent));
-        self.scratch.sort_unstable();
+    /// Replaces `delays` with the delays of the same messages, as far as they count, the fastest first.
+    fn contributed_delays(&self, switch: &TimedSwitch, delays: &mut Vec<i64>) {
+        delays.clear();
+        let Some(messages) = self.window.round(counted_round(switch)) else { return };
+        let counts = |times: &Times| {
+            let Times { sent, perceived } = *times;
+            perceived != NEVER && perceived <= switch.decided_ps && sent != NEVER && perceived > sent
+        };
+        let correct = messages.to(switch.process).zip(&self.rules.correct);
+        let correct = correct.filter(|(times, correct)| **correct && counts(times));
+        delays.extend(correct.map(|(times, _)| times.perceived - times.sent));
+        delays.sort_unstable();
     }
-}
 
-/// Messages that made a process switch.
-#[derive(Clone, Copy, Debug, Default)]
-struct Contributors {
-    /// How many there are.
-    senders: usize,
-    /// How many of them count: those of correct processes.
-    correct: usize,
-    /// The longest delay among these.
-    slowest: i64,
+    /// The number of senders whose messages, of the counted round or a later one, prove that they had come to it when
+    /// the switch was decided. Of a sender far ahead a process keeps only the newest round: docs/theta-run.md, theorem
+    /// 3.
+    #[cold]
+    fn proven_senders(&self, switch: &TimedSwitch) -> usize {
+        // In another form a process that jumps has not sent the rounds it jumped over, so an advance needs the round
+        // itself.
+        if switch.rule == SwitchRule::Advance && self.rules.form != RecordedForm::Repaired {
+            return 0;
+        }
+        let mut heard = vec![false; self.rules.processes()];
+        let rounds = counted_round(switch)..self.window.end();
+        for messages in rounds.filter_map(|later| self.window.round(later)) {
+            for (heard, Times { perceived, .. }) in heard.iter_mut().zip(messages.to(switch.process)) {
+                *heard |= perceived != NEVER && perceived <= switch.decided_ps;
+            }
+        }
+        heard.into_iter().filter(|&heard| heard).count()
+    }
 }

@@ -1,0 +1,66 @@
+//! The exact analysis of a log: tau+, tau-, tau_r-, Theta, Omega, in one pass and bounded memory.
+//!
+//! A [`Pass`] takes the events of all streams, a batch at a time. It joins sends and perceptions in a window of rounds
+//! by (sender, round, receiver), puts sends and switches in the order of time, and follows what is in transit. What it
+//! counts is a [`Tally`]; tallies of shards of time add up to exactly the tally of a single pass. Definitions, options
+//! and what is proven are in `docs/theta.md`; a brute-force oracle in `tests/oracle.rs` holds the pass to them.
+
+mod clock;
+mod driver;
+mod histogram;
+mod options;
+mod pass;
+mod pending;
+mod ratio;
+mod report;
+mod shard;
+mod statistics;
+mod tally;
+mod transit;
+mod window;
+
+pub use clock::{Clocks, HostClock};
+pub use driver::{ReadWatcher, analyse, trimmed};
+pub use histogram::Histogram;
+pub use options::{DelayMode, Options, Stamping, ThetaMode, TimeRange};
+pub use pass::Pass;
+pub use ratio::Ratio;
+pub use report::{ConformanceReport, Histograms, Omega, ThetaReport};
+pub use shard::{LogIndex, Shard, analyse_shard};
+pub use statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
+pub use tally::{Conformance, DelayHistograms, EventCounts, Peak, SwitchTally, Tally, Unsent};
+pub use transit::{Longest, Shortest};
+
+use crate::log::LogError;
+
+/// Why a log cannot be analysed.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalysisError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A host has no usable clock.
+    #[error("host {host} {fault}: every host needs samples in clocks.parquet, in the order of its counter")]
+    Clock {
+        /// Its name.
+        host: String,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// An impossible event.
+    #[error("event {row} of the batch: {fault}")]
+    Event {
+        /// Counting from 1.
+        row: usize,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// Trimming leaves nothing of the run.
+    #[error("the run lasts {lasts_s} s: nothing is left of it without {trim_s} s at both ends")]
+    Trimmed {
+        /// From the first event to the last, in seconds.
+        lasts_s: f64,
+        /// The time trimmed at each end, in seconds.
+        trim_s: f64,
+    },
+}
