@@ -11,7 +11,7 @@ fn skeleton() {
     use std::env::var;
     use std::path::PathBuf;
 
-    const SOURCE: &str = "src/probe/ebpf/stamps.bpf.c";
+    const SOURCE: &str = "src/ebpf/stamps.bpf.c";
     println!("cargo::rerun-if-changed={SOURCE}");
     let output = PathBuf::from(var("OUT_DIR").expect("cargo sets it")).join("stamps.skel.rs");
     let architecture = var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");

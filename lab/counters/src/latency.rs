@@ -151,7 +151,8 @@ fn common_divisor(first: u64, second: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ways::{PosixClock, empty_system_call, every_way, system_call, vdso};
+    use crate::posix_clock::PosixClock;
+    use crate::ways::{empty_system_call, every_way, system_call, vdso};
     use ffclock_counter::{allowed_cpus, nominal};
 
     fn plan(ways: Vec<Way>) -> Plan {

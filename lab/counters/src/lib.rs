@@ -1,9 +1,10 @@
-//! The instruments: what characterises a counter on any host, after "Counter Availability and Characteristics for Feed-forward Based
+//! What characterises a counter on any host, after "Counter Availability and Characteristics for Feed-forward Based
 //! Synchronization" and sections III to V of "The Case for Feed-forward Clock Synchronization".
 //!
-//! One module for each instrument: [`inventory`] says what there is, [`latency`] how long reading takes, [`stability`] how steadily it
-//! runs, [`watching`] whether it stays trustworthy. They share the [`ways`] to read a counter (and [`followed`] for those read again and again), the [`campaign`] of quiet and stressed
-//! phases, and the [`recording`].
+//! One module for each instrument: [`inventory`] lists the counters of the host, [`latency`] measures how long a reading
+//! takes, [`stability`] how steadily a counter runs, [`watching`] checks that it stays trustworthy. They share the
+//! [`ways`] to read a counter ([`followed`] for counters that are read repeatedly), the [`campaign`] of quiet and
+//! stressed phases, the [`recording`] and the figures of a [`spread`]. The last three serve the probe of packets as well.
 //!
 //! All of them are readers. Nothing here sets or steers a clock, or prints.
 #![deny(missing_docs)]
@@ -14,7 +15,7 @@ pub mod followed;
 pub mod handover;
 pub mod inventory;
 pub mod latency;
-pub mod probe;
+pub mod posix_clock;
 pub mod recording;
 pub mod spread;
 pub mod stability;

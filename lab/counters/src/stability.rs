@@ -150,7 +150,8 @@ fn point(before: Counter, after: Counter, value: i128) -> Point {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ways::{PosixClock, vdso};
+    use crate::posix_clock::PosixClock;
+    use crate::ways::vdso;
     use ffclock_counter::nominal;
 
     #[test]

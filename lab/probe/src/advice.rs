@@ -5,10 +5,10 @@
 //! is known about it. A location whose stamps break causality is never advised. Where the 95 % intervals of the best two overlap or nearly do, another
 //! run may well put them the other way round: then none is advised, and both are named.
 
-use super::digest::{Digest, load_name};
-use super::findings::{Asymmetry, Plausibility};
-use super::site::{Location, Site};
-use crate::campaign::Load;
+use crate::digest::{Digest, load_name};
+use crate::findings::{Asymmetry, Plausibility};
+use crate::site::{Location, Site};
+use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
 /// With fewer packets a 99th percentile is one packet's.
@@ -253,8 +253,8 @@ fn unseen_words(unavailable: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::findings::Findings;
-    use crate::probe::passages::Passages;
+    use crate::findings::Findings;
+    use crate::passages::Passages;
     use ffclock_units::Period;
 
     /// Packets whose user stamps vary by `user` ns and socket stamps by `socket` ns; a socket that breaks causality stamps late.

@@ -1,13 +1,13 @@
 //! What the kernel's tracing and eBPF say of the same packets at the same sites.
 
-use super::ebpf::{Known, Passage};
-use super::effect::Stamped;
-use super::events::PacketEvent;
-use super::pairs::MappingError;
-use super::passages::{Passages, Placed};
-use super::payload::Direction;
-use super::site::{Site, Sites};
-use crate::spread::Spread;
+use crate::ebpf::{Known, Passage};
+use crate::effect::Stamped;
+use crate::events::PacketEvent;
+use crate::pairs::MappingError;
+use crate::passages::{Passages, Placed};
+use crate::payload::Direction;
+use crate::site::{Site, Sites};
+use ffclock_counters::spread::Spread;
 use ffclock_units::{Counter, Period, Ticks};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -52,14 +52,14 @@ fn of_known_sites<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Agreement>,
 
 /// Stamps by eBPF, by site and packet. The first of several of one packet at one site counts.
 #[derive(Debug, Default)]
-pub(super) struct SecondStamps {
+pub(crate) struct SecondStamps {
     by_site: BTreeMap<Site, BTreeMap<u64, Counter>>,
     unplaced: u64,
 }
 
 impl SecondStamps {
     /// Takes a stamp in, if it belongs to one of the packets.
-    pub(super) fn place(&mut self, passage: &Passage, counter: Counter, packets: &Passages) {
+    pub(crate) fn place(&mut self, passage: &Passage, counter: Counter, packets: &Passages) {
         let site = passage.site;
         let sequence = match passage.known {
             Known::Sequence(sequence) => Some(sequence).filter(|sequence| *sequence < packets.len() as u64),
@@ -77,23 +77,23 @@ impl SecondStamps {
     }
 
     /// How many stamps belong to no packet.
-    pub(super) fn unplaced(&self) -> u64 {
+    pub(crate) fn unplaced(&self) -> u64 {
         self.unplaced
     }
 
     /// Where there are stamps.
-    pub(super) fn sites(&self) -> Sites {
+    pub(crate) fn sites(&self) -> Sites {
         self.by_site.keys().fold(Sites::NONE, |set, site| set.with(*site))
     }
 
     /// Compares with the stamps that there are.
-    pub(super) fn compare(&self, packets: &Passages, period: Period) -> Vec<Agreement> {
+    pub(crate) fn compare(&self, packets: &Passages, period: Period) -> Vec<Agreement> {
         let traced = self.by_site.iter().filter(|(site, _)| Sites::TRACED.contains(**site));
         traced.filter_map(|(site, stamps)| agreement(*site, stamps, (packets, period))).collect()
     }
 
     /// Adds stamps of sites that nobody else stamped.
-    pub(super) fn fill(&self, packets: &mut Passages) {
+    pub(crate) fn fill(&self, packets: &mut Passages) {
         for (site, stamps) in &self.by_site {
             if packets.count(*site) == 0 {
                 for (sequence, counter) in stamps {

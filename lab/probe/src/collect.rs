@@ -1,11 +1,11 @@
 //! The thread that empties the tap, the kernel's tracing and the buffer of the eBPF programs while another one sends and receives.
 
-use super::ebpf::{self, Passage, Stamps};
-use super::events::{Events, PacketEvent, Scope};
-use super::hardware;
-use super::pairs::{PairLine, Point};
-use super::run::{Active, Plan, ProbeError};
-use super::tap::{Tap, Tapped};
+use crate::ebpf::{self, Passage, Stamps};
+use crate::events::{Events, PacketEvent, Scope};
+use crate::hardware;
+use crate::pairs::{PairLine, Point};
+use crate::run::{Active, Plan, ProbeError};
+use crate::tap::{Tap, Tapped};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use ffclock_counter::CounterKind;
@@ -22,27 +22,27 @@ const COLLECT_EVERY: Duration = Duration::from_millis(4);
 const COLLECT_TRACING_EVERY: Duration = Duration::from_millis(100);
 
 /// What the collecting thread brings home.
-pub(super) struct Collected {
-    pub(super) tapped: Vec<Tapped>,
-    pub(super) events: Vec<PacketEvent>,
-    pub(super) passages: Vec<Passage>,
-    pub(super) pairs: PairLine<Utc>,
-    pub(super) mono_pairs: PairLine<Mono>,
-    pub(super) tap_dropped: u64,
-    pub(super) events_lost: u64,
-    pub(super) passages_lost: u64,
+pub(crate) struct Collected {
+    pub(crate) tapped: Vec<Tapped>,
+    pub(crate) events: Vec<PacketEvent>,
+    pub(crate) passages: Vec<Passage>,
+    pub(crate) pairs: PairLine<Utc>,
+    pub(crate) mono_pairs: PairLine<Mono>,
+    pub(crate) tap_dropped: u64,
+    pub(crate) events_lost: u64,
+    pub(crate) passages_lost: u64,
 }
 
 /// By what the kernel knows a conversation.
 #[derive(Clone)]
-pub(super) struct Label {
-    pub(super) run: u64,
-    pub(super) own_port: u16,
-    pub(super) thread: u64,
+pub(crate) struct Label {
+    pub(crate) run: u64,
+    pub(crate) own_port: u16,
+    pub(crate) thread: u64,
 }
 
 /// Collects until it is told to finish.
-pub(super) struct Collector {
+pub(crate) struct Collector {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<Collected>>,
 }
@@ -58,7 +58,7 @@ struct Probing {
 
 impl Collector {
     /// Everything is in place when this returns; what cannot be had is added to `unavailable`.
-    pub(super) fn start(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Result<Self, ProbeError> {
+    pub(crate) fn start(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Result<Self, ProbeError> {
         // Whoever comes first at a tracepoint is called first: the tracing's stamps do not wait for the programs.
         let tap = open_tap(plan, unavailable);
         let events = open_events(plan, label, unavailable);
@@ -84,7 +84,7 @@ impl Collector {
         Ok(Collector { stop, thread })
     }
 
-    pub(super) fn finish(self) -> Result<Collected, ProbeError> {
+    pub(crate) fn finish(self) -> Result<Collected, ProbeError> {
         self.stop.store(true, Ordering::Release);
         let failed = |reason: String| ProbeError::Collector(reason);
         let collected = self.thread.join().map_err(|_| failed("the thread ended unexpectedly".to_owned()))?;

@@ -1,8 +1,8 @@
 //! A run in few numbers: each site's delays by load, over all phases with that load.
 
-use super::findings::{Asymmetry, Delay, Findings};
-use super::site::{Location, Site};
-use crate::campaign::Load;
+use crate::findings::{Asymmetry, Delay, Findings};
+use crate::site::{Location, Site};
+use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
 /// The delays of a site under one load [ns].

@@ -22,9 +22,9 @@ mod absent;
 #[cfg(not(feature = "ebpf"))]
 pub use absent::Stamps;
 
-use super::payload::Lengths;
-use super::run::Active;
-use super::site::{Site, Sites};
+use crate::payload::Lengths;
+use crate::run::Active;
+use crate::site::{Site, Sites};
 use ffclock_units::{Moment, Mono};
 
 /// What to look for.
@@ -68,6 +68,6 @@ pub struct Passage {
 pub enum Known {
     /// Its number.
     Sequence(u64),
-    /// Its number modulo [`LENGTHS`](crate::probe::payload::LENGTHS): the payload was not at hand, only its length.
+    /// Its number modulo [`LENGTHS`](crate::payload::LENGTHS): the payload was not at hand, only its length.
     Code(u64),
 }

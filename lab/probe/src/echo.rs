@@ -1,6 +1,6 @@
 //! The other end: sends every request back, one byte shorter, and answers nothing else.
 
-use super::payload::{LONGEST, reply};
+use crate::payload::{LONGEST, reply};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io;

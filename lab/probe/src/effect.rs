@@ -6,12 +6,12 @@
 //! has far less noise than a delay across two threads. What one probe adds to it, block against block of the same round, is its cost. Of a
 //! burst the tenth percentile counts: a send that wakes the server, or that is interrupted, takes longer than any probe.
 
-use super::agreement::Methods;
-use super::payload::Direction;
-use super::run::{Active, Outcome, Plan, ProbeError, Probes, run};
-use super::site::{Site, Sites};
-use crate::spread::{Spread, percentile};
+use crate::agreement::Methods;
+use crate::payload::Direction;
+use crate::run::{Active, Outcome, Plan, ProbeError, Probes, run};
+use crate::site::{Site, Sites};
 use core::ops::ControlFlow;
+use ffclock_counters::spread::{Spread, percentile};
 use ffclock_units::Ticks;
 use serde::{Deserialize, Serialize};
 
@@ -295,7 +295,7 @@ impl Stamped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::agreement::Agreement;
+    use crate::agreement::Agreement;
 
     fn seen(send_ns: f64, out_ns: f64) -> Seen {
         // Ten rounds that drift by far more than a probe costs.

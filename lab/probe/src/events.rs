@@ -1,7 +1,7 @@
 //! Test packets as the kernel's tracing sees them, with the raw counter.
 
-use super::payload::{Direction, Lengths};
-use super::site::{Site, Sites};
+use crate::payload::{Direction, Lengths};
+use crate::site::{Site, Sites};
 use ffclock_counter::CounterKind;
 use ffclock_sys::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;

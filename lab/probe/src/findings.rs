@@ -4,11 +4,11 @@
 //! d_out = T_driver - T_location and d_in = T_location - T_driver, positive in the order of causes. The asymmetry of a location is
 //! A = min d_out - min d_in (section V); all that round trips alone can say is that it lies within +-r, r = min d_out + min d_in.
 
-use super::passages::Passages;
-use super::payload::Direction;
-use super::site::{Location, Site};
-use super::timeline::Timeline;
-use crate::spread::{Spread, percentile};
+use crate::passages::Passages;
+use crate::payload::Direction;
+use crate::site::{Location, Site};
+use crate::timeline::Timeline;
+use ffclock_counters::spread::{Spread, percentile};
 use ffclock_units::{Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 

@@ -1,21 +1,12 @@
 //! Whether the network device could stamp packets itself, with a clock of its own.
 
-use crate::ffi;
+use crate::ffi::{self, StampAbility};
 
 /// `SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE` of <linux/net_tstamp.h>.
 const RAW_BOTH_WAYS: u32 = 1 | 1 << 2 | 1 << 6;
 
-/// What a device says of its stamps (ETHTOOL_GET_TS_INFO).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StampAbility {
-    /// Flags SOF_TIMESTAMPING_*.
-    pub(crate) modes: u32,
-    /// The number of its PTP clock, if it has one.
-    pub(crate) clock: Option<u32>,
-}
-
 /// Why there are no stamps of the hardware, for people.
-pub(super) fn verdict(device: &str) -> Option<String> {
+pub(crate) fn verdict(device: &str) -> Option<String> {
     let ability = ffi::stamp_ability(device);
     Some(match ability {
         Err(error) => format!("hardware stamps: {device} does not say whether it can stamp ({error})"),

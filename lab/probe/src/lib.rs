@@ -1,8 +1,12 @@
-//! Where packets wait in the host: test packets stamped at every location, after "Probing the Latencies of Software Timestamping".
+//! Where packets wait in the host: test packets stamped at every location, after "Probing the Latencies of Software
+//! Timestamping".
 //!
-//! Requests go to an echo server and come back. Each is stamped, on its way out and in, in user space, by the socket, by the packet tap and
-//! by the kernel's tracing at the boundary to the driver: all of it with the same raw counter. What lies between the stamps is where
-//! packets wait.
+//! Requests go to an echo server and come back. Each is stamped on its way out and in: in user space, by the socket, by
+//! the packet tap and by the kernel's tracing at the boundary to the driver, always with the same raw counter. Packets
+//! wait between two stamps.
+//!
+//! All of it only reads: nothing here sets or steers a clock, or prints.
+#![deny(missing_docs)]
 
 pub mod advice;
 pub mod agreement;
@@ -12,8 +16,9 @@ pub mod ebpf;
 pub mod echo;
 pub mod effect;
 pub mod events;
+mod ffi;
 pub mod findings;
-pub(crate) mod hardware;
+mod hardware;
 pub mod own;
 pub mod pairs;
 pub mod paper;
@@ -32,5 +37,5 @@ pub mod watch;
 /// # Errors
 /// The right to (`CAP_SYS_ADMIN`) is missing.
 pub fn enter_own_network() -> std::io::Result<()> {
-    crate::ffi::leave_network()
+    ffi::leave_network()
 }

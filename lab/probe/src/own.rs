@@ -4,7 +4,7 @@
 //! processor asleep. So the kernel's tracing notes every packet of NTP's length at the driver, and an exchange that the daemon recorded is
 //! joined with the passages that lie between its two stamps. Two events for each packet and nothing else: no tap, no program.
 
-use super::payload::Direction;
+use crate::payload::Direction;
 use ffclock_counter::{CounterKind, read_ordered};
 use ffclock_sys::{EventFormat, Field, TraceInstance, TraceUnavailable};
 use ffclock_units::{Counter, Exchange, Period, Span, Ticks};

@@ -1,10 +1,10 @@
 //! What the paper found on FreeBSD 9, held against what was measured here (sections IV and V, figures 3 to 5).
 
-use super::digest::{Digest, Summary, load_name};
-use super::findings::Plausibility;
-use super::payload::Direction;
-use super::site::{Location, Site};
-use crate::campaign::Load;
+use crate::digest::{Digest, Summary, load_name};
+use crate::findings::Plausibility;
+use crate::payload::Direction;
+use crate::site::{Location, Site};
+use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
 /// Medians and spreads that are no further apart are level: half of the most that mapping a software stamp to the counter

@@ -1,15 +1,15 @@
 //! The stamps of all packets of a run, and how the kernel's events find their packets.
 
-use super::events::PacketEvent;
-use super::payload::{Direction, LENGTHS};
-use super::site::Site;
+use crate::events::PacketEvent;
+use crate::payload::{Direction, LENGTHS};
+use crate::site::Site;
 use ffclock_units::{Counter, Ticks};
 
 const SITES: usize = Site::ALL.len();
 /// No stamp. A real one lies so far from the beginning of a run only after centuries.
 const MISSING: i64 = i64::MIN;
 /// No stamp of a run lies so far from its beginning, and the distance of two nearer ones fits into 64 bits.
-pub(super) const BEYOND: u64 = 1 << 62;
+pub(crate) const BEYOND: u64 = 1 << 62;
 
 /// Ticks since the beginning of the run, by packet and site.
 #[derive(Clone, Debug)]

@@ -8,12 +8,12 @@ mod dtrace;
 mod table;
 mod text;
 
-use super::agreement::Methods;
-use super::passages::{Beyond, Passages};
-use super::run::{Counts, Outcome};
-use super::site::Site;
-use crate::campaign::Phase;
-use crate::recording::RecordingError;
+use crate::agreement::Methods;
+use crate::passages::{Beyond, Passages};
+use crate::run::{Counts, Outcome};
+use crate::site::Site;
+use ffclock_counters::campaign::Phase;
+use ffclock_counters::recording::RecordingError;
 use ffclock_units::Period;
 use serde_json::Value;
 use std::fs::File;

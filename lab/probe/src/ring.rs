@@ -18,23 +18,23 @@ const PATIENCE_MS: u32 = 8;
 /// One instruction of the classic packet filter (`struct sock_filter`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Instruction {
-    pub(super) code: u16,
-    pub(super) if_true: u8,
-    pub(super) if_false: u8,
-    pub(super) operand: u32,
+pub(crate) struct Instruction {
+    pub(crate) code: u16,
+    pub(crate) if_true: u8,
+    pub(crate) if_false: u8,
+    pub(crate) operand: u32,
 }
 
 /// What the kernel counted since it was asked before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) seen: u64,
-    pub(super) dropped: u64,
+pub(crate) struct Counts {
+    pub(crate) seen: u64,
+    pub(crate) dropped: u64,
 }
 
 /// A packet socket with its ring.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(crate) struct Ring {
     socket: OwnedFd,
     start: NonNull<u8>,
     next: usize,
@@ -49,7 +49,7 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 
 impl Ring {
     /// Taps the device with this index: packets that pass `filter`, without their link header, both ways.
-    pub(super) fn open(device: u32, filter: &[Instruction]) -> io::Result<Self> {
+    pub(crate) fn open(device: u32, filter: &[Instruction]) -> io::Result<Self> {
         // Nothing is received before the filter is in place, and the socket bound: protocol 0.
         // SAFETY: the call takes no pointers.
         let fd = checked(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
@@ -65,7 +65,7 @@ impl Ring {
     }
 
     /// Hands the next full block to `take`, and back to the kernel; false when there is none.
-    pub(super) fn take_block(&mut self, take: impl FnOnce(&[u8])) -> bool {
+    pub(crate) fn take_block(&mut self, take: impl FnOnce(&[u8])) -> bool {
         let offset = self.next * BLOCK_BYTES;
         // SAFETY: the block lies inside the mapping, which is as long as `self` lives; its status is an aligned word that the kernel
         // changes at any time, which atomics allow.
@@ -82,7 +82,7 @@ impl Ring {
     }
 
     /// What the kernel counted since the last call.
-    pub(super) fn counts(&self) -> io::Result<Counts> {
+    pub(crate) fn counts(&self) -> io::Result<Counts> {
         // `struct tpacket_stats_v3`: packets, drops, times that the queue was frozen.
         let mut counts = [0_u32; 3];
         let mut size = size_of_val(&counts) as libc::socklen_t;
@@ -154,7 +154,7 @@ fn bind(socket: &OwnedFd, device: u32) -> io::Result<()> {
 }
 
 /// The index of the device with this name.
-pub(super) fn device_index(name: &str) -> io::Result<u32> {
+pub(crate) fn device_index(name: &str) -> io::Result<u32> {
     let name = std::ffi::CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the name is a C string that outlives the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {

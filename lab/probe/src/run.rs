@@ -3,13 +3,13 @@
 //! Two threads: this one sends, receives and stamps in user space, and nothing else, so that its stamps are those of a program that has
 //! only its packets in mind; the other one empties the tap and the kernel's tracing, and compares the clocks.
 
-use super::agreement::{Methods, SecondStamps};
-use super::collect::{Collected, Collector, Label};
-use super::effect::Stamped;
-use super::passages::{Passages, Placed};
-use super::payload::{Direction, Identity, LONGEST, Lengths};
-use super::site::{Site, Sites};
+use crate::agreement::{Methods, SecondStamps};
+use crate::collect::{Collected, Collector, Label};
+use crate::effect::Stamped;
 use crate::ffi;
+use crate::passages::{Passages, Placed};
+use crate::payload::{Direction, Identity, LONGEST, Lengths};
+use crate::site::{Site, Sites};
 use core::ops::ControlFlow;
 use core::time::Duration;
 use ffclock_counter::{CounterKind, read_bracketed, read_ordered};

@@ -1,6 +1,6 @@
 //! Where a packet is stamped on its way through the host.
 
-use super::payload::Direction;
+use crate::payload::Direction;
 use serde::{Deserialize, Serialize};
 
 /// A place and a way to stamp there. In the order in which a packet passes them, outgoing ones first.

@@ -2,8 +2,8 @@
 //!
 //! Stamps are times of the system clock; [`PairLine`](super::pairs::PairLine) turns them into readings of the counter.
 
-use super::payload::{Direction, Identity};
-use super::ring::{Instruction, Ring, device_index};
+use crate::payload::{Direction, Identity};
+use crate::ring::{Instruction, Ring, device_index};
 use ffclock_units::{Moment, Span, Utc};
 use std::io;
 
@@ -45,7 +45,7 @@ impl Tap {
     ///
     /// # Errors
     /// The right to tap (`CAP_NET_RAW`) is missing.
-    pub(super) fn open_everywhere(port: u16) -> io::Result<Self> {
+    pub(crate) fn open_everywhere(port: u16) -> io::Result<Self> {
         Ok(Tap { ring: Ring::open(0, &filter(port))?, dropped: 0 })
     }
 
@@ -55,7 +55,7 @@ impl Tap {
     }
 
     /// Hands over all packets that have come since the last call, whosever they are.
-    pub(super) fn drain_all(&mut self, mut take: impl FnMut(AnyCopy<'_>)) {
+    pub(crate) fn drain_all(&mut self, mut take: impl FnMut(AnyCopy<'_>)) {
         while self.ring.take_block(|block| packets(block).filter_map(any_copy).for_each(&mut take)) {}
     }
 
@@ -125,12 +125,12 @@ fn packets(block: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// A copy of a packet, from its network header on.
-pub(super) struct AnyCopy<'a> {
-    pub(super) passed: Direction,
+pub(crate) struct AnyCopy<'a> {
+    pub(crate) passed: Direction,
     /// The index of the device that it passed.
-    pub(super) device: u32,
-    pub(super) stamped: Moment<Utc>,
-    pub(super) bytes: &'a [u8],
+    pub(crate) device: u32,
+    pub(crate) stamped: Moment<Utc>,
+    pub(crate) bytes: &'a [u8],
 }
 
 fn any_copy(packet: &[u8]) -> Option<AnyCopy<'_>> {
@@ -163,7 +163,7 @@ fn payload(packet: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::payload::{LONGEST, Lengths};
+    use crate::payload::{LONGEST, Lengths};
 
     /// The filter's answer, worked out as the kernel does.
     fn passes(program: &[Instruction], packet: &[u8]) -> bool {

@@ -1,8 +1,8 @@
 //! The way of one packet through the host (figure 1 of the paper).
 
-use super::passages::Passages;
-use super::payload::Direction;
-use super::site::Site;
+use crate::passages::Passages;
+use crate::payload::Direction;
+use crate::site::Site;
 use ffclock_units::{Period, Ticks};
 use serde::{Deserialize, Serialize};
 

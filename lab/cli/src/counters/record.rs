@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files::in_the_way;
 use crate::{Global, output};
-use ffclock_instruments::recording::{Recorded, Recorder, RecordingError, read};
+use ffclock_counters::recording::{Recorded, Recorder, RecordingError, read};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind};

@@ -6,12 +6,12 @@ use super::record::Record;
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
-use ffclock_instruments::campaign::{self, Course, Phase};
-use ffclock_instruments::recording::{Recorded, RecordingError};
-use ffclock_instruments::stability::{
+use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::recording::{Recorded, RecordingError};
+use ffclock_counters::stability::{
     About, Reference, Sample, Stability, Steadiness, analyse, check_file, points_of_file, with_reference,
 };
-use ffclock_instruments::ways::one_for_each_counter;
+use ffclock_counters::ways::one_for_each_counter;
 use ffclock_units::Span;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ impl Measured {
     fn rate_rows(&self, found: &Steadiness) -> Vec<Vec<String>> {
         let of_phase = |phase: &Phase| {
             let rates = found.rates_ppm.get(phase.number).copied().flatten();
-            let spread = |value: fn(&ffclock_instruments::spread::Spread) -> f64| {
+            let spread = |value: fn(&ffclock_counters::spread::Spread) -> f64| {
                 rates.as_ref().map_or("-".to_owned(), |rates| format!("{:+.4}", value(rates)))
             };
             vec![
@@ -199,7 +199,7 @@ const DEVIATION_HEADING: [(&str, Align); 4] =
     [("TAU s", Align::Right), ("ALLAN", Align::Right), ("MODIFIED", Align::Right), ("COUNT", Align::Right)];
 
 fn deviation_rows(found: &Steadiness) -> Vec<Vec<String>> {
-    let row = |deviation: &ffclock_instruments::stability::Deviation| {
+    let row = |deviation: &ffclock_counters::stability::Deviation| {
         vec![
             format!("{:.3}", deviation.tau_s),
             format!("{:.3e}", deviation.adev),

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::link::{self, SERVER_ADDRESS};
 use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
-use ffclock_instruments::campaign::{Load, Phase};
+use ffclock_counters::campaign::{Load, Phase};
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Span};
 use std::path::{Path, PathBuf};
@@ -235,7 +235,7 @@ impl Drop for Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_instruments::campaign::schedule;
+    use ffclock_counters::campaign::schedule;
 
     fn has_stress_ng() -> bool {
         let found = Command::new(STRESS_NG).arg("--version").output().is_ok();

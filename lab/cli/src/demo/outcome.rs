@@ -1,7 +1,7 @@
 //! What a run showed: figures beside their goals, and the files for the report.
 
 use super::sampler::{Observed, Sample};
-use ffclock_instruments::spread::Sorted;
+use ffclock_counters::spread::Sorted;
 use serde::Serialize;
 use std::fmt::Write as _;
 

@@ -5,7 +5,7 @@ use super::run::{Course, Extras, measure};
 use crate::failure::Failure;
 use crate::text;
 use crate::{Global, output};
-use ffclock_instruments::probe::advice::{Advice, advise};
+use ffclock_probe::advice::{Advice, advise};
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -4,11 +4,11 @@ use super::run::Measured;
 use super::table;
 use crate::failure::Failure;
 use crate::{Global, output};
-use ffclock_instruments::probe::digest::Digest;
-use ffclock_instruments::probe::effect::Effect;
-use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::paper;
-use ffclock_instruments::probe::record::{ProbeRecord, read};
+use ffclock_probe::digest::Digest;
+use ffclock_probe::effect::Effect;
+use ffclock_probe::findings::Findings;
+use ffclock_probe::paper;
+use ffclock_probe::record::{ProbeRecord, read};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! The table that compares the two ways to take kernel stamps.
 
 use crate::text::{self, Align};
-use ffclock_instruments::probe::agreement::Agreement;
-use ffclock_instruments::probe::effect::{Effect, Kind};
-use ffclock_instruments::probe::pairs::MappingError;
-use ffclock_instruments::probe::payload::Direction;
+use ffclock_probe::agreement::Agreement;
+use ffclock_probe::effect::{Effect, Kind};
+use ffclock_probe::pairs::MappingError;
+use ffclock_probe::payload::Direction;
 use std::fmt::Write;
 
 /// The goal of the instrument [ns].

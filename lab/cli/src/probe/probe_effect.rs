@@ -1,8 +1,8 @@
 //! The tables of the probe effect.
 
 use crate::text::{self, Align};
-use ffclock_instruments::probe::effect::{Corrected, Effect, Kind, Level};
-use ffclock_instruments::probe::payload::Direction;
+use ffclock_probe::effect::{Corrected, Effect, Kind, Level};
+use ffclock_probe::payload::Direction;
 use std::fmt::Write;
 
 const LEVELS: [(&str, Align); 7] = [

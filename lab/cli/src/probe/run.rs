@@ -7,15 +7,15 @@ use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{Global, waiting_time};
 use ffclock_counter::{CounterKind, nominal};
+use ffclock_counters::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
 use ffclock_daemon::calibration::Subject;
-use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
-use ffclock_instruments::probe::agreement::Methods;
-use ffclock_instruments::probe::effect::{self, Corrected, Effect};
-use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::payload::Lengths;
-use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
-use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
-use ffclock_instruments::probe::site::{Site, Sites};
+use ffclock_probe::agreement::Methods;
+use ffclock_probe::effect::{self, Corrected, Effect};
+use ffclock_probe::findings::Findings;
+use ffclock_probe::payload::Lengths;
+use ffclock_probe::record::{ProbeWriter, RecordError};
+use ffclock_probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
+use ffclock_probe::site::{Site, Sites};
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
 use serde::Serialize;
@@ -258,7 +258,7 @@ fn one_phase(
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
     let mut wanted = ControlFlow::Continue(());
-    let outcome = ffclock_instruments::probe::run::run(plan, &mut |sent| {
+    let outcome = ffclock_probe::run::run(plan, &mut |sent| {
         let share = (phase.begin_s + sent as f64 / plan.rate) / total;
         match conditions.wait(mono_now(), share.min(1.0)) {
             Ok(flow) => {

@@ -3,7 +3,7 @@
 use super::answer::Told;
 use crate::Global;
 use crate::failure::Failure;
-use ffclock_instruments::probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
+use ffclock_probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
 use std::path::{Path, PathBuf};
 
 /// Options of `ffclock probe show`.

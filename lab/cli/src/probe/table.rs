@@ -3,12 +3,12 @@
 use super::answer::Told;
 use super::{methods, probe_effect};
 use crate::text::{self, Align};
-use ffclock_instruments::probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
-use ffclock_instruments::probe::paper::Claim;
-use ffclock_instruments::probe::payload::Direction;
-use ffclock_instruments::probe::run::Counts;
-use ffclock_instruments::probe::timeline::Step;
-use ffclock_instruments::spread::Spread;
+use ffclock_counters::spread::Spread;
+use ffclock_probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
+use ffclock_probe::paper::Claim;
+use ffclock_probe::payload::Direction;
+use ffclock_probe::run::Counts;
+use ffclock_probe::timeline::Step;
 use std::fmt::Write;
 
 const DELAYS: [(&str, Align); 11] = [

@@ -2,7 +2,8 @@
 
 use super::{Point, narrowest};
 use crate::ffi::{self, Pulse};
-use crate::ways::{PosixClock, Way, ptp_clock, vdso};
+use crate::posix_clock::PosixClock;
+use crate::ways::{Way, ptp_clock, vdso};
 use ffclock_client::Clock;
 use std::fs::File;
 use std::io::{self, BufRead, Read};

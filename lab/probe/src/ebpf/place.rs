@@ -1,8 +1,8 @@
 //! What the programs hand over, and what it says.
 
 use super::{Known, Passage};
-use crate::probe::payload::Lengths;
-use crate::probe::site::Site;
+use crate::payload::Lengths;
+use crate::site::Site;
 use ffclock_units::{Moment, Span};
 use std::collections::BTreeMap;
 

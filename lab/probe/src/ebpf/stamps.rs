@@ -4,9 +4,9 @@ use super::attach::{self, AtTc, Side};
 use super::permission::{explain, hindrance};
 use super::place::Decoder;
 use super::{Opened, Passage, Scope};
-use crate::probe::ring::device_index;
-use crate::probe::run::Active;
-use crate::probe::site::{Site, Sites};
+use crate::ring::device_index;
+use crate::run::Active;
+use crate::site::{Site, Sites};
 use core::mem::MaybeUninit;
 use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
@@ -226,8 +226,8 @@ fn attach_one(skeleton: &StampsSkel<'_>, name: &str, device: u32) -> Result<Atta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::ebpf::BUFFER_BYTES;
-    use crate::probe::payload::{Direction, Identity, LONGEST, Lengths};
+    use crate::ebpf::BUFFER_BYTES;
+    use crate::payload::{Direction, Identity, LONGEST, Lengths};
     use std::net::UdpSocket;
 
     const PACKETS: u64 = 400;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::probe::findings::Findings;
-use crate::probe::passages::Passages;
+use crate::findings::Findings;
+use crate::passages::Passages;
 use ffclock_units::Period;
 
 /// Where the sites lie against the driver [ns], and how widely they vary.

@@ -1,7 +1,7 @@
 //! The columns of a record, which hold whole numbers with gaps.
 
 use super::RecordError;
-use ffclock_columns::{Fault, find, guarded};
+use ffclock_parquet_input::{Fault, find, guarded};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::file::reader::SerializedFileReader;

@@ -5,13 +5,13 @@
 //! prints the events of one CPU after those of another; here they are put in order.
 
 use super::{PhaseRecord, ProbeRecord, RecordError, append};
-use crate::campaign::{Load, Phase};
-use crate::probe::agreement::Methods;
-use crate::probe::passages::{BEYOND, Passages};
-use crate::probe::payload::{Direction, LENGTHS, Lengths};
-use crate::probe::run::Counts;
-use crate::probe::site::Site;
-use crate::recording::RecordingError;
+use crate::agreement::Methods;
+use crate::passages::{BEYOND, Passages};
+use crate::payload::{Direction, LENGTHS, Lengths};
+use crate::run::Counts;
+use crate::site::Site;
+use ffclock_counters::campaign::{Load, Phase};
+use ffclock_counters::recording::RecordingError;
 use ffclock_units::Period;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use super::columns::Column;
 use super::{Beside, MOST_PHASES, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
-use crate::probe::passages::Passages;
-use crate::probe::site::Site;
+use crate::passages::Passages;
+use crate::site::Site;
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -102,7 +102,7 @@ pub(super) fn read(mut file: File) -> Result<ProbeRecord, RecordError> {
     if end != *MAGIC || length < 12 {
         return Err(RecordError::Truncated);
     }
-    let file = ffclock_columns::open(file, length)?;
+    let file = ffclock_parquet_input::open(file, length)?;
     let told = told(&file)?;
     if told.phases.len() > MOST_PHASES {
         return Err(RecordError::Inconsistent(format!("it announces {} phases", told.phases.len())));

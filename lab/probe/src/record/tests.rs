@@ -1,10 +1,10 @@
 use super::*;
-use crate::campaign::{Load, schedule};
-use crate::probe::agreement::Agreement;
-use crate::probe::effect::Stamped;
-use crate::probe::pairs::MappingError;
-use crate::probe::site::Sites;
-use crate::spread::Spread;
+use crate::agreement::Agreement;
+use crate::effect::Stamped;
+use crate::pairs::MappingError;
+use crate::site::Sites;
+use ffclock_counters::campaign::{Load, schedule};
+use ffclock_counters::spread::Spread;
 use ffclock_units::{Counter, Span, Ticks};
 use std::path::PathBuf;
 
@@ -221,7 +221,7 @@ fn other_files_are_no_records() {
 }
 
 /// What the script prints on FreeBSD for requests of 64, 66 and 68 bytes, events of one CPU after those of another.
-const SCRIPT: &str = include_str!("../../../tests/probe-d.txt");
+const SCRIPT: &str = include_str!("../../tests/probe-d.txt");
 
 const SCRIPT_HEAD: &str = "{\"format\":\"ffclock dtrace 1\",\"system\":\"FreeBSD\",\"device\":\"igb0\",\"size\":64}\n";
 
@@ -251,7 +251,7 @@ fn what_the_dtrace_script_prints_becomes_packets() {
 /// Everything that packaging/freebsd/probe.d can print, with its numbers filled in.
 #[test]
 fn the_dtrace_script_prints_what_is_read_here() {
-    let source = include_str!("../../../../../packaging/freebsd/probe.d");
+    let source = include_str!("../../../../packaging/freebsd/probe.d");
     let formats = source.lines().filter_map(|line| line.trim().strip_prefix("printf(\"")?.split("\\n\"").next());
     let mut sites = std::collections::BTreeSet::new();
     let mut text = String::new();

@@ -1,10 +1,10 @@
 //! A record as JSON lines, in the format of docs/counters.md: `phase`, its `packet` lines, `ended`.
 
 use super::{Beside, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
-use crate::campaign::Phase;
-use crate::probe::passages::Passages;
-use crate::probe::site::Site;
-use crate::recording::{self, Recorder};
+use crate::passages::Passages;
+use crate::site::Site;
+use ffclock_counters::campaign::Phase;
+use ffclock_counters::recording::{self, Recorder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! What a copy of a packet says about itself.
 
-use crate::probe::payload::Direction;
-use crate::probe::tap::AnyCopy;
+use crate::payload::Direction;
+use crate::tap::AnyCopy;
 use ffclock_units::{Moment, Utc};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -79,7 +79,7 @@ pub(super) mod tests {
     use ffclock_units::Span;
 
     /// An IPv4 packet between ports of 10.0.0.1 and 10.0.0.2.
-    pub(in crate::probe::watch) fn packet(id: u16, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
+    pub(in crate::watch) fn packet(id: u16, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x45, 0, 0, 0];
         bytes.extend(id.to_be_bytes());
         bytes.extend([0, 0, 64, UDP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);

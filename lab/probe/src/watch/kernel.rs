@@ -1,8 +1,8 @@
 //! The kernel's events about packets and about the system calls of the program.
 
 use super::{Calls, WatchPlan};
-use crate::probe::ring::device_index;
-use crate::probe::site::Site;
+use crate::ring::device_index;
+use crate::site::Site;
 use ffclock_sys::{EventFormat, Field, TraceEvent, TraceInstance, TraceUnavailable};
 use ffclock_units::Counter;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,9 +3,9 @@
 use super::capture::{Copy, Identity};
 use super::kernel::{Event, What};
 use super::{Role, WatchCounts};
-use crate::probe::passages::Passages;
-use crate::probe::payload::Direction;
-use crate::probe::site::Site;
+use crate::passages::Passages;
+use crate::payload::Direction;
+use crate::site::Site;
 use ffclock_units::Counter;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

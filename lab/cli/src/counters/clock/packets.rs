@@ -4,9 +4,9 @@ use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use crate::lab::worker::{Network, Rights, Task, Worker};
 use ffclock_counter::CounterKind;
-use ffclock_instruments::followed::{Followed, Unfollowed};
-use ffclock_instruments::stability::Point;
-use ffclock_instruments::ways::Way;
+use ffclock_counters::followed::{Followed, Unfollowed};
+use ffclock_counters::stability::Point;
+use ffclock_counters::ways::Way;
 use ffclock_sys::{
     DriverStamps, Interest, Mapper, Side, SocketEvent, StampMode, StampedSocket, mono_now, poll, random_nonce,
 };

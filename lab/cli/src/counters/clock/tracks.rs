@@ -3,10 +3,10 @@
 use super::packets::{DriverSource, Exchanged, Packets};
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
+use ffclock_counters::spread::{Sorted, Spread};
+use ffclock_counters::stability::Point;
+use ffclock_counters::ways::Way;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
-use ffclock_instruments::spread::{Sorted, Spread};
-use ffclock_instruments::stability::Point;
-use ffclock_instruments::ways::Way;
 use ffclock_units::{
     ClockError, Counter, Estimate, Exchange, LeapTable, Moment, Period, Server, ServerIdentity, ServerQuality, Span,
     Stamp, StampLocation, Ticks,

@@ -4,7 +4,7 @@ use super::{FEWEST, Purpose};
 use crate::failure::Failure;
 use crate::probe::network::device_towards;
 use ffclock_counter::CounterKind;
-use ffclock_instruments::spread::percentile;
+use ffclock_counters::spread::percentile;
 use ffclock_trace::{TraceHeader, TraceReader};
 use ffclock_units::{Counter, Exchange, Period, Span};
 use std::net::{IpAddr, ToSocketAddrs};

@@ -1,6 +1,6 @@
 use super::super::capture::tests::packet;
 use super::*;
-use crate::probe::tap::AnyCopy;
+use crate::tap::AnyCopy;
 use ffclock_units::{Moment, Span};
 
 const ETHERNET: u32 = 2;
