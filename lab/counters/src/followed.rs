@@ -1,7 +1,7 @@
 //! Counters read again and again, as long as each stays in one epoch: values of two epochs have nothing to do with each other, and a
 //! difference between them is no figure.
 
-use crate::stability::{Point, narrowest};
+use crate::beside::{BracketedReading, narrowest};
 use crate::ways::{Stated, Unread, Way};
 
 /// Why a counter cannot be followed any further.
@@ -62,7 +62,7 @@ impl Followed {
     ///
     /// # Errors
     /// [`Unfollowed`].
-    pub fn points(&mut self) -> Result<Vec<Point>, Unfollowed> {
+    pub fn points(&mut self) -> Result<Vec<BracketedReading>, Unfollowed> {
         let each = self.ways.iter().zip(&mut self.epochs);
         each.map(|(way, epoch)| {
             let mut wrong = None;

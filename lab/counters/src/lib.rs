@@ -9,6 +9,7 @@
 //! All of them are readers. Nothing here sets or steers a clock, or prints.
 #![deny(missing_docs)]
 
+pub mod beside;
 pub mod campaign;
 mod ffi;
 pub mod followed;

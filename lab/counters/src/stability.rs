@@ -13,22 +13,11 @@ pub use allan::{Deviation, allan_deviation, deviations, modified_allan_deviation
 pub use analysis::{Curve, Steadiness, analyse, with_reference};
 pub use reference::{Reference, ReferenceError, check_file, points_of_file};
 
+use crate::beside::BracketedReading;
 use crate::followed::{Followed, Unfollowed};
 use crate::ways::Way;
-use ffclock_counter::{CounterKind, read_ordered};
-use ffclock_units::{Counter, Period};
+use ffclock_units::Period;
 use serde::{Deserialize, Serialize};
-
-/// A reading and when it was made by the base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Point {
-    /// The base in the middle of the reading, ticks.
-    pub base: u64,
-    /// The whole width of the range in which it was made, ticks.
-    pub width: u64,
-    /// What the counter showed: its ticks, or ns of a reference.
-    pub value: i128,
-}
 
 /// All counters once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,9 +27,9 @@ pub struct Sample {
     /// Number of the phase.
     pub phase: usize,
     /// One for each counter, in the order of the header.
-    pub points: Vec<Point>,
+    pub points: Vec<BracketedReading>,
     /// Of the reference, where there is one and it had something new.
-    pub reference: Option<Point>,
+    pub reference: Option<BracketedReading>,
 }
 
 /// What a recording says about the run.
@@ -73,7 +62,7 @@ pub enum StabilityError {
     Unfollowed(#[from] Unfollowed),
     /// A frequency that no counter has.
     #[error(
-        "{name} claims {hertz} Hz, which no counter has: leave it out with --only, and report it to whoever made its driver"
+        "{name} claims {hertz} Hz, which no counter has: leave it out with --only, and report it to the maker of its driver"
     )]
     AbsurdFrequency {
         /// Which.
@@ -86,8 +75,6 @@ pub enum StabilityError {
     Reference(#[from] ReferenceError),
 }
 
-/// Tries for one point: the narrowest counts.
-const TRIES: usize = 10;
 /// Slower than a coarse tick and faster than light goes a centimetre: no counter.
 const PLAUSIBLE_HERTZ: core::ops::Range<f64> = 10.0..1e11;
 
@@ -130,29 +117,12 @@ impl Stability {
     }
 }
 
-/// A reading between two of the base, the narrowest of [`TRIES`]; `None` where it cannot be read.
-pub(crate) fn narrowest(mut read: impl FnMut() -> Option<i128>) -> Option<Point> {
-    (0..TRIES).map(|_| bracket(&mut read)).min_by_key(|point| point.map_or(0, |point| point.width))?
-}
-
-fn bracket(read: &mut impl FnMut() -> Option<i128>) -> Option<Point> {
-    let before = read_ordered(CounterKind::Tsc);
-    let value = read()?;
-    let after = read_ordered(CounterKind::Tsc);
-    Some(point(before, after, value))
-}
-
-fn point(before: Counter, after: Counter, value: i128) -> Point {
-    let width = after - before;
-    Point { base: (before + width.halved()).raw(), width: u64::try_from(width.raw()).unwrap_or(0), value }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::posix_clock::PosixClock;
     use crate::ways::vdso;
-    use ffclock_counter::nominal;
+    use ffclock_counter::{CounterKind, nominal};
 
     #[test]
     fn a_counter_is_read_within_its_range() {
@@ -179,16 +149,5 @@ mod tests {
         let error = Stability::new(ways, None, period).unwrap_err();
         assert!(error.to_string().contains("which no counter has"), "{error}");
         assert!(Stability::new(crate::ways::cpu_ways(f64::NAN), None, period).is_err());
-    }
-
-    #[test]
-    fn a_counter_that_cannot_be_read_gives_no_point() {
-        assert_eq!(narrowest(|| None), None);
-        let mut tries = 0;
-        let vanishing = narrowest(|| {
-            tries += 1;
-            (tries < 4).then_some(1)
-        });
-        assert_eq!(vanishing, None);
     }
 }

@@ -1,8 +1,8 @@
 //! What the kernel's tracing and eBPF say of the same packets at the same sites.
 
 use crate::ebpf::{Known, Passage};
-use crate::effect::Stamped;
 use crate::events::PacketEvent;
+use crate::kind::Stamped;
 use crate::pairs::MappingError;
 use crate::passages::{Passages, Placed};
 use crate::payload::Direction;
@@ -89,7 +89,7 @@ impl SecondStamps {
     /// Compares with the stamps that there are.
     pub(crate) fn compare(&self, packets: &Passages, period: Period) -> Vec<Agreement> {
         let traced = self.by_site.iter().filter(|(site, _)| Sites::TRACED.contains(**site));
-        traced.filter_map(|(site, stamps)| agreement(*site, stamps, (packets, period))).collect()
+        traced.filter_map(|(site, stamps)| agreement(*site, stamps, packets, period)).collect()
     }
 
     /// Adds stamps of sites that nobody else stamped.
@@ -105,7 +105,7 @@ impl SecondStamps {
     }
 }
 
-fn agreement(site: Site, stamps: &BTreeMap<u64, Counter>, (packets, period): (&Passages, Period)) -> Option<Agreement> {
+fn agreement(site: Site, stamps: &BTreeMap<u64, Counter>, packets: &Passages, period: Period) -> Option<Agreement> {
     let ns = |ticks: Ticks| (period * ticks).as_seconds() * 1e9;
     let (mut tracing, mut ebpf, mut differences) = (Vec::new(), Vec::new(), Vec::new());
     for (sequence, counter) in stamps {

@@ -1,10 +1,11 @@
 //! The thread that empties the tap, the kernel's tracing and the buffer of the eBPF programs while another one sends and receives.
 
 use crate::ebpf::{self, Passage, Stamps};
-use crate::events::{Events, PacketEvent, Scope};
+use crate::error::ProbeError;
+use crate::events::{Events, PacketEvent, TracingScope};
 use crate::hardware;
-use crate::pairs::{PairLine, Point};
-use crate::run::{Active, Plan, ProbeError};
+use crate::pairs::{ClockPoint, PairLine};
+use crate::plan::{PacketTap, Plan};
 use crate::tap::{Tap, Tapped};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -108,12 +109,12 @@ impl Collected {
 
     fn read_pairs(&mut self, clock: &mut SystemPairs, counter: CounterKind) {
         self.pairs.push(clock.read_pair());
-        self.mono_pairs.push(Point::read(counter));
+        self.mono_pairs.push(ClockPoint::read(counter));
     }
 }
 
 fn open_tap(plan: &Plan, unavailable: &mut Vec<String>) -> Option<Tap> {
-    if plan.probes.tap == Active::No {
+    if plan.probes.tap == PacketTap::LeftOut {
         return None;
     }
     let tap = Tap::open(&plan.device, plan.to.port());
@@ -126,7 +127,7 @@ fn open_events(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Opt
     }
     let ip_header = if plan.to.is_ipv4() { 20 } else { 40 };
     let (device, sites, thread) = (plan.device.as_str(), plan.probes.tracing, label.thread);
-    let scope = Scope { device, ip_header, lengths: plan.lengths, sites, thread };
+    let scope = TracingScope { device, ip_header, lengths: plan.lengths, sites, thread };
     match Events::open(plan.counter, &scope) {
         Ok((events, missing)) => {
             unavailable.extend(missing);
@@ -143,16 +144,16 @@ fn open_stamps(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Opt
     if plan.probes.ebpf.is_empty() {
         return None;
     }
-    let ports = (plan.to.port(), label.own_port);
     let (device, sites) = (plan.device.as_str(), plan.probes.ebpf);
-    let (lengths, fentry) = (plan.lengths, plan.probes.fentry);
-    match Stamps::open(&ebpf::Scope {
+    let (lengths, queue_hook) = (plan.lengths, plan.probes.queue_hook);
+    match Stamps::open(&ebpf::ProgramScope {
         device,
         run: label.run,
-        ports,
+        server_port: plan.to.port(),
+        own_port: label.own_port,
         lengths,
         sites,
-        fentry,
+        queue_hook,
         buffer_bytes: ebpf::BUFFER_BYTES,
     }) {
         Ok((stamps, missing)) => {

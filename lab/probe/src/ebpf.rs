@@ -23,25 +23,27 @@ mod absent;
 pub use absent::Stamps;
 
 use crate::payload::Lengths;
-use crate::run::Active;
+use crate::plan::QueueHook;
 use crate::site::{Site, Sites};
 use ffclock_units::{Moment, Mono};
 
 /// What to look for.
 #[derive(Clone, Copy, Debug)]
-pub struct Scope<'a> {
+pub struct ProgramScope<'a> {
     /// The device that the packets pass, of the network namespace of the calling thread.
     pub device: &'a str,
     /// The run that the packets belong to.
     pub run: u64,
-    /// The port of the echo server, and ours.
-    pub ports: (u16, u16),
+    /// The port of the echo server.
+    pub server_port: u16,
+    /// The port of the socket that sends.
+    pub own_port: u16,
     /// How long they are.
     pub lengths: Lengths,
     /// Where to stamp them.
     pub sites: Sites,
-    /// Whether fentry may be used.
-    pub fentry: Active,
+    /// How to attach to the function that fills the socket's queue.
+    pub queue_hook: QueueHook,
     /// Room for passages that were not yet taken: a power of two, at least a page.
     pub buffer_bytes: u32,
 }

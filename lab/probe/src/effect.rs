@@ -7,8 +7,12 @@
 //! burst the tenth percentile counts: a send that wakes the server, or that is interrupted, takes longer than any probe.
 
 use crate::agreement::Methods;
+use crate::error::ProbeError;
+use crate::kind::ProbeKind;
+use crate::outcome::Outcome;
 use crate::payload::Direction;
-use crate::run::{Active, Outcome, Plan, ProbeError, Probes, run};
+use crate::plan::{PacketTap, Plan, Probes, QueueHook};
+use crate::run::run;
 use crate::site::{Site, Sites};
 use core::ops::ControlFlow;
 use ffclock_counters::spread::{Spread, percentile};
@@ -21,67 +25,13 @@ const BURST: u64 = 400;
 /// Of the sends of a burst, the share that is faster than the one that counts.
 const FAST: f64 = 0.1;
 
-/// A kind of probe that can be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// An event of the kernel's tracing.
-    Tracing,
-    /// An eBPF program at a tracepoint.
-    Ebpf,
-    /// An eBPF program at tc.
-    Tc,
-    /// The packet tap.
-    Tap,
-}
-
-impl Kind {
-    /// In the order in which they are added: the cheapest first.
-    pub const ALL: [Kind; 4] = [Kind::Tracing, Kind::Ebpf, Kind::Tc, Kind::Tap];
-
-    /// For people.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Tracing => "tracing event",
-            Kind::Ebpf => "eBPF at a tracepoint",
-            Kind::Tc => "eBPF at tc",
-            Kind::Tap => "packet tap",
-        }
-    }
-
-    /// Adds one of this kind between user space and the driver on one way; a tap is on both.
-    fn add_to(self, mut probes: Probes, way: Direction) -> Probes {
-        let (stack, tc) = match way {
-            Direction::Outgoing => (Site::QueueOut, Site::TcOut),
-            Direction::Incoming => (Site::StackIn, Site::TcIn),
-        };
-        match self {
-            Kind::Tracing => probes.tracing = probes.tracing.with(stack),
-            Kind::Ebpf => probes.ebpf = probes.ebpf.with(stack),
-            Kind::Tc => probes.ebpf = probes.ebpf.with(tc),
-            Kind::Tap => probes.tap = Active::Yes,
-        }
-        probes
-    }
-
-    /// Whether a run with these probes has one of this kind.
-    fn is_in(self, probes: &Probes) -> bool {
-        match self {
-            Kind::Tracing => !probes.tracing.is_empty(),
-            Kind::Ebpf => Sites::TRACED.iter().any(|site| probes.ebpf.contains(site)),
-            Kind::Tc => probes.ebpf.contains(Site::TcOut),
-            Kind::Tap => probes.tap == Active::Yes,
-        }
-    }
-}
-
 /// What was measured with so many probes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     /// Probes between user space and the driver, each way.
     pub probes: usize,
     /// The one that the level before does not have.
-    pub added: Option<Kind>,
+    pub added: Option<ProbeKind>,
     /// From user space to the driver [ns].
     pub out_ns: Spread,
     /// From the driver to user space [ns].
@@ -136,8 +86,13 @@ struct Seen {
 }
 
 /// The probes of each level: the driver's alone, then one more of each kind.
-fn levels(kinds: &[Kind], way: Direction) -> Vec<Probes> {
-    let mut levels = vec![Probes { tap: Active::No, tracing: Sites::DRIVER, ebpf: Sites::NONE, fentry: Active::No }];
+fn levels(kinds: &[ProbeKind], way: Direction) -> Vec<Probes> {
+    let mut levels = vec![Probes {
+        tap: PacketTap::LeftOut,
+        tracing: Sites::DRIVER,
+        ebpf: Sites::NONE,
+        queue_hook: QueueHook::Kprobe,
+    }];
     for kind in kinds {
         levels.push(kind.add_to(levels[levels.len() - 1], way));
     }
@@ -154,7 +109,7 @@ pub fn measure(
     rounds: usize,
     watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Option<Effect>, ProbeError> {
-    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.is_in(&plan.probes)).collect();
+    let kinds: Vec<ProbeKind> = ProbeKind::ALL.into_iter().filter(|kind| kind.is_in(&plan.probes)).collect();
     let mut probes = levels(&kinds, Direction::Outgoing);
     probes.extend(levels(&kinds, Direction::Incoming).into_iter().skip(1));
     let mut seen: Vec<Seen> = probes.iter().map(|_| Seen::default()).collect();
@@ -200,7 +155,7 @@ impl Seen {
 
 impl Effect {
     /// `seen`: with the driver's probes alone, with one more of each kind on the way out, and the same on the way in.
-    fn of(kinds: &[Kind], seen: &[Seen], rounds: usize) -> Option<Self> {
+    fn of(kinds: &[ProbeKind], seen: &[Seen], rounds: usize) -> Option<Self> {
         let (outgoing, incoming) = seen.split_at_checked(kinds.len() + 1)?;
         let mut levels = Vec::new();
         for (probes, level) in outgoing.iter().enumerate() {
@@ -220,7 +175,7 @@ impl Effect {
     }
 
     /// What one probe of this kind costs [ns]; 0 where it was not measured.
-    pub fn cost_ns(&self, kind: Kind) -> f64 {
+    pub fn cost_ns(&self, kind: ProbeKind) -> f64 {
         let level = self.levels.iter().find(|level| level.added == Some(kind));
         level.and_then(|level| level.cost).map_or(0.0, |cost| cost.median_ns)
     }
@@ -228,8 +183,8 @@ impl Effect {
     /// What a probe of this kind costs at a site [ns]. Where eBPF stamps behind the tracing at one tracepoint, what lies between their stamps is
     /// the cost of the tracing at this very place, where the kernel's caches are as they are there; elsewhere the wall time of sends stands
     /// for it, which is that of the first probe on a packet's way and finds them cold.
-    fn cost_at_ns(&self, kind: Kind, site: Site, methods: &Methods) -> f64 {
-        let here = methods.agreements.iter().find(|one| one.site == site && kind == Kind::Tracing);
+    fn cost_at_ns(&self, kind: ProbeKind, site: Site, methods: &Methods) -> f64 {
+        let here = methods.agreements.iter().find(|one| one.site == site && kind == ProbeKind::Tracing);
         here.map_or_else(|| self.cost_ns(kind), |one| one.difference_ns.median.max(0.0))
     }
 
@@ -245,7 +200,7 @@ impl Effect {
         let (mut probes, mut cost_ns) = (0, 0.0);
         for (kind, sites) in methods.stamped.by_kind() {
             for between in sites.iter().filter(|between| (from..to).contains(between)) {
-                if kind == Kind::Tap && between == site {
+                if kind == ProbeKind::Tap && between == site {
                     continue;
                 }
                 probes += 1;
@@ -271,31 +226,11 @@ impl Cost {
     }
 }
 
-/// Which sites each kind of probe stamped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamped {
-    /// The kernel's tracing.
-    pub tracing: Sites,
-    /// eBPF programs.
-    pub ebpf: Sites,
-    /// The tap.
-    pub tap: Sites,
-}
-
-impl Stamped {
-    fn by_kind(&self) -> [(Kind, Sites); 4] {
-        let tc = |wanted: bool| {
-            let is_tc = |site: &Site| matches!(site, Site::TcOut | Site::TcIn) == wanted;
-            self.ebpf.iter().filter(is_tc).fold(Sites::NONE, |set, site| set.with(site))
-        };
-        [(Kind::Tracing, self.tracing), (Kind::Ebpf, tc(false)), (Kind::Tc, tc(true)), (Kind::Tap, self.tap)]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::agreement::Agreement;
+    use crate::kind::Stamped;
 
     fn seen(send_ns: f64, out_ns: f64) -> Seen {
         // Ten rounds that drift by far more than a probe costs.
@@ -312,7 +247,7 @@ mod tests {
         let outgoing = [seen(4_000.0, 3_000.0), seen(4_150.0, 3_150.0), seen(4_250.0, 3_250.0), seen(4_500.0, 3_500.0)];
         let incoming = [seen(4_000.0, 3_100.0), seen(4_000.0, 3_200.0), seen(4_000.0, 3_300.0)];
         let levels: Vec<Seen> = outgoing.into_iter().chain(incoming).collect();
-        Effect::of(&[Kind::Tracing, Kind::Ebpf, Kind::Tap], &levels, 10).expect("there are delays")
+        Effect::of(&[ProbeKind::Tracing, ProbeKind::Ebpf, ProbeKind::Tap], &levels, 10).expect("there are delays")
     }
 
     #[test]
@@ -323,10 +258,10 @@ mod tests {
         let median = |of: fn(&Level) -> &Spread| effect.levels.iter().map(|level| of(level).median).collect::<Vec<_>>();
         assert_eq!(median(|level| &level.out_ns), [3_000.0, 3_150.0, 3_250.0, 3_500.0]);
         assert_eq!(median(|level| &level.in_ns), [3_000.0, 3_100.0, 3_200.0, 3_300.0]);
-        assert_eq!(effect.cost_ns(Kind::Tracing), 150.0);
-        assert_eq!(effect.cost_ns(Kind::Ebpf), 100.0);
-        assert_eq!(effect.cost_ns(Kind::Tap), 250.0);
-        assert_eq!(effect.cost_ns(Kind::Tc), 0.0, "it was not measured");
+        assert_eq!(effect.cost_ns(ProbeKind::Tracing), 150.0);
+        assert_eq!(effect.cost_ns(ProbeKind::Ebpf), 100.0);
+        assert_eq!(effect.cost_ns(ProbeKind::Tap), 250.0);
+        assert_eq!(effect.cost_ns(ProbeKind::Tc), 0.0, "it was not measured");
         let cost = effect.levels[1].cost.expect("there is one before it");
         assert_eq!(cost.interval_ns, (150.0, 150.0));
     }
@@ -380,12 +315,15 @@ mod tests {
 
     #[test]
     fn every_level_adds_one_probe_on_its_way() {
-        let levels = levels(&Kind::ALL, Direction::Incoming);
+        let levels = levels(&ProbeKind::ALL, Direction::Incoming);
         assert_eq!(levels.len(), 5);
-        assert_eq!((levels[0].tracing, levels[0].ebpf, levels[0].tap), (Sites::DRIVER, Sites::NONE, Active::No));
+        assert_eq!(
+            (levels[0].tracing, levels[0].ebpf, levels[0].tap),
+            (Sites::DRIVER, Sites::NONE, PacketTap::LeftOut)
+        );
         assert_eq!(levels[1].tracing, Sites::DRIVER.with(Site::StackIn));
         assert_eq!(levels[3].ebpf.iter().collect::<Vec<_>>(), [Site::StackIn, Site::TcIn]);
-        assert!(!Kind::Tc.is_in(&levels[2]) && Kind::Ebpf.is_in(&levels[2]));
-        assert_eq!(levels[4].tap, Active::Yes);
+        assert!(!ProbeKind::Tc.is_in(&levels[2]) && ProbeKind::Ebpf.is_in(&levels[2]));
+        assert_eq!(levels[4].tap, PacketTap::Open);
     }
 }

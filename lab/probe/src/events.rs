@@ -19,14 +19,22 @@ const MOST_ON_THE_WAY: usize = 1 << 14;
 const QUEUED: &str = "net/net_dev_queue";
 const STARTED: &str = "net/net_dev_start_xmit";
 const DONE: &str = "net/net_dev_xmit";
-const RECEIVED: [(&str, Site, Length); 6] = [
-    ("net/napi_gro_receive_entry", Site::DriverIn, Length::Packet),
-    ("net/netif_rx_entry", Site::DriverIn, Length::Packet),
-    ("net/netif_receive_skb_entry", Site::DriverIn, Length::Packet),
-    ("net/netif_receive_skb", Site::StackIn, Length::Packet),
-    ("skb/skb_copy_datagram_iovec", Site::CopyIn, Length::Payload("len")),
-    ("sock/sock_recv_length", Site::ReadIn, Length::Payload("ret")),
+const RECEIVED: [Reception; 6] = [
+    Reception { event: "net/napi_gro_receive_entry", site: Site::DriverIn, length: Length::Packet },
+    Reception { event: "net/netif_rx_entry", site: Site::DriverIn, length: Length::Packet },
+    Reception { event: "net/netif_receive_skb_entry", site: Site::DriverIn, length: Length::Packet },
+    Reception { event: "net/netif_receive_skb", site: Site::StackIn, length: Length::Packet },
+    Reception { event: "skb/skb_copy_datagram_iovec", site: Site::CopyIn, length: Length::Payload("len") },
+    Reception { event: "sock/sock_recv_length", site: Site::ReadIn, length: Length::Payload("ret") },
 ];
+
+/// An event of a packet on its way in.
+#[derive(Clone, Copy)]
+struct Reception {
+    event: &'static str,
+    site: Site,
+    length: Length,
+}
 
 /// What the length is that an event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +58,7 @@ pub struct PacketEvent {
 
 /// What to look for.
 #[derive(Clone, Copy, Debug)]
-pub struct Scope<'a> {
+pub struct TracingScope<'a> {
     /// The device that the packets pass.
     pub device: &'a str,
     /// Bytes of an IP header: 20 or 40.
@@ -63,7 +71,7 @@ pub struct Scope<'a> {
     pub thread: u64,
 }
 
-impl Scope<'_> {
+impl TracingScope<'_> {
     /// What packets on the way out have in common: with their link header. Their device is looked at afterwards: comparing names would
     /// make each event cost half as much again.
     fn sent(&self) -> String {
@@ -146,7 +154,7 @@ impl Events {
     ///
     /// # Errors
     /// The kernel does not trace for us, or has not even the event of transmission.
-    pub fn open(counter: CounterKind, scope: &Scope<'_>) -> Result<(Self, Vec<String>), TraceUnavailable> {
+    pub fn open(counter: CounterKind, scope: &TracingScope<'_>) -> Result<(Self, Vec<String>), TraceUnavailable> {
         let mut instance = TraceInstance::create(counter, BUFFER_KILOBYTES)?;
         let mut missing = Vec::new();
         let mut optional = |result: Result<EventFormat, TraceUnavailable>| {
@@ -160,9 +168,9 @@ impl Events {
         };
         let (queued, done) = (of_sent(QUEUED, Site::QueueOut), of_sent(DONE, Site::DoneOut));
         let mut received = Vec::new();
-        for (event, site, length) in RECEIVED.into_iter().filter(|(_, site, _)| scope.sites.contains(*site)) {
-            let format = optional(instance.enable(event, &scope.received(length)));
-            received.extend(format.and_then(|format| ReceivedFields::of(&format, (site, length), scope.ip_header)));
+        for reception in RECEIVED.into_iter().filter(|reception| scope.sites.contains(reception.site)) {
+            let format = optional(instance.enable(reception.event, &scope.received(reception.length)));
+            received.extend(format.and_then(|format| ReceivedFields::of(&format, reception, scope.ip_header)));
         }
         let decoder = Decoder {
             device: scope.device.to_owned(),
@@ -284,7 +292,8 @@ impl StartedFields {
 }
 
 impl ReceivedFields {
-    fn of(format: &EventFormat, (site, length): (Site, Length), ip_header: u64) -> Option<Self> {
+    fn of(format: &EventFormat, reception: Reception, ip_header: u64) -> Option<Self> {
+        let Reception { site, length, .. } = reception;
         let (field, headers, device) = match length {
             Length::Packet => ("len", ip_header + UDP_HEADER, Some(format.field("name")?.clone())),
             Length::Payload(field) => (field, 0, None),

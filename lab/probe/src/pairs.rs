@@ -25,24 +25,24 @@ const TRIES: usize = 5;
 
 /// A clock showed `shown` at some moment within `counter` +- `width` / 2.
 #[derive(Clone, Copy)]
-pub struct Point<S> {
+pub struct ClockPoint<S> {
     counter: Counter,
     width: Ticks,
     shown: Moment<S>,
 }
 
-impl From<Pair> for Point<Utc> {
+impl From<Pair> for ClockPoint<Utc> {
     fn from(pair: Pair) -> Self {
-        Point { counter: pair.counter, width: pair.width, shown: pair.system }
+        ClockPoint { counter: pair.counter, width: pair.width, shown: pair.system }
     }
 }
 
-impl Point<Mono> {
+impl ClockPoint<Mono> {
     /// Now.
     pub fn read(counter: CounterKind) -> Self {
         let bracket = read_narrowest(counter, TRIES, || HostClock::Monotonic.read());
         let shown = bracket.value.map_or(Span::ZERO, ClockReading::since_origin);
-        Point { counter: bracket.middle(), width: bracket.width(), shown: Moment::from_origin(shown) }
+        ClockPoint { counter: bracket.middle(), width: bracket.width(), shown: Moment::from_origin(shown) }
     }
 }
 
@@ -58,7 +58,7 @@ pub struct MappingError {
 
 /// Pairs in the order of time.
 pub struct PairLine<S> {
-    pairs: Vec<Point<S>>,
+    pairs: Vec<ClockPoint<S>>,
     period: Period,
 }
 
@@ -75,7 +75,7 @@ impl<S> PairLine<S> {
     }
 
     /// Adds a pair that was read after all others.
-    pub fn push(&mut self, pair: impl Into<Point<S>>) {
+    pub fn push(&mut self, pair: impl Into<ClockPoint<S>>) {
         self.pairs.push(pair.into());
     }
 
@@ -87,7 +87,7 @@ impl<S> PairLine<S> {
         Some(MappingError { median_ns: *halves.get(halves.len() / 2)?, worst_ns: *halves.last()? })
     }
 
-    fn is_narrow(&self, pair: &Point<S>) -> bool {
+    fn is_narrow(&self, pair: &ClockPoint<S>) -> bool {
         self.period * pair.width <= WIDEST_HALF + WIDEST_HALF
     }
 
@@ -184,10 +184,10 @@ mod tests {
         // On a busy machine a pair may be too wide.
         let distance = (0..100).find_map(|_| {
             let mut line = PairLine::new(Period::from_hertz(1e9).expect("a frequency"));
-            line.push(Point::read(counter));
+            line.push(ClockPoint::read(counter));
             let stamped = ffclock_sys::mono_now();
             let read = ffclock_counter::read_ordered(counter);
-            line.push(Point::read(counter));
+            line.push(ClockPoint::read(counter));
             Some((read - line.counter_at(stamped)?).raw().abs())
         });
         assert!(distance.expect("it lies between narrow pairs") < 1_000_000, "{distance:?}");

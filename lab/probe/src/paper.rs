@@ -1,4 +1,5 @@
-//! What the paper found on FreeBSD 9, held against what was measured here (sections IV and V, figures 3 to 5).
+//! The findings of the paper on FreeBSD 9, compared with the measurement on this host (sections IV and V, figures 3
+//! to 5).
 
 use crate::digest::{Digest, Summary, load_name};
 use crate::findings::Plausibility;
@@ -34,10 +35,7 @@ impl Verdict {
     }
 }
 
-/// What a statement comes to that does not hold, or does.
-const VERDICTS: [Verdict; 2] = [Verdict::NotOnThisKernel, Verdict::Confirmed];
-
-/// A finding of the paper, and what became of it.
+/// A finding of the paper, and whether it holds here.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
     /// What the paper says.
@@ -87,22 +85,41 @@ fn us(ns: f64) -> String {
     format!("{:.2}", ns / 1e3)
 }
 
-fn claim(text: impl Into<String>, source: &'static str, (verdict, evidence): (Verdict, String)) -> Claim {
-    Claim { claim: text.into(), source, verdict, evidence }
+/// A verdict and the numbers that show it.
+struct Judgement {
+    verdict: Verdict,
+    evidence: String,
 }
 
-fn missing(what: &str) -> (Verdict, String) {
-    (Verdict::NotMeasured, what.to_owned())
-}
-
-/// Of several statements of the same kind: all have to hold.
-fn all_of(told: &[(bool, String)], otherwise: &str) -> (Verdict, String) {
-    if told.is_empty() {
-        return missing(otherwise);
+impl Judgement {
+    fn of(holds: bool, evidence: String) -> Self {
+        let verdict = if holds { Verdict::Confirmed } else { Verdict::NotOnThisKernel };
+        Judgement { verdict, evidence }
     }
-    let kept = told.iter().filter(|(holds, _)| *holds).count();
-    let words: Vec<&str> = told.iter().map(|(_, words)| words.as_str()).collect();
-    (VERDICTS[usize::from(kept == told.len())], format!("{kept} of {}: {}", told.len(), words.join("; ")))
+
+    fn missing(what: &str) -> Self {
+        Judgement { verdict: Verdict::NotMeasured, evidence: what.to_owned() }
+    }
+
+    fn claim(self, text: impl Into<String>, source: &'static str) -> Claim {
+        Claim { claim: text.into(), source, verdict: self.verdict, evidence: self.evidence }
+    }
+}
+
+/// One of several statements of the same kind.
+struct Statement {
+    holds: bool,
+    words: String,
+}
+
+/// All statements have to hold.
+fn all_of(statements: &[Statement], otherwise: &str) -> Judgement {
+    if statements.is_empty() {
+        return Judgement::missing(otherwise);
+    }
+    let kept = statements.iter().filter(|statement| statement.holds).count();
+    let words: Vec<&str> = statements.iter().map(|statement| statement.words.as_str()).collect();
+    Judgement::of(kept == statements.len(), format!("{kept} of {}: {}", statements.len(), words.join("; ")))
 }
 
 struct View<'a> {
@@ -135,9 +152,11 @@ impl View<'_> {
             let holds = others.iter().all(|other| {
                 tap.median_ns.abs() <= other.median_ns.abs() + LEVEL_NS && tap.iqr_ns <= other.iqr_ns + LEVEL_NS
             });
-            (VERDICTS[usize::from(holds)], Self::words(way, &three))
+            Judgement::of(holds, Self::words(way, &three))
         });
-        claim(text, "IV, figures 3 and 4", found.unwrap_or_else(|| missing("needs tap, socket and user space")))
+        found
+            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
+            .claim(text, "IV, figures 3 and 4")
     }
 
     fn user_is_worst(&self, way: Direction) -> Claim {
@@ -146,9 +165,11 @@ impl View<'_> {
             let [others @ .., user] = &three;
             let holds =
                 others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns);
-            (VERDICTS[usize::from(holds)], Self::words(way, &three))
+            Judgement::of(holds, Self::words(way, &three))
         });
-        claim(text, "IV, figures 3 and 4", found.unwrap_or_else(|| missing("needs tap, socket and user space")))
+        found
+            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
+            .claim(text, "IV, figures 3 and 4")
     }
 
     fn loads(&self) -> Vec<Load> {
@@ -156,7 +177,7 @@ impl View<'_> {
     }
 
     fn order_under_stress(&self) -> Claim {
-        let mut told = Vec::new();
+        let mut statements = Vec::new();
         for load in self.loads() {
             let median = |location, way| Some(self.digest.site(Some(load), site(location, way))?.median_ns);
             let (out, back) = (Direction::Outgoing, Direction::Incoming);
@@ -175,14 +196,14 @@ impl View<'_> {
                 us(socket),
                 us(user)
             );
-            told.push((holds, words));
+            statements.push(Statement { holds, words });
         }
         let text = "every stress keeps the order: tap before user space going out; tap, socket, user space coming in";
-        claim(text, "figure 3", all_of(&told, "needs --stress, tap, socket and user space"))
+        all_of(&statements, "needs --stress, tap, socket and user space").claim(text, "figure 3")
     }
 
     fn outgoing_is_worse(&self) -> Claim {
-        let mut told = Vec::new();
+        let mut statements = Vec::new();
         for location in [Location::Tap, Location::User] {
             let both = (self.quiet(location, Direction::Outgoing), self.quiet(location, Direction::Incoming));
             if let (Some(out), Some(back)) = both {
@@ -195,11 +216,11 @@ impl View<'_> {
                     us(back.median_ns),
                     us(back.iqr_ns)
                 );
-                told.push((holds, words));
+                statements.push(Statement { holds, words });
             }
         }
         let text = "delays are larger and more variable on the way out than on the way in";
-        claim(text, "IV, direction", all_of(&told, "needs the tap or user space"))
+        all_of(&statements, "needs the tap or user space").claim(text, "IV, direction")
     }
 
     /// Every location and direction that was stamped quiet and under all of `loads`, with its spreads in that order.
@@ -219,43 +240,42 @@ impl View<'_> {
 
     fn stress_orders(&self) -> Claim {
         let series = self.series(&[Load::Io, Load::Syscall], |summary| summary.p99_ns - summary.min_ns);
-        let told: Vec<(bool, String)> = series
+        let statements: Vec<Statement> = series
             .into_iter()
             .map(|(name, values)| {
                 let [quiet, io, syscall] = [values[0], values[1], values[2]];
-                (
-                    quiet < io && io < syscall,
-                    format!("{name} quiet {}, io {}, syscall {} us", us(quiet), us(io), us(syscall)),
-                )
+                let words = format!("{name} quiet {}, io {}, syscall {} us", us(quiet), us(io), us(syscall));
+                Statement { holds: quiet < io && io < syscall, words }
             })
             .collect();
         let text = "system calls disrupt more than disk activity, and that more than quiet (99 % less minimum)";
-        claim(text, "IV, stress", all_of(&told, "needs --stress io,syscall"))
+        all_of(&statements, "needs --stress io,syscall").claim(text, "IV, stress")
     }
 
     fn minima_drop(&self) -> Claim {
-        let mut told = Vec::new();
+        let mut statements = Vec::new();
         for load in [Load::Syscall, Load::Ip] {
             for (name, values) in self.series(&[load], |summary| summary.min_ns) {
-                told.push((values[1] < values[0], format!("{load} {name} {} to {}", us(values[0]), us(values[1]))));
+                let words = format!("{load} {name} {} to {}", us(values[0]), us(values[1]));
+                statements.push(Statement { holds: values[1] < values[0], words });
             }
         }
         let text = "smallest delays shrink under system calls and IP traffic (hot caches)";
-        claim(text, "IV, stress", all_of(&told, "needs --stress syscall,ip"))
+        all_of(&statements, "needs --stress syscall,ip").claim(text, "IV, stress")
     }
 
     fn ip_spares_incoming(&self) -> Claim {
         let series = self.series(&[Load::Ip], |summary| summary.median_ns);
         let spared = series.iter().filter(|(name, _)| name == "tap in" || name == "socket in");
-        let told: Vec<(bool, String)> = spared
+        let statements: Vec<Statement> = spared
             .map(|(name, values)| {
                 let change = values[1] - values[0];
                 let words = format!("{name} {} to {} us", us(values[0]), us(values[1]));
-                (change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()), words)
+                Statement { holds: change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()), words }
             })
             .collect();
         let text = "IP traffic leaves tap and socket almost as they are on the way in (medians)";
-        claim(text, "IV, stress", all_of(&told, "needs --stress ip, and the tap"))
+        all_of(&statements, "needs --stress ip, and the tap").claim(text, "IV, stress")
     }
 
     /// The paper's stamp is taken from a copy that comes back over loopback, at any time; Linux takes it in the driver.
@@ -269,13 +289,13 @@ impl View<'_> {
         let smallest = self.digest.all().flat_map(|(_, findings)| &findings.delays);
         let earliest = smallest.filter(|delay| delay.site == Site::SocketOut).map(|delay| delay.delay_ns.min);
         let Some(earliest) = earliest.reduce(f64::min).filter(|_| packets > 0) else {
-            return claim(text, "IV and V", missing("needs the socket's stamps and the driver"));
+            return Judgement::missing("needs the socket's stamps and the driver").claim(text, "IV and V");
         };
         let evidence = format!(
             "{broken} violations; the stamp lies up to {} us behind the driver's boundary (the paper: 356 us)",
             us((-earliest).max(0.0))
         );
-        claim(text, "IV and V", (VERDICTS[usize::from(broken > 0)], evidence))
+        Judgement::of(broken > 0, evidence).claim(text, "IV and V")
     }
 
     fn tap_asymmetry_is_steady(&self) -> Claim {
@@ -289,12 +309,12 @@ impl View<'_> {
         let loads = self.digest.loads();
         let values: Vec<(Option<Load>, f64)> = loads.into_iter().filter_map(|load| Some((load, of(load)?))).collect();
         let Some((_, quiet)) = values.iter().find(|(load, _)| load.is_none()).filter(|_| values.len() > 1) else {
-            return claim(text, "V, figure 5", missing("needs --stress, and the tap"));
+            return Judgement::missing("needs --stress, and the tap").claim(text, "V, figure 5");
         };
         let holds = values.iter().all(|(_, value)| (value - quiet).abs() <= 1e3);
         let words: Vec<String> =
             values.iter().map(|(load, value)| format!("{} {}", load_name(*load), us(*value))).collect();
-        claim(text, "V, figure 5", (VERDICTS[usize::from(holds)], format!("{} us", words.join(", "))))
+        Judgement::of(holds, format!("{} us", words.join(", "))).claim(text, "V, figure 5")
     }
 }
 

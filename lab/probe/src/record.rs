@@ -9,8 +9,8 @@ mod table;
 mod text;
 
 use crate::agreement::Methods;
+use crate::outcome::{Counts, Outcome};
 use crate::passages::{Beyond, Passages};
-use crate::run::{Counts, Outcome};
 use crate::site::Site;
 use ffclock_counters::campaign::Phase;
 use ffclock_counters::recording::RecordingError;

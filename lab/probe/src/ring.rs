@@ -27,7 +27,7 @@ pub(crate) struct Instruction {
 
 /// What the kernel counted since it was asked before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct RingCounts {
     pub(crate) seen: u64,
     pub(crate) dropped: u64,
 }
@@ -82,7 +82,7 @@ impl Ring {
     }
 
     /// What the kernel counted since the last call.
-    pub(crate) fn counts(&self) -> io::Result<Counts> {
+    pub(crate) fn counts(&self) -> io::Result<RingCounts> {
         // `struct tpacket_stats_v3`: packets, drops, times that the queue was frozen.
         let mut counts = [0_u32; 3];
         let mut size = size_of_val(&counts) as libc::socklen_t;
@@ -91,7 +91,7 @@ impl Ring {
         checked(unsafe {
             libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, place, &raw mut size)
         })?;
-        Ok(Counts { seen: counts[0].into(), dropped: counts[1].into() })
+        Ok(RingCounts { seen: counts[0].into(), dropped: counts[1].into() })
     }
 }
 

@@ -3,27 +3,25 @@
 //! Two threads: this one sends, receives and stamps in user space, and nothing else, so that its stamps are those of a program that has
 //! only its packets in mind; the other one empties the tap and the kernel's tracing, and compares the clocks.
 
-use crate::agreement::{Methods, SecondStamps};
-use crate::collect::{Collected, Collector, Label};
-use crate::effect::Stamped;
+use crate::agreement::Methods;
+use crate::collect::{Collector, Label};
+use crate::error::ProbeError;
 use crate::ffi;
+use crate::outcome::{Counts, Outcome};
 use crate::passages::{Passages, Placed};
-use crate::payload::{Direction, Identity, LONGEST, Lengths};
-use crate::site::{Site, Sites};
+use crate::payload::{Direction, Identity, LONGEST};
+use crate::plan::Plan;
+use crate::site::Site;
 use core::ops::ControlFlow;
 use core::time::Duration;
-use ffclock_counter::{CounterKind, read_bracketed, read_ordered};
+use ffclock_counter::{read_bracketed, read_ordered};
 use ffclock_sys::{Mapper, Received, SendId, SocketEvent, StampMode, StampedSocket, Transmitted, mono_now};
-use ffclock_units::{Moment, Mono, Period, Span, Ticks};
-use serde::{Deserialize, Serialize};
+use ffclock_units::{Moment, Mono, Span, Ticks};
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::os::fd::AsFd;
-use thiserror::Error;
 
-/// The most packets of a run: their stamps are kept in memory, eight bytes for each site and packet.
-pub const MOST_PACKETS: u64 = 10_000_000;
 /// A reply that has not come by then is lost.
 const PATIENCE: Span = Span::from_secs(1);
 /// Packets that may be waiting for the kernel's stamp.
@@ -31,138 +29,7 @@ const MOST_IN_FLIGHT: usize = 4096;
 /// Between two signs of life.
 const REPORT_EVERY: Span = Span::from_millis(100);
 
-/// Why nothing can be measured.
-#[derive(Debug, Error)]
-pub enum ProbeError {
-    /// The socket cannot be made or used.
-    #[error("{what}: {error}")]
-    Socket {
-        /// What was tried.
-        what: String,
-        /// What the kernel said.
-        error: io::Error,
-    },
-    /// Nobody answers.
-    #[error(
-        "none of {sent} packets was answered by {to}{reason}; start `ffclock probe echo` there, and let UDP port {port} pass",
-        port = to.port()
-    )]
-    NoAnswer {
-        /// How many packets were sent.
-        sent: u64,
-        /// Where to.
-        to: SocketAddr,
-        /// What the network said.
-        reason: String,
-    },
-    /// The thread that collects the kernel's stamps ended.
-    #[error("cannot collect the kernel's stamps: {0}")]
-    Collector(String),
-}
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The echo server.
-    pub to: SocketAddr,
-    /// The device on the way to it.
-    pub device: String,
-    /// How many packets.
-    pub packets: u64,
-    /// How many in a second.
-    pub rate: f64,
-    /// How long they are.
-    pub lengths: Lengths,
-    /// The counter that stamps.
-    pub counter: CounterKind,
-    /// Its nominal period.
-    pub period: Period,
-    /// Which kernel stamps to take.
-    pub probes: Probes,
-    /// How many packets that nobody answers to send in one go afterwards, to see what a send costs.
-    pub burst: u64,
-}
-
-/// Which stamps to take beside those of user space and of the socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probes {
-    /// The packet tap.
-    pub tap: Active,
-    /// The kernel's tracing, at these of [`Sites::TRACED`].
-    pub tracing: Sites,
-    /// eBPF programs, at these of [`Sites::PROGRAMMED`] and [`Site::XdpIn`].
-    pub ebpf: Sites,
-    /// Whether a program may sit at a function by fentry. Otherwise a kprobe does it, which costs more and which more kernels have.
-    pub fentry: Active,
-}
-
-/// Whether something is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Active {
-    /// It is.
-    Yes,
-    /// It is not.
-    No,
-}
-
-/// What happened to packets and stamps, all of it counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Requests that left user space.
-    pub sent: u64,
-    /// Replies that reached it.
-    pub received: u64,
-    /// Requests without a reply.
-    pub lost: u64,
-    /// Replies that came more than once.
-    pub duplicated: u64,
-    /// Replies that came after one of a later request.
-    pub reordered: u64,
-    /// Packets to our port that are no reply to this run.
-    pub foreign: u64,
-    /// Errors that the network reported (ICMP).
-    pub unreachable: u64,
-    /// Requests that the kernel refused to take.
-    pub refused: u64,
-    /// Socket stamps that were discarded: the system clock was set, or they contradict the order of events.
-    pub socket_stamps_discarded: u64,
-    /// Packets that the tap could not hand over.
-    pub tap_dropped: u64,
-    /// Stamps of the tap that cannot be mapped to the counter.
-    pub tap_stamps_discarded: u64,
-    /// Events that the kernel's tracing lost.
-    pub events_lost: u64,
-    /// Events that belong to no packet of the run.
-    pub events_unplaced: u64,
-    /// Stamps by eBPF that the kernel could not keep.
-    #[serde(default)]
-    pub ebpf_lost: u64,
-    /// Stamps by eBPF that belong to no packet of the run.
-    #[serde(default)]
-    pub ebpf_unplaced: u64,
-    /// Stamps by eBPF that cannot be mapped to the counter.
-    #[serde(default)]
-    pub ebpf_discarded: u64,
-}
-
-/// What was measured.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Every stamp.
-    pub passages: Passages,
-    /// What happened to packets and stamps.
-    pub counts: Counts,
-    /// What the host does not offer, each with the reason.
-    pub unavailable: Vec<String>,
-    /// How long it took [s].
-    pub length_s: f64,
-    /// How long each send of the burst took.
-    pub sends: Vec<Ticks>,
-    /// Where the stamps come from.
-    pub methods: Methods,
-}
-
-/// Sends and receives. `watch` is told how many packets were sent, ten times a second; it breaks where somebody wants the run to end early.
+/// Sends and receives. `watch` gets the number of packets sent, ten times a second, and breaks to end the run early.
 ///
 /// # Errors
 /// [`ProbeError`]; what the host merely does not offer is no error but named in the outcome.
@@ -198,57 +65,6 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result
         return Err(ProbeError::NoAnswer { sent: outcome.counts.sent, to: plan.to, reason });
     }
     Ok(outcome)
-}
-
-impl Outcome {
-    fn take_in(&mut self, collected: &Collected, run: u64) {
-        let counts = &mut self.counts;
-        (counts.tap_dropped, counts.events_lost) = (collected.tap_dropped, collected.events_lost);
-        counts.lost = counts.sent - counts.received;
-        for packet in collected.tapped.iter().filter(|packet| packet.identity.run == run) {
-            let site = match (packet.identity.direction, packet.passed) {
-                (Direction::Outgoing, Direction::Outgoing) => Site::TapOut,
-                (Direction::Incoming, Direction::Incoming) => Site::TapIn,
-                // Where both ends are on this host, the tap sees each packet twice.
-                _ => continue,
-            };
-            match collected.pairs.counter_at(packet.stamped) {
-                Some(counter) => drop(self.passages.note(packet.identity.sequence, site, counter)),
-                None => counts.tap_stamps_discarded += 1,
-            }
-        }
-        for event in &collected.events {
-            counts.events_unplaced += u64::from(self.passages.note_event(event) == Placed::Nowhere);
-        }
-    }
-
-    /// Stamps by eBPF count where the tracing has none, and are compared with its stamps where it has.
-    fn compare(&mut self, collected: &Collected, plan: &Plan) {
-        let mut second = SecondStamps::default();
-        for passage in &collected.passages {
-            match collected.mono_pairs.counter_at(passage.stamped) {
-                Some(counter) => second.place(passage, counter, &self.passages),
-                None => self.counts.ebpf_discarded += 1,
-            }
-        }
-        (self.counts.ebpf_lost, self.counts.ebpf_unplaced) = (collected.passages_lost, second.unplaced());
-        self.methods.agreements = second.compare(&self.passages, plan.period);
-        self.methods.stamped = Stamped {
-            tracing: collected.events.iter().fold(Sites::NONE, |set, event| set.with(event.site)),
-            ebpf: second.sites(),
-            tap: [Site::TapOut, Site::TapIn]
-                .into_iter()
-                .fold(Sites::NONE, |set, site| if self.passages.count(site) > 0 { set.with(site) } else { set }),
-        };
-        second.fill(&mut self.passages);
-        let wanted = plan.probes.tracing.contains(Site::CopyIn) || plan.probes.ebpf.contains(Site::CopyIn);
-        if wanted && self.counts.received > 0 && self.passages.count(Site::CopyIn) == 0 {
-            let reason =
-                "no packet passed skb_copy_datagram_iovec (this kernel copies packets without fragments another way)";
-            self.unavailable.push(format!("copy: {reason}"));
-        }
-        self.methods.mapping = collected.mono_pairs.error().filter(|_| !collected.passages.is_empty());
-    }
 }
 
 /// Whether a later packet may be taken: buffers empty, and a device or a route that went may come back.

@@ -2,7 +2,8 @@
 
 use crate::text::{self, Align};
 use ffclock_probe::agreement::Agreement;
-use ffclock_probe::effect::{Effect, Kind};
+use ffclock_probe::effect::Effect;
+use ffclock_probe::kind::ProbeKind;
 use ffclock_probe::pairs::MappingError;
 use ffclock_probe::payload::Direction;
 use std::fmt::Write;
@@ -30,7 +31,7 @@ pub(super) fn text(agreements: &[Agreement], mapping: Option<MappingError>, effe
     );
     page += &text::table(&HEADING, &agreements.iter().map(row).collect::<Vec<_>>());
     let _ = writeln!(page, "\n{}", verdict(agreements));
-    if let Some(cost_ns) = effect.map(|effect| effect.cost_ns(Kind::Tracing)) {
+    if let Some(cost_ns) = effect.map(|effect| effect.cost_ns(ProbeKind::Tracing)) {
         let rest = widest(agreements.iter().map(|one| one.difference_ns.median - cost_ns));
         let _ = writeln!(
             page,

@@ -12,9 +12,10 @@ use ffclock_daemon::calibration::Subject;
 use ffclock_probe::agreement::Methods;
 use ffclock_probe::effect::{self, Corrected, Effect};
 use ffclock_probe::findings::Findings;
+use ffclock_probe::outcome::{Counts, Outcome};
 use ffclock_probe::payload::Lengths;
+use ffclock_probe::plan::{MOST_PACKETS, PacketTap, Plan, Probes, QueueHook};
 use ffclock_probe::record::{ProbeWriter, RecordError};
-use ffclock_probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
 use ffclock_probe::site::{Site, Sites};
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
@@ -198,6 +199,7 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
     }
     let mut conditions = Conditions::prepare(&phases)?;
     let subject = Subject::here(&way.device);
+    let base = Base { counter, period: nominal.period };
     let about = About {
         way: &way.description,
         device: &way.device,
@@ -212,16 +214,16 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
     let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
     let mut record = extras.record.map(|path| Record::begin(path, &about)).transpose()?;
     let effect = match extras.effect_rounds {
-        Some(rounds) => course.effect(rounds, &way, (counter, nominal.period), &mut conditions)?,
+        Some(rounds) => course.effect(rounds, &way, base, &mut conditions)?,
         None => None,
     };
     let begin = mono_now();
     let mut measured = Vec::new();
     for phase in &phases {
         conditions.enter(phase)?;
-        let plan = course.plan(&way, (counter, nominal.period), phase);
+        let plan = course.plan(&way, base, phase);
         let began_s = (mono_now() - begin).as_seconds();
-        let (outcome, flow) = one_phase(&plan, &mut conditions, (phase, &phases))?;
+        let (outcome, flow) = one_phase(&plan, &mut conditions, phase, &phases)?;
         // As it really was.
         let phase = Phase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
         if let Some(record) = &mut record {
@@ -249,11 +251,19 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
     Ok(Whole { way, phases: measured, effect, about })
 }
 
+/// The counter that stamps, and its nominal period.
+#[derive(Clone, Copy)]
+struct Base {
+    counter: CounterKind,
+    period: Period,
+}
+
 /// One phase, and whether the user wants no further ones.
 fn one_phase(
     plan: &Plan,
     conditions: &mut Conditions,
-    (phase, phases): (&Phase, &[Phase]),
+    phase: &Phase,
+    phases: &[Phase],
 ) -> Result<(Outcome, ControlFlow<()>), Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
@@ -337,14 +347,14 @@ impl Course {
         &self,
         rounds: u16,
         way: &Way,
-        counter: (CounterKind, Period),
+        base: Base,
         conditions: &mut Conditions,
     ) -> Result<Option<Effect>, Failure> {
         let phases = self.phases();
         let Some(quiet) = phases.first() else { return Ok(None) };
         conditions.enter(quiet)?;
         let mut trouble = None;
-        let effect = effect::measure(&self.plan(way, counter, quiet), rounds.into(), &mut |share| {
+        let effect = effect::measure(&self.plan(way, base, quiet), rounds.into(), &mut |share| {
             conditions.wait(mono_now(), share).unwrap_or_else(|failure| {
                 trouble = Some(failure);
                 ControlFlow::Break(())
@@ -356,13 +366,12 @@ impl Course {
         }
     }
 
-    fn plan(&self, way: &Way, (counter, period): (CounterKind, Period), phase: &Phase) -> Plan {
+    fn plan(&self, way: &Way, base: Base, phase: &Phase) -> Plan {
         let is_wanted = |probe| !self.without.contains(&probe);
-        let active = |probe| if is_wanted(probe) { Active::Yes } else { Active::No };
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
         let probes = Probes {
-            tap: active(Probe::Tap),
-            fentry: active(Probe::Fentry),
+            tap: if is_wanted(Probe::Tap) { PacketTap::Open } else { PacketTap::LeftOut },
+            queue_hook: if is_wanted(Probe::Fentry) { QueueHook::Fentry } else { QueueHook::Kprobe },
             tracing: match (is_wanted(Probe::Tracing), is_wanted(Probe::Stack)) {
                 (true, true) => Sites::TRACED,
                 (true, false) => Sites::DRIVER,
@@ -376,8 +385,8 @@ impl Course {
             packets: ((phase.length_s * self.rate).round() as u64).clamp(1, MOST_PACKETS),
             rate: self.rate,
             lengths: Lengths::from(self.size),
-            counter,
-            period,
+            counter: base.counter,
+            period: base.period,
             probes,
             burst: 0,
         }

@@ -5,9 +5,9 @@ use super::{methods, probe_effect};
 use crate::text::{self, Align};
 use ffclock_counters::spread::Spread;
 use ffclock_probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
+use ffclock_probe::outcome::Counts;
 use ffclock_probe::paper::Claim;
 use ffclock_probe::payload::Direction;
-use ffclock_probe::run::Counts;
 use ffclock_probe::timeline::Step;
 use std::fmt::Write;
 

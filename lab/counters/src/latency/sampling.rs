@@ -180,7 +180,13 @@ pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> i
         // Whoever cannot be pinned still meets the others, who would wait for ever.
         let pinned = pin_to(cpu);
         let outside = ways.iter().enumerate().filter(|(_, way)| way.kernel_ticks().is_none());
-        let bursts: Vec<Burst> = outside.map(|way| together(&barrier, way, cpu, burst)).collect();
+        let bursts: Vec<Burst> = outside
+            .map(|(number, way)| {
+                barrier.wait();
+                let ticks = way.with(Single(burst));
+                Burst { way: number, cpu, arrangement: Arrangement::AllCpus, ticks }
+            })
+            .collect();
         pinned.map(|()| bursts)
     })?;
     Ok(bursts.into_iter().flatten().collect())
@@ -205,11 +211,6 @@ fn at_once<N: Send, T: Send>(
             started?.into_iter().map(|worker| worker.join().map_err(|_| io::Error::other("a thread failed"))?);
         Ok(ended.collect::<io::Result<Vec<Option<T>>>>()?.into_iter().flatten().collect())
     })
-}
-
-fn together(barrier: &Barrier, (number, way): (usize, &Way), cpu: usize, burst: usize) -> Burst {
-    barrier.wait();
-    Burst { way: number, cpu, arrangement: Arrangement::AllCpus, ticks: way.with(Single(burst)) }
 }
 
 /// The caller's thread keeps its freedom to move.

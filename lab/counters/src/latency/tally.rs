@@ -103,7 +103,21 @@ pub struct Round {
     pub max: f64,
 }
 
-type Key = (usize, usize, Arrangement);
+/// Which brackets are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    phase: usize,
+    /// Which of the ways.
+    way: usize,
+    arrangement: Arrangement,
+}
+
+impl Key {
+    /// The same for another way.
+    fn with_way(self, way: usize) -> Self {
+        Key { way, ..self }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -127,7 +141,8 @@ impl Tally {
         let mut rounds = Vec::new();
         for burst in bursts {
             let ticks = burst.ticks.as_deref().unwrap_or_default();
-            let histogram = self.brackets.entry((phase, burst.way, burst.arrangement)).or_default();
+            let histogram =
+                self.brackets.entry(Key { phase, way: burst.way, arrangement: burst.arrangement }).or_default();
             ticks.iter().for_each(|bracket| histogram.add(*bracket));
             if self.is_counter(burst.way) {
                 self.note_slowest(phase, at_s, burst);
@@ -186,18 +201,18 @@ impl Tally {
     }
 
     /// Ticks per reading of a way, less the median of the instrument's own cost.
-    fn net(&self, (phase, way, arrangement): Key) -> Option<Spread> {
-        let own = self.brackets.get(&(phase, 0, arrangement))?.spread()?.median;
-        let readings = arrangement.readings() as f64;
-        let all = self.brackets.get(&(phase, way, arrangement))?.spread()?;
+    fn net(&self, key: Key) -> Option<Spread> {
+        let own = self.brackets.get(&key.with_way(0))?.spread()?.median;
+        let readings = key.arrangement.readings() as f64;
+        let all = self.brackets.get(&key)?.spread()?;
         Some(all.map(|ticks| (ticks - own).max(0.0) / readings))
     }
 
     pub(super) fn figures(&self) -> Vec<Figures> {
-        let counters = self.brackets.iter().filter(|((_, way, _), _)| self.is_counter(*way));
+        let counters = self.brackets.iter().filter(|(key, _)| self.is_counter(key.way));
         counters
             .filter_map(|(&key, histogram)| {
-                let (phase, way, arrangement) = key;
+                let Key { phase, way, arrangement } = key;
                 let ticks = self.net(key)?;
                 let way = &self.ways[way];
                 let (counter, access) = (way.counter().to_owned(), way.access().to_owned());
@@ -208,10 +223,11 @@ impl Tally {
     }
 
     pub(super) fn bins(&self) -> Vec<Bins> {
-        let counters = self.brackets.iter().filter(|((_, way, _), _)| self.is_counter(*way));
+        let counters = self.brackets.iter().filter(|(key, _)| self.is_counter(key.way));
         counters
-            .filter_map(|(&(phase, way, arrangement), histogram)| {
-                let own = self.brackets.get(&(phase, 0, arrangement))?.spread()?.median;
+            .filter_map(|(&key, histogram)| {
+                let Key { phase, way, arrangement } = key;
+                let own = self.brackets.get(&key.with_way(0))?.spread()?.median;
                 let net = |ticks: f64| (ticks - own).max(0.0) / arrangement.readings() as f64;
                 let bins = histogram.bins().map(|(ticks, count)| (net(ticks), count)).collect();
                 let way = &self.ways[way];
@@ -223,10 +239,11 @@ impl Tally {
 
     pub(super) fn overheads(&self) -> Vec<Overhead> {
         let last = self.ways.len() - 1;
-        let own = self.brackets.iter().filter(|((_, way, _), _)| *way == 0);
-        own.filter_map(|(&(phase, _, arrangement), histogram)| {
+        let own = self.brackets.iter().filter(|(key, _)| key.way == 0);
+        own.filter_map(|(&key, histogram)| {
+            let Key { phase, arrangement, .. } = key;
             let subtracted = histogram.spread()?.median / arrangement.readings() as f64;
-            let check = self.brackets.get(&(phase, last, arrangement))?.spread()?;
+            let check = self.brackets.get(&key.with_way(last))?.spread()?;
             let left = check.map(|ticks| self.nanos(ticks / arrangement.readings() as f64 - subtracted));
             let (left_ns, left_iqr_ns) = (left.median, left.iqr());
             Some(Overhead { phase, arrangement, subtracted_ns: self.nanos(subtracted), left_ns, left_iqr_ns })

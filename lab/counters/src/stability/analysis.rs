@@ -1,7 +1,8 @@
 //! From samples to figures: time errors, rates, deviations.
 
 use super::allan::{Deviation, deviations};
-use super::{About, Point, Sample};
+use super::{About, Sample};
+use crate::beside::BracketedReading;
 use crate::campaign::Phase;
 use crate::spread::Spread;
 use serde::{Deserialize, Serialize};
@@ -99,7 +100,7 @@ pub fn analyse(about: &About, samples: &[Sample]) -> Vec<Curve> {
 }
 
 /// Samples that hold the points of a file as those of a reference; the phase is that of the nearest sample before.
-pub fn with_reference(about: &About, samples: &[Sample], points: &[Point]) -> Vec<Sample> {
+pub fn with_reference(about: &About, samples: &[Sample], points: &[BracketedReading]) -> Vec<Sample> {
     let origin = Origin::of(about, samples);
     let phase_at = |t: f64| {
         let after = samples.partition_point(|sample| sample.t <= t);
@@ -126,13 +127,13 @@ impl Origin {
     }
 
     /// Seconds of base from the beginning to a point, negative before it.
-    fn seconds(&self, point: &Point) -> f64 {
+    fn seconds(&self, point: &BracketedReading) -> f64 {
         point.base.wrapping_sub(self.base).cast_signed() as f64 / self.hertz
     }
 }
 
 /// The points of one counter or of the reference, each with its phase.
-type Points = Vec<(usize, Point)>;
+type Points = Vec<(usize, BracketedReading)>;
 
 fn against_base(about: &About, samples: &[Sample], number: usize) -> Curve {
     let counter = &about.counters[number];
@@ -209,7 +210,7 @@ mod tests {
             let phase = (second / 10) as usize;
             slow += if phase == 1 { 1_000_080 } else { 1_000_050 };
             let base = (u64::MAX - 5_000_000_000).wrapping_add(second * 1_000_000_000);
-            let point = |base, value| Point { base, width: 40, value };
+            let point = |base, value| BracketedReading { base, width: 40, value };
             let truth = (second as f64 - 0.25) * 1e9 / 1.00001;
             let reference = Some(point(base.wrapping_sub(250_000_000), truth as i128));
             Sample { t: second as f64, phase, points: vec![point(base, slow)], reference }
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn points_of_a_file_take_the_place_of_a_reference() {
         let about = about(Some("file"));
-        let points: Vec<Point> = samples().iter().filter_map(|sample| sample.reference).collect();
+        let points: Vec<BracketedReading> = samples().iter().filter_map(|sample| sample.reference).collect();
         let bare: Vec<Sample> = samples().into_iter().map(|sample| Sample { reference: None, ..sample }).collect();
         let both = with_reference(&about, &bare, &points);
         let of = |samples: &[Sample]| analyse(&about, samples).iter().map(|curve| curve.x.clone()).collect::<Vec<_>>();
@@ -269,8 +270,9 @@ mod tests {
     fn a_file_of_a_day_is_joined_at_once() {
         let one = samples().remove(0);
         let samples: Vec<Sample> = (0..86_400).map(|t| Sample { t: f64::from(t), ..one.clone() }).collect();
-        let at = |t: u64| Point { base: one.points[0].base.wrapping_add(t * 1_000_000_000), ..one.points[0] };
-        let points: Vec<Point> = (0..86_400).map(at).collect();
+        let at =
+            |t: u64| BracketedReading { base: one.points[0].base.wrapping_add(t * 1_000_000_000), ..one.points[0] };
+        let points: Vec<BracketedReading> = (0..86_400).map(at).collect();
         let begin = std::time::Instant::now();
         assert_eq!(with_reference(&about(Some("file")), &samples, &points).len(), 2 * 86_400);
         assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());

@@ -1,6 +1,6 @@
 //! References: what counters are compared with.
 
-use super::{Point, narrowest};
+use crate::beside::{BracketedReading, narrowest};
 use crate::ffi::{self, Pulse};
 use crate::posix_clock::PosixClock;
 use crate::ways::{Way, ptp_clock, vdso};
@@ -99,7 +99,7 @@ impl Reference {
     ///
     /// # Errors
     /// The reference is gone.
-    pub fn point(&mut self) -> Result<Option<Point>, ReferenceError> {
+    pub fn point(&mut self) -> Result<Option<BracketedReading>, ReferenceError> {
         match self {
             Reference::Published(clock) => published_point(clock).map(Some),
             Reference::Ptp(way) => {
@@ -118,7 +118,7 @@ impl Reference {
 }
 
 /// The published time between two readings of the base: the daemon may keep time with another counter.
-fn published_point(clock: &Clock) -> Result<Point, ReferenceError> {
+fn published_point(clock: &Clock) -> Result<BracketedReading, ReferenceError> {
     let point = narrowest(|| clock.now().ok().map(|reading| reading.time.since_origin().as_nanos()));
     point.ok_or_else(|| {
         let why = clock.now().err().map_or_else(|| "it was gone for a moment".to_owned(), |error| error.to_string());
@@ -134,13 +134,13 @@ fn new_pulse(last: &mut Option<u32>, pulse: Pulse) -> Option<Pulse> {
 }
 
 /// The pulse came a known time before now by the system clock: so many ticks before the base now. The true time is a whole second.
-fn pulse_point(pulse: Pulse) -> Option<Point> {
+fn pulse_point(pulse: Pulse) -> Option<BracketedReading> {
     let now = narrowest(|| vdso(PosixClock::Realtime).read().map(i128::from))?;
     let age_ns = now.value - pulse.realtime;
     let ticks_per_ns = ffclock_counter::nominal(ffclock_counter::CounterKind::Tsc).ok()?.period.as_hertz() * 1e-9;
     let age = (age_ns as f64 * ticks_per_ns) as i64;
     let second = (pulse.realtime + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000;
-    (0..2_000_000_000).contains(&age_ns).then(|| Point {
+    (0..2_000_000_000).contains(&age_ns).then(|| BracketedReading {
         base: now.base.wrapping_sub(age as u64),
         width: now.width,
         value: second,
@@ -154,7 +154,7 @@ const LONGEST_FILE: u64 = 256 << 20;
 ///
 /// # Errors
 /// [`ReferenceError::File`].
-pub fn points_of_file(path: &Path) -> Result<Vec<Point>, ReferenceError> {
+pub fn points_of_file(path: &Path) -> Result<Vec<BracketedReading>, ReferenceError> {
     let points = all_points(path)?;
     if points.len() < 3 {
         let reason = format!("it has {} points, and a rate that changes needs three", points.len());
@@ -171,7 +171,7 @@ pub fn check_file(path: &Path) -> Result<(), ReferenceError> {
     all_points(path).map(|_| ())
 }
 
-fn all_points(path: &Path) -> Result<Vec<Point>, ReferenceError> {
+fn all_points(path: &Path) -> Result<Vec<BracketedReading>, ReferenceError> {
     let failed = |reason: String| ReferenceError::File { path: path.to_owned(), reason };
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
     let mut points = Vec::new();
@@ -185,7 +185,7 @@ fn all_points(path: &Path) -> Result<Vec<Point>, ReferenceError> {
     Ok(points)
 }
 
-fn file_point(line: &str) -> Option<Point> {
+fn file_point(line: &str) -> Option<BracketedReading> {
     let (counter, seconds) = line.split_once(',')?;
     let (whole, fraction) = seconds.trim().split_once('.').unwrap_or((seconds.trim(), ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -195,7 +195,7 @@ fn file_point(line: &str) -> Option<Point> {
     }
     let nanos: i128 = format!("{digits:0<9}").parse().ok()?;
     let value = whole.parse::<i64>().ok().map(i128::from)? * 1_000_000_000 + nanos;
-    Some(Point { base: counter.trim().parse().ok()?, width: 0, value })
+    Some(BracketedReading { base: counter.trim().parse().ok()?, width: 0, value })
 }
 
 #[cfg(test)]

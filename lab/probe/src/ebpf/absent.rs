@@ -1,6 +1,6 @@
 //! What stands for the programs where this program was built without them.
 
-use super::{Opened, Passage, Scope};
+use super::{Opened, Passage, ProgramScope};
 use std::io;
 
 /// There are none of these.
@@ -12,7 +12,7 @@ impl Stamps {
     ///
     /// # Errors
     /// Always.
-    pub fn open(_: &Scope<'_>) -> Result<Opened, String> {
+    pub fn open(_: &ProgramScope<'_>) -> Result<Opened, String> {
         Err("this program was built without it (cargo feature `ebpf`, which takes clang)".to_owned())
     }
 

@@ -1,11 +1,12 @@
 //! Loads the programs, attaches them and takes what they hand over.
 
-use super::attach::{self, AtTc, Side};
+use super::attach::{self, AtTc};
 use super::permission::{explain, hindrance};
 use super::place::Decoder;
-use super::{Opened, Passage, Scope};
+use super::{Opened, Passage, ProgramScope};
+use crate::payload::Direction;
+use crate::plan::QueueHook;
 use crate::ring::device_index;
-use crate::run::Active;
 use crate::site::{Site, Sites};
 use core::mem::MaybeUninit;
 use libbpf_rs::btf::{Btf, types::Typedef};
@@ -73,14 +74,14 @@ impl Stamps {
     ///
     /// # Errors
     /// The kernel allows none of it; says why, and what would help.
-    pub fn open(scope: &Scope<'_>) -> Result<Opened, String> {
+    pub fn open(scope: &ProgramScope<'_>) -> Result<Opened, String> {
         if let Some(reason) = hindrance() {
             return Err(reason);
         }
         libbpf_rs::set_print(None);
         let (mut programs, mut missing) = traced(scope.sites)?;
         let others = OTHERS.iter().filter(|(_, _, site)| scope.sites.contains(*site)).map(|(name, ..)| *name);
-        programs.extend(others.filter(|name| *name != FENTRY || scope.fentry == Active::Yes));
+        programs.extend(others.filter(|name| *name != FENTRY || scope.queue_hook == QueueHook::Fentry));
         let (skeleton, device) = load_possible(scope, &mut programs, &mut missing)?;
         let taken = Taken::default();
         let ring = ring(&skeleton, &taken).map_err(|error| explain(&error))?;
@@ -143,7 +144,7 @@ fn traced(sites: Sites) -> Result<(Vec<&'static str>, Vec<String>), String> {
 }
 
 /// Loads these programs and no others. Also returns the index of the device.
-fn load(scope: &Scope<'_>, programs: &[&str]) -> Result<(StampsSkel<'static>, u32), String> {
+fn load(scope: &ProgramScope<'_>, programs: &[&str]) -> Result<(StampsSkel<'static>, u32), String> {
     // What is opened is dropped with the skeleton; the room that holds it, of two words, is not given back.
     let room = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = StampsSkelBuilder::default().open(room).map_err(|error| explain(&error))?;
@@ -160,7 +161,7 @@ fn load(scope: &Scope<'_>, programs: &[&str]) -> Result<(StampsSkel<'static>, u3
 /// One program that is refused makes all be refused: then each of the kinds that a kernel may refuse is tried alone, and left out with the
 /// reason where it is the one.
 fn load_possible(
-    scope: &Scope<'_>,
+    scope: &ProgramScope<'_>,
     programs: &mut Vec<&'static str>,
     missing: &mut Vec<String>,
 ) -> Result<(StampsSkel<'static>, u32), String> {
@@ -180,7 +181,7 @@ fn load_possible(
 }
 
 /// Tells the programs what to look for, and returns the index of the device.
-fn tell(open: &mut OpenStampsSkel<'_>, scope: &Scope<'_>) -> io::Result<u32> {
+fn tell(open: &mut OpenStampsSkel<'_>, scope: &ProgramScope<'_>) -> io::Result<u32> {
     let device = device_index(scope.device)?;
     let network = std::fs::metadata("/proc/thread-self/ns/net")?.ino();
     let (shortest, longest) = scope.lengths.range();
@@ -188,7 +189,7 @@ fn tell(open: &mut OpenStampsSkel<'_>, scope: &Scope<'_>) -> io::Result<u32> {
     let wanted = &mut data.wanted;
     wanted.run = scope.run;
     (wanted.device, wanted.network) = (device, u32::try_from(network).unwrap_or(0));
-    (wanted.server_port, wanted.own_port) = scope.ports;
+    (wanted.server_port, wanted.own_port) = (scope.server_port, scope.own_port);
     (wanted.shortest, wanted.longest) = (shortest as u16, longest as u16);
     Ok(device)
 }
@@ -213,10 +214,10 @@ enum Attached {
 fn attach_one(skeleton: &StampsSkel<'_>, name: &str, device: u32) -> Result<Attached, String> {
     let mut programs = skeleton.object().progs_mut();
     let program = programs.find(|program| program.name() == name).ok_or("there is no such program")?;
-    let side = |side| attach::attach(program.as_fd(), device, side).map(Attached::AtTc);
+    let at_tc = |direction| attach::attach(program.as_fd(), device, direction).map(Attached::AtTc);
     let link = match name {
-        TC_OUT => return side(Side::Egress),
-        TC_IN => return side(Side::Ingress),
+        TC_OUT => return at_tc(Direction::Outgoing),
+        TC_IN => return at_tc(Direction::Incoming),
         XDP => program.attach_xdp(device as i32),
         _ => program.attach(),
     };
@@ -227,7 +228,7 @@ fn attach_one(skeleton: &StampsSkel<'_>, name: &str, device: u32) -> Result<Atta
 mod tests {
     use super::*;
     use crate::ebpf::BUFFER_BYTES;
-    use crate::payload::{Direction, Identity, LONGEST, Lengths};
+    use crate::payload::{Identity, LONGEST, Lengths};
     use std::net::UdpSocket;
 
     const PACKETS: u64 = 400;
@@ -239,8 +240,16 @@ mod tests {
         let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();
         client.connect(server.local_addr().unwrap()).unwrap();
         let (run, lengths) = (0x5eed, Lengths::from(64));
-        let (ports, sites) = ((port(&server), port(&client)), Sites::of(&[Site::DriverOut]));
-        let scope = Scope { device: "lo", run, ports, lengths, sites, fentry: Active::No, buffer_bytes };
+        let scope = ProgramScope {
+            device: "lo",
+            run,
+            server_port: port(&server),
+            own_port: port(&client),
+            lengths,
+            sites: Sites::of(&[Site::DriverOut]),
+            queue_hook: QueueHook::Kprobe,
+            buffer_bytes,
+        };
         let mut stamps = match Stamps::open(&scope) {
             Ok((stamps, _)) => stamps,
             Err(reason) => {

@@ -36,13 +36,16 @@ fn findings(host: Host) -> Findings {
     Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"))
 }
 
-fn verdicts(phases: &[(Option<Load>, Findings)]) -> Vec<(String, Verdict, String)> {
-    let digest = Digest::of(phases.iter().map(|(load, findings)| (*load, findings)));
-    claims(&digest).into_iter().map(|claim| (claim.claim, claim.verdict, claim.evidence)).collect()
+fn claims_of(phases: &[(Option<Load>, Findings)]) -> Vec<Claim> {
+    claims(&Digest::of(phases.iter().map(|(load, findings)| (*load, findings))))
 }
 
-fn verdict(told: &[(String, Verdict, String)], words: &str) -> Verdict {
-    told.iter().find(|(claim, ..)| claim.contains(words)).unwrap_or_else(|| panic!("no claim {words}: {told:?}")).1
+fn find<'a>(claims: &'a [Claim], words: &str) -> &'a Claim {
+    claims.iter().find(|one| one.claim.contains(words)).unwrap_or_else(|| panic!("no claim {words}: {claims:?}"))
+}
+
+fn verdict(claims: &[Claim], words: &str) -> Verdict {
+    find(claims, words).verdict
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn a_host_like_the_papers_confirms_its_findings() {
         (Some(Load::Io), findings(Host { width: 4_000, ..PAPER })),
         (Some(Load::Syscall), findings(Host { width: 9_000, tap: 4_800, user: 15_000, socket_out: 7_000 })),
     ];
-    let told = verdicts(&phases);
+    let claims = claims_of(&phases);
     for words in [
         "smallest and least variable delay on the way out",
         "smallest and least variable delay on the way in",
@@ -63,30 +66,30 @@ fn a_host_like_the_papers_confirms_its_findings() {
         "system calls disrupt more",
         "asymmetry hardly depends",
     ] {
-        assert_eq!(verdict(&told, words), Verdict::Confirmed, "{words}: {told:#?}");
+        assert_eq!(verdict(&claims, words), Verdict::Confirmed, "{words}: {claims:#?}");
     }
-    assert_eq!(verdict(&told, "can come after the packet is back"), Verdict::NotOnThisKernel);
-    assert_eq!(verdict(&told, "IP traffic leaves"), Verdict::NotMeasured);
+    assert_eq!(verdict(&claims, "can come after the packet is back"), Verdict::NotOnThisKernel);
+    assert_eq!(verdict(&claims, "IP traffic leaves"), Verdict::NotMeasured);
 }
 
 #[test]
 fn a_stamp_in_the_driver_is_nearer_than_the_tap_and_no_fault() {
-    let told = verdicts(&[(None, findings(Host { socket_out: -100, width: 100, ..PAPER }))]);
-    assert_eq!(verdict(&told, "least variable delay on the way out"), Verdict::NotOnThisKernel);
-    let (_, verdict, evidence) = told.iter().find(|(claim, ..)| claim.contains("packet is back")).expect("it is there");
+    let claims = claims_of(&[(None, findings(Host { socket_out: -100, width: 100, ..PAPER }))]);
+    assert_eq!(verdict(&claims, "least variable delay on the way out"), Verdict::NotOnThisKernel);
+    let Claim { verdict, evidence, .. } = find(&claims, "packet is back");
     assert_eq!(*verdict, Verdict::NotOnThisKernel);
     assert!(evidence.contains("0 violations") && evidence.contains("up to 0.10 us behind"), "{evidence}");
 }
 
 #[test]
 fn a_stamp_after_the_return_is_the_papers_fault() {
-    let told = verdicts(&[(None, findings(Host { socket_out: -356_000, width: 10, ..PAPER }))]);
-    assert_eq!(verdict(&told, "packet is back"), Verdict::Confirmed);
+    let claims = claims_of(&[(None, findings(Host { socket_out: -356_000, width: 10, ..PAPER }))]);
+    assert_eq!(verdict(&claims, "packet is back"), Verdict::Confirmed);
 }
 
 #[test]
 fn nothing_measured_confirms_nothing() {
-    for (claim, verdict, evidence) in verdicts(&[]) {
+    for Claim { claim, verdict, evidence, .. } in claims_of(&[]) {
         assert_eq!(verdict, Verdict::NotMeasured, "{claim}");
         assert!(!evidence.is_empty(), "{claim}");
     }

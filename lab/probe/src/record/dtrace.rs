@@ -6,9 +6,9 @@
 
 use super::{PhaseRecord, ProbeRecord, RecordError, append};
 use crate::agreement::Methods;
+use crate::outcome::Counts;
 use crate::passages::{BEYOND, Passages};
 use crate::payload::{Direction, LENGTHS, Lengths};
-use crate::run::Counts;
 use crate::site::Site;
 use ffclock_counters::campaign::{Load, Phase};
 use ffclock_counters::recording::RecordingError;

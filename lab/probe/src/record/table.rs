@@ -31,7 +31,7 @@ const PHASE: &str = "phase";
 const SEQUENCE: &str = "sequence";
 
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct Metadata {
     format: String,
     about: Value,
     phases: Vec<Beside>,
@@ -40,7 +40,7 @@ struct Told {
 /// Writes a Parquet file.
 pub struct Table {
     writer: SerializedFileWriter<File>,
-    told: Told,
+    metadata: Metadata,
 }
 
 impl Table {
@@ -52,7 +52,7 @@ impl Table {
         schema.push('}');
         let schema = Arc::new(parse_message_type(&schema)?);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default()))?;
-        Ok(Table { writer, told: Told { format: FORMAT.to_owned(), about, phases: Vec::new() } })
+        Ok(Table { writer, metadata: Metadata { format: FORMAT.to_owned(), about, phases: Vec::new() } })
     }
 
     pub(super) fn phase(&mut self, beside: Beside, passages: &Passages) -> Result<(), RecordError> {
@@ -78,12 +78,12 @@ impl Table {
             }
             group.close()?;
         }
-        self.told.phases.push(beside);
+        self.metadata.phases.push(beside);
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<(), RecordError> {
-        let text = serde_json::to_string(&self.told).map_err(std::io::Error::from)?;
+        let text = serde_json::to_string(&self.metadata).map_err(std::io::Error::from)?;
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_owned(), text));
         self.writer.close()?;
         Ok(())
@@ -103,30 +103,30 @@ pub(super) fn read(mut file: File) -> Result<ProbeRecord, RecordError> {
         return Err(RecordError::Truncated);
     }
     let file = ffclock_parquet_input::open(file, length)?;
-    let told = told(&file)?;
-    if told.phases.len() > MOST_PHASES {
-        return Err(RecordError::Inconsistent(format!("it announces {} phases", told.phases.len())));
+    let metadata = metadata(&file)?;
+    if metadata.phases.len() > MOST_PHASES {
+        return Err(RecordError::Inconsistent(format!("it announces {} phases", metadata.phases.len())));
     }
-    let (sites, period) = (sites_of(&told.about)?, period_of(&told.about)?);
+    let (sites, period) = (sites_of(&metadata.about)?, period_of(&metadata.about)?);
     let sites = sites.into_iter().flatten().collect();
-    let mut rows = Rows { sites, phases: told.phases.iter().map(|_| Passages::default()).collect() };
+    let mut rows = Rows { sites, phases: metadata.phases.iter().map(|_| Passages::default()).collect() };
     for group in 0..file.num_row_groups() {
         rows.take_in(&file, group)?;
     }
-    let phases = told.phases.into_iter().zip(rows.phases).enumerate();
+    let phases = metadata.phases.into_iter().zip(rows.phases).enumerate();
     let phases = phases.map(|(number, (beside, passages))| checked(beside, passages, number));
-    Ok(ProbeRecord { about: told.about, period, phases: phases.collect::<Result<Vec<PhaseRecord>, _>>()? })
+    Ok(ProbeRecord { about: metadata.about, period, phases: phases.collect::<Result<Vec<PhaseRecord>, _>>()? })
 }
 
-fn told(file: &SerializedFileReader<File>) -> Result<Told, RecordError> {
-    let metadata = file.metadata().file_metadata().key_value_metadata();
-    let text = metadata.into_iter().flatten().find(|pair| pair.key == KEY).and_then(|pair| pair.value.as_deref());
+fn metadata(file: &SerializedFileReader<File>) -> Result<Metadata, RecordError> {
+    let pairs = file.metadata().file_metadata().key_value_metadata();
+    let text = pairs.into_iter().flatten().find(|pair| pair.key == KEY).and_then(|pair| pair.value.as_deref());
     let text = text.ok_or_else(|| RecordError::Foreign(format!("it has no metadata called {KEY}")))?;
     let value: Value = serde_json::from_str(text).map_err(|error| RecordError::Foreign(error.to_string()))?;
     if value["format"] != FORMAT {
         return Err(RecordError::Foreign(format!("its format is {}, not \"{FORMAT}\"", value["format"])));
     }
-    Told::deserialize(&value).map_err(|error| RecordError::Inconsistent(error.to_string()))
+    Metadata::deserialize(&value).map_err(|error| RecordError::Inconsistent(error.to_string()))
 }
 
 struct Rows {
@@ -153,7 +153,8 @@ impl Rows {
             for row in 0..rows {
                 let stamps = self.sites.iter().zip(&stamps).filter_map(|(site, column)| Some((*site, column[row]?)));
                 let place = format_args!("row {} of row group {group}", taken + row);
-                push(&mut self.phases, (phases[row], sequences[row]), (stamps, place))?;
+                let passages = next_packet(&mut self.phases, phases[row], sequences[row], &place)?;
+                append(passages, stamps, place)?;
             }
             taken += rows;
             if rows == 0 {
@@ -168,12 +169,13 @@ impl Rows {
     }
 }
 
-/// Appends a row to its phase.
-fn push(
-    phases: &mut [Passages],
-    (phase, sequence): (Option<i64>, Option<i64>),
-    (stamps, place): (impl Iterator<Item = (Site, i64)>, impl Display),
-) -> Result<(), RecordError> {
+/// The phase of a row, which must be the next packet there.
+fn next_packet<'a>(
+    phases: &'a mut [Passages],
+    phase: Option<i64>,
+    sequence: Option<i64>,
+    place: &impl Display,
+) -> Result<&'a mut Passages, RecordError> {
     let phase = phase.and_then(|phase| usize::try_from(phase).ok());
     let Some(passages) = phase.and_then(|phase| phases.get_mut(phase)) else {
         return Err(RecordError::Inconsistent(format!("{place} belongs to no phase")));
@@ -182,5 +184,5 @@ fn push(
         let expected = passages.len();
         return Err(RecordError::Inconsistent(format!("{place} is not packet {expected} of its phase")));
     }
-    append(passages, stamps, place)
+    Ok(passages)
 }

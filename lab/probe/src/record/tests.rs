@@ -1,6 +1,6 @@
 use super::*;
 use crate::agreement::Agreement;
-use crate::effect::Stamped;
+use crate::kind::Stamped;
 use crate::pairs::MappingError;
 use crate::site::Sites;
 use ffclock_counters::campaign::{Load, schedule};

@@ -58,7 +58,7 @@ pub(super) fn read(input: impl BufRead) -> Result<ProbeRecord, RecordError> {
             }
             Some("packet") => {
                 let passages = open.as_mut().ok_or_else(|| outside(line))?;
-                push(passages, &of_line(record, line)?, (&sites, line))?;
+                push(passages, &of_line(record, line)?, &sites, line)?;
             }
             Some("ended") => {
                 let passages = open.take().ok_or_else(|| outside(line))?;
@@ -83,7 +83,7 @@ fn of_line<T: for<'a> Deserialize<'a>>(record: &Value, line: usize) -> Result<T,
     Ok(T::deserialize(record).map_err(damaged)?)
 }
 
-fn push(passages: &mut Passages, packet: &Packet, (sites, line): (&[Option<Site>], usize)) -> Result<(), RecordError> {
+fn push(passages: &mut Passages, packet: &Packet, sites: &[Option<Site>], line: usize) -> Result<(), RecordError> {
     if packet.sequence != passages.len() {
         let expected = passages.len();
         return Err(RecordError::Inconsistent(format!(

@@ -62,7 +62,7 @@ pub(super) struct Event {
 }
 
 /// Where the fields of one kind of event lie, and what it means.
-struct Kind {
+struct EventKind {
     id: u16,
     what: Meaning,
     buffer: Option<Field>,
@@ -93,7 +93,7 @@ enum Meaning {
 /// The events of one host.
 pub(super) struct Kernel {
     instance: TraceInstance,
-    kinds: Vec<Kind>,
+    kinds: Vec<EventKind>,
     thread: Option<Field>,
     devices: BTreeMap<String, u32>,
     lost: u64,
@@ -118,10 +118,10 @@ impl Kernel {
             Kernel { instance, kinds: Vec::new(), thread: None, devices: BTreeMap::new(), lost: 0, sees_calls: false };
         let of_device = plan.device.as_ref().map_or_else(String::new, |device| format!("name == \"{device}\""));
         for (event, sent) in SENT {
-            kernel.add((event, &of_device), Meaning::Sent(sent))?;
+            kernel.add(event, &of_device, Meaning::Sent(sent))?;
         }
         for (event, site) in CAME {
-            let added = kernel.add((event, &of_device), Meaning::Came(site));
+            let added = kernel.add(event, &of_device, Meaning::Came(site));
             added.map_err(|error| unavailable.push(error.to_string())).ok();
         }
         if !plan.threads.is_empty() {
@@ -145,18 +145,18 @@ impl Kernel {
             all.push((format!("syscalls/sys_exit_{call}"), Meaning::Returns { of_many: call == "recvmmsg" }));
         }
         for (event, meaning) in all {
-            match self.add((&event, &filter), meaning) {
+            match self.add(&event, &filter, meaning) {
                 Ok(()) => self.sees_calls = true,
                 Err(error) => unavailable.push(error.to_string()),
             }
         }
     }
 
-    fn add(&mut self, (event, filter): (&str, &str), what: Meaning) -> Result<(), TraceUnavailable> {
+    fn add(&mut self, event: &str, filter: &str, what: Meaning) -> Result<(), TraceUnavailable> {
         let format = self.instance.enable(event, filter)?;
         let field = |name: &str| format.field(name).cloned();
         self.thread = self.thread.take().or_else(|| field("common_pid"));
-        self.kinds.push(Kind {
+        self.kinds.push(EventKind {
             id: EventFormat::id(&format),
             what,
             buffer: field("skbaddr"),
@@ -182,7 +182,7 @@ impl Kernel {
     pub(super) fn drain(&mut self, mut take: impl FnMut(Event)) -> io::Result<()> {
         let Kernel { instance, kinds, thread, devices, lost, .. } = self;
         let found = instance.drain(|event| {
-            if let Some(event) = decode(&event, (kinds, thread.as_ref()), devices) {
+            if let Some(event) = decode(&event, kinds, thread.as_ref(), devices) {
                 take(event);
             }
         })?;
@@ -198,7 +198,8 @@ pub(super) fn loopback() -> u32 {
 
 fn decode(
     event: &TraceEvent<'_>,
-    (kinds, thread): (&[Kind], Option<&Field>),
+    kinds: &[EventKind],
+    thread: Option<&Field>,
     devices: &mut BTreeMap<String, u32>,
 ) -> Option<Event> {
     let id = event.id()?;

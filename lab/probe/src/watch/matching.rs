@@ -108,6 +108,13 @@ fn first_after<T: core::marker::Copy>(events: Option<&Vec<(i64, T)>>, ticks: i64
 
 type Row = BTreeMap<Site, i64>;
 
+/// A copy that the tap has of a packet, and its stamp in ticks.
+#[derive(Clone, core::marker::Copy)]
+struct Stamped<'a> {
+    at: i64,
+    copy: &'a Copy,
+}
+
 /// A packet with its stamps.
 struct Packet {
     passed: Direction,
@@ -116,7 +123,7 @@ struct Packet {
     row: Row,
 }
 
-/// What came of it.
+/// The packets that were found, and how many fitted nothing.
 pub(super) struct Found {
     pub(super) passages: Passages,
     pub(super) counts: WatchCounts,
@@ -148,9 +155,9 @@ impl<'a> Matching<'a> {
         all.sort_by_key(|(ticks, _)| *ticks);
         let ours: Vec<&(i64, Copy)> = all.iter().copied().filter(|(_, copy)| whose.is_ours(copy)).collect();
         let mut packets = Vec::new();
-        for (at, copy) in self.once_each(&ours, &mut counts) {
+        for Stamped { at, copy } in self.once_each(&ours, &mut counts) {
             *(if copy.passed == Direction::Outgoing { &mut counts.outgoing } else { &mut counts.incoming }) += 1;
-            let row = self.row((at, copy), &all, &mut counts);
+            let row = self.row(Stamped { at, copy }, &all, &mut counts);
             packets.push(Packet { passed: copy.passed, identity: copy.identity.clone(), at, row });
         }
         self.pair(&packets, whose.port, counts)
@@ -170,24 +177,24 @@ impl<'a> Matching<'a> {
     }
 
     /// Of several copies of a packet the one nearest to the wire: the last on the way out, the first on the way in.
-    fn once_each<'b>(&self, ours: &[&'b (i64, Copy)], counts: &mut WatchCounts) -> Vec<(i64, &'b Copy)> {
-        let mut kept: Vec<(i64, &Copy)> = Vec::new();
+    fn once_each<'b>(&self, ours: &[&'b (i64, Copy)], counts: &mut WatchCounts) -> Vec<Stamped<'b>> {
+        let mut kept: Vec<Stamped<'_>> = Vec::new();
         let mut last: BTreeMap<(Direction, &Identity), usize> = BTreeMap::new();
         for (at, copy) in ours.iter().map(|one| (one.0, &one.1)) {
             let key = (copy.passed, &copy.identity);
             let before = last.get(&key).copied().filter(|place| {
-                let (then, other) = kept[*place];
-                other.device != copy.device && at - then < self.scale.ticks(NEAR_US)
+                let before = kept[*place];
+                before.copy.device != copy.device && at - before.at < self.scale.ticks(NEAR_US)
             });
             match before {
                 None => {
                     last.insert(key, kept.len());
-                    kept.push((at, copy));
+                    kept.push(Stamped { at, copy });
                 }
                 Some(place) => {
                     counts.seen_again += 1;
                     if copy.passed == Direction::Outgoing {
-                        kept[place] = (at, copy);
+                        kept[place] = Stamped { at, copy };
                     }
                 }
             }
@@ -195,7 +202,8 @@ impl<'a> Matching<'a> {
         kept
     }
 
-    fn row(&mut self, (at, copy): (i64, &Copy), all: &[&(i64, Copy)], counts: &mut WatchCounts) -> Row {
+    fn row(&mut self, stamped: Stamped<'_>, all: &[&(i64, Copy)], counts: &mut WatchCounts) -> Row {
+        let Stamped { at, copy } = stamped;
         let is_outgoing = copy.passed == Direction::Outgoing;
         let mut row = Row::from([(if is_outgoing { Site::TapOut } else { Site::TapIn }, at)]);
         if !self.is_traced {

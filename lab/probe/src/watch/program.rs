@@ -67,9 +67,12 @@ pub fn find(port: u16, pid: Option<u32>) -> Vec<Program> {
     });
     let by_inode: BTreeMap<u64, Listed> = ours.map(|socket| (socket.inode, socket)).collect();
     let taps = packet_sockets(pid);
-    let is_named = pid.is_some();
-    let processes = pid.map_or_else(processes, |pid| vec![pid]);
-    processes.into_iter().filter_map(|pid| program(pid, &by_inode, (&taps, is_named))).collect()
+    let found = |pid| program(pid, &by_inode, &taps);
+    match pid {
+        // The program that was named is listed even if its socket is gone.
+        Some(named) => vec![found(named)],
+        None => processes().into_iter().map(found).filter(|program| !program.sockets.is_empty()).collect(),
+    }
 }
 
 /// The threads of these programs.
@@ -148,7 +151,8 @@ fn packet_sockets(pid: Option<u32>) -> BTreeSet<u64> {
     text.lines().skip(1).filter_map(|line| line.split_whitespace().next_back()?.parse().ok()).collect()
 }
 
-fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, (taps, is_named): (&BTreeSet<u64>, bool)) -> Option<Program> {
+/// What a process has open: of `sockets` and of `taps` those that are its own, and devices with a clock.
+fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, taps: &BTreeSet<u64>) -> Program {
     let (mut own, mut own_taps, mut clocks) = (Vec::new(), 0, BTreeSet::new());
     for descriptor in numbered(Path::new(&format!("/proc/{pid}/fd"))) {
         let Ok(target) = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")) else { continue };
@@ -166,9 +170,7 @@ fn program(pid: u32, sockets: &BTreeMap<u64, Listed>, (taps, is_named): (&BTreeS
     }
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
     own.sort_by_key(|socket| socket.descriptor);
-    // Whoever was named is told about even if its socket is gone.
-    let is_wanted = !own.is_empty() || is_named;
-    is_wanted.then(|| Program { pid, name, sockets: own, taps: own_taps, clocks: clocks.into_iter().collect() })
+    Program { pid, name, sockets: own, taps: own_taps, clocks: clocks.into_iter().collect() }
 }
 
 /// What a socket asks for.

@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use crate::lab::worker::{Network, Rights, Task, Worker};
 use ffclock_counter::CounterKind;
+use ffclock_counters::beside::BracketedReading;
 use ffclock_counters::followed::{Followed, Unfollowed};
-use ffclock_counters::stability::Point;
 use ffclock_counters::ways::Way;
 use ffclock_sys::{
     DriverStamps, Interest, Mapper, Side, SocketEvent, StampMode, StampedSocket, mono_now, poll, random_nonce,
@@ -39,7 +39,7 @@ pub(super) struct Exchanged {
     /// What each counter showed right before the request was handed over and right after the reply was taken over.
     pub(super) shown: [Vec<u64>; 2],
     /// Each counter beside the base, before and after everything.
-    pub(super) around: [Vec<Point>; 2],
+    pub(super) around: [Vec<BracketedReading>; 2],
 }
 
 /// Where stamps come from that the raw counter takes at the driver.
@@ -188,7 +188,7 @@ impl Packets {
     }
 
     /// Every counter beside the base now.
-    pub(super) fn beside_base(&mut self) -> Result<Vec<Point>, Failure> {
+    pub(super) fn beside_base(&mut self) -> Result<Vec<BracketedReading>, Failure> {
         self.followed.points().map_err(unfollowed)
     }
 

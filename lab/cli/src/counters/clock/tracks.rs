@@ -3,8 +3,8 @@
 use super::packets::{DriverSource, Exchanged, Packets};
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
+use ffclock_counters::beside::BracketedReading;
 use ffclock_counters::spread::{Sorted, Spread};
-use ffclock_counters::stability::Point;
 use ffclock_counters::ways::Way;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_units::{
@@ -154,7 +154,7 @@ impl Tracks {
     }
 
     /// Compares every clock with the truth now, `points` being every counter beside the base; `None` before there is any.
-    pub(super) fn check(&mut self, phase: usize, t: f64, points: &[Point]) -> Option<Errors> {
+    pub(super) fn check(&mut self, phase: usize, t: f64, points: &[BracketedReading]) -> Option<Errors> {
         let estimates: Vec<Option<Estimate>> = self.tracks.iter().map(|track| track.estimator.estimate()).collect();
         let mut errors = Errors { t, phase, error_s: Vec::new(), bound_s: Vec::new() };
         for (number, estimate) in estimates.iter().enumerate() {
@@ -254,7 +254,7 @@ fn absurd(way: &Way) -> Failure {
     format!("{} cannot carry a clock ({} Hz); leave it out with --only", way.name(), way.hertz()).into()
 }
 
-fn judge(estimate: &Estimate, point: &Point, truth: &Truth) -> (ClockError, ffclock_units::Bound) {
+fn judge(estimate: &Estimate, point: &BracketedReading, truth: &Truth) -> (ClockError, ffclock_units::Bound) {
     let counter = Counter::from_raw(point.value as u64);
     let age = estimate.period * (counter - estimate.counter);
     let error = estimate.time + age - truth.at(Counter::from_raw(point.base));
@@ -286,7 +286,7 @@ fn shown(value: u64) -> Stamp {
 }
 
 /// A stamp of the base as a reading of another counter, by the line between two readings of both around it.
-fn carried_over(stamp: &Stamp, around: &[Point; 2]) -> Stamp {
+fn carried_over(stamp: &Stamp, around: &[BracketedReading; 2]) -> Stamp {
     let [before, after] = around;
     let base = |counter: u64| i128::from(counter.wrapping_sub(before.base).cast_signed());
     let (length, counted) = (base(after.base).max(1), after.value - before.value);
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_stamp_is_carried_over_to_another_counter() {
         let base = u64::MAX - 500;
-        let point = |after: u64, value| Point { base: base.wrapping_add(after), width: 30, value };
+        let point = |after: u64, value| BracketedReading { base: base.wrapping_add(after), width: 30, value };
         let around = [point(0, 1_000_000), point(3000, 1_001_000)];
         let stamp = |after: u64| Stamp {
             counter: Counter::from_raw(base.wrapping_add(after)),

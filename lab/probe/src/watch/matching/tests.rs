@@ -9,7 +9,7 @@ const PORT: u16 = 123;
 /// A tick is a nanosecond.
 const SCALE: Scale = Scale { ticks_per_us: 1e3 };
 
-fn copy(passed: Direction, (device, id): (u32, u16), ports: [u16; 2]) -> Copy {
+fn copy(passed: Direction, device: u32, id: u16, ports: [u16; 2]) -> Copy {
     let bytes = packet(id, ports, &[id as u8; 48]);
     let (bytes, swap) = if passed == Direction::Incoming { (swapped(bytes), true) } else { (bytes, false) };
     assert!(!swap || bytes[12..16] == [10, 0, 0, 2]);
@@ -59,10 +59,10 @@ fn an_exchange_of_a_client_is_one_row_with_all_its_stamps() {
     // Buffers of one CPU come after those of another.
     events.reverse();
     let copies = [
-        (1_005_000, copy(Direction::Outgoing, (ETHERNET, 1), [4000, PORT])),
-        (1_100_500, copy(Direction::Incoming, (ETHERNET, 2), [PORT, 4000])),
-        (9_005_000, copy(Direction::Outgoing, (ETHERNET, 3), [4000, PORT])),
-        (9_100_500, copy(Direction::Incoming, (ETHERNET, 4), [PORT, 4000])),
+        (1_005_000, copy(Direction::Outgoing, ETHERNET, 1, [4000, PORT])),
+        (1_100_500, copy(Direction::Incoming, ETHERNET, 2, [PORT, 4000])),
+        (9_005_000, copy(Direction::Outgoing, ETHERNET, 3, [4000, PORT])),
+        (9_100_500, copy(Direction::Incoming, ETHERNET, 4, [PORT, 4000])),
     ];
     let found = run(&copies, &events, Role::Client);
     let counts = &found.counts;
@@ -89,9 +89,9 @@ fn an_exchange_of_a_client_is_one_row_with_all_its_stamps() {
 #[test]
 fn requests_of_others_and_our_replies_are_rows_of_their_own() {
     let copies = [
-        (100_500, copy(Direction::Incoming, (ETHERNET, 2), [4000, PORT])),
-        (405_000, copy(Direction::Outgoing, (ETHERNET, 1), [PORT, 4000])),
-        (905_000, copy(Direction::Outgoing, (ETHERNET, 9), [PORT, 5000])),
+        (100_500, copy(Direction::Incoming, ETHERNET, 2, [4000, PORT])),
+        (405_000, copy(Direction::Outgoing, ETHERNET, 1, [PORT, 4000])),
+        (905_000, copy(Direction::Outgoing, ETHERNET, 9, [PORT, 5000])),
     ];
     let found = run(&copies, &[], Role::Server);
     assert_eq!((found.counts.answered, found.counts.asked, found.counts.single), (1, 0, 1));
@@ -101,16 +101,16 @@ fn requests_of_others_and_our_replies_are_rows_of_their_own() {
 
 #[test]
 fn a_request_that_was_not_seen_does_not_shift_the_pairs_after_it() {
-    let request = |at, id| (at, copy(Direction::Incoming, (ETHERNET, id), [4000, PORT]));
-    let reply = |at, id| (at, copy(Direction::Outgoing, (ETHERNET, id), [PORT, 4000]));
+    let request = |at, id| (at, copy(Direction::Incoming, ETHERNET, id, [4000, PORT]));
+    let reply = |at, id| (at, copy(Direction::Outgoing, ETHERNET, id, [PORT, 4000]));
     let copies = [reply(100, 1), request(900, 2), reply(1_000, 3), request(1_900, 4), reply(2_000, 5)];
     let found = run(&copies, &[], Role::Server);
     assert_eq!((found.counts.answered, found.counts.asked, found.counts.single), (2, 0, 1));
     assert_eq!(found.turnarounds, [100, 100]);
     // Both ends have the port, as ntpd has it: whoever speaks first asks.
     let both = [
-        (100, copy(Direction::Outgoing, (ETHERNET, 1), [PORT, PORT])),
-        (900, copy(Direction::Incoming, (ETHERNET, 2), [PORT, PORT])),
+        (100, copy(Direction::Outgoing, ETHERNET, 1, [PORT, PORT])),
+        (900, copy(Direction::Incoming, ETHERNET, 2, [PORT, PORT])),
     ];
     let found = run(&both, &[], Role::Server);
     assert_eq!((found.counts.asked, found.counts.answered, found.counts.single), (1, 0, 0));
@@ -118,7 +118,7 @@ fn a_request_that_was_not_seen_does_not_shift_the_pairs_after_it() {
 
 #[test]
 fn an_event_that_could_be_anothers_is_left_out_and_counted() {
-    let copies = [(1_005_000, copy(Direction::Outgoing, (ETHERNET, 1), [4000, PORT]))];
+    let copies = [(1_005_000, copy(Direction::Outgoing, ETHERNET, 1, [4000, PORT]))];
     let near = [event(1_006_000, What::Started(76), 1), event(1_006_500, What::Started(76), 2)];
     let found = run(&copies, &near, Role::Client);
     assert_eq!((found.counts.ambiguous, at(&found, 0, Site::DriverOut)), (1, None));
@@ -133,7 +133,7 @@ fn an_event_that_could_be_anothers_is_left_out_and_counted() {
 
 #[test]
 fn on_loopback_the_packets_of_the_peer_are_not_ours() {
-    let request = copy(Direction::Outgoing, (LOOPBACK, 1), [4000, PORT]);
+    let request = copy(Direction::Outgoing, LOOPBACK, 1, [4000, PORT]);
     let came = Copy { passed: Direction::Incoming, ..request.clone() };
     let copies = [(1_000, request), (1_200, came)];
     let server = run(&copies, &[], Role::Server);
@@ -145,10 +145,10 @@ fn on_loopback_the_packets_of_the_peer_are_not_ours() {
 #[test]
 fn a_packet_that_passes_two_devices_counts_once_nearest_to_the_wire() {
     let copies = [
-        (1_000, copy(Direction::Outgoing, (5, 1), [4000, PORT])),
-        (3_000, copy(Direction::Outgoing, (ETHERNET, 1), [4000, PORT])),
-        (90_000, copy(Direction::Incoming, (ETHERNET, 2), [PORT, 4000])),
-        (92_000, copy(Direction::Incoming, (5, 2), [PORT, 4000])),
+        (1_000, copy(Direction::Outgoing, 5, 1, [4000, PORT])),
+        (3_000, copy(Direction::Outgoing, ETHERNET, 1, [4000, PORT])),
+        (90_000, copy(Direction::Incoming, ETHERNET, 2, [PORT, 4000])),
+        (92_000, copy(Direction::Incoming, 5, 2, [PORT, 4000])),
     ];
     let found = run(&copies, &[], Role::Client);
     assert_eq!((found.counts.seen_again, found.passages.len(), found.counts.asked), (2, 1, 1));
@@ -157,7 +157,7 @@ fn a_packet_that_passes_two_devices_counts_once_nearest_to_the_wire() {
 
 #[test]
 fn what_is_read_from_the_error_queue_did_not_come() {
-    let copies = [(100_500, copy(Direction::Incoming, (ETHERNET, 2), [4000, PORT]))];
+    let copies = [(100_500, copy(Direction::Incoming, ETHERNET, 2, [4000, PORT]))];
     let errors = What::Receives { with_stamps: true, error_queue: true };
     let events = [
         event(101_000, What::Came(Site::StackIn, 76), 7),
@@ -172,7 +172,7 @@ fn what_is_read_from_the_error_queue_did_not_come() {
 
 #[test]
 fn the_thread_that_queues_a_packet_is_its_sender() {
-    let copies = [(1_005_000, copy(Direction::Outgoing, (ETHERNET, 1), [4000, PORT]))];
+    let copies = [(1_005_000, copy(Direction::Outgoing, ETHERNET, 1, [4000, PORT]))];
     let timed = Timed::of(&exchange(1_000_000, 0xa0), Counter::from_raw(0));
     let whose = Whose { port: PORT, role: Role::Client, loopback: LOOPBACK };
     assert_eq!(Matching::new(SCALE, &timed).sender(&copies, &whose), Some(77));
