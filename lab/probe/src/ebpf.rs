@@ -13,6 +13,8 @@ mod permission;
 #[cfg(feature = "ebpf")]
 mod place;
 #[cfg(feature = "ebpf")]
+mod skeleton;
+#[cfg(feature = "ebpf")]
 mod stamps;
 #[cfg(feature = "ebpf")]
 pub use stamps::Stamps;

@@ -1,35 +1,15 @@
-//! What the programs hand over, and what it says.
+//! What the programs hand over, by its generated type, and which packet passed where by it. One of the files of this
+//! crate that may hold unsafe code.
 
+use super::skeleton::types::{known as KnownBy, passage as HandedOver, place as Place};
 use super::{Known, Passage};
 use crate::payload::Lengths;
 use crate::site::Site;
 use ffclock_units::{Moment, Span};
 use std::collections::BTreeMap;
 
-/// Bytes of a `struct passage`.
-const BYTES: usize = 32;
 /// Packets on their way through the driver at a time, far more than queues hold.
 const MOST_ON_THE_WAY: usize = 1 << 14;
-/// By the program's numbers (`enum place`): where.
-const SITES: [Site; 13] = [
-    Site::QueueOut,
-    Site::DriverOut,
-    Site::DoneOut,
-    Site::DriverIn,
-    Site::DriverIn,
-    Site::DriverIn,
-    Site::StackIn,
-    Site::QueueIn,
-    Site::CopyIn,
-    Site::ReadIn,
-    Site::TcOut,
-    Site::TcIn,
-    Site::XdpIn,
-];
-/// `enum known`.
-const BY_IDENTITY: u32 = 0;
-const BY_LENGTH: u32 = 1;
-const BY_BUFFER: u32 = 2;
 
 /// Makes passages of what the programs hand over.
 #[derive(Debug)]
@@ -48,18 +28,16 @@ impl Decoder {
     }
 
     /// `None` where the packet cannot be ours.
-    pub(super) fn decode(&mut self, bytes: &[u8; BYTES]) -> Option<Passage> {
-        let long = |at: usize| bytes[at..].first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
-        let short = |at: usize| bytes[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-        let (time, number, buffer) = (long(0)?, long(8)?, long(16)?);
-        let site = *SITES.get(short(24)? as usize)?;
-        let known = match short(28)? {
-            BY_IDENTITY => Known::Sequence(number),
-            BY_LENGTH => {
+    pub(super) fn decode(&mut self, handed_over: &HandedOver) -> Option<Passage> {
+        let HandedOver { time_ns, number, buffer, place, known } = *handed_over;
+        let site = site_of(place)?;
+        let known = match known {
+            KnownBy::KNOWN_IDENTITY => Known::Sequence(number),
+            KnownBy::KNOWN_LENGTH => {
                 let (direction, code) = self.lengths.code(usize::try_from(number).ok()?)?;
                 (direction == site.direction()).then_some(Known::Code(code))?
             }
-            BY_BUFFER => self.on_the_way.remove(&buffer)?,
+            KnownBy::KNOWN_BUFFER => self.on_the_way.remove(&buffer)?,
             _ => return None,
         };
         if site == Site::DriverOut {
@@ -69,14 +47,36 @@ impl Decoder {
             }
             self.on_the_way.insert(buffer, known);
         }
-        let stamped = Moment::from_origin(Span::from_nanos(time.into())) + self.shift;
+        let stamped = Moment::from_origin(Span::from_nanos(time_ns.into())) + self.shift;
         Some(Passage { site, stamped, known })
     }
+}
 
-    /// The bytes that the buffer gives, where they are a passage.
-    pub(super) fn passage(bytes: &[u8]) -> Option<[u8; BYTES]> {
-        bytes.first_chunk().copied()
+/// The passage in the bytes of the kernel's buffer; `None` where they are too few.
+pub(super) fn read(bytes: &[u8]) -> Option<HandedOver> {
+    if bytes.len() < size_of::<HandedOver>() {
+        return None;
     }
+    // SAFETY: there are enough bytes, which need not be aligned, and it is made of integers, for which every bit
+    // pattern is a value (the generator makes a transparent integer of an enum).
+    Some(unsafe { bytes.as_ptr().cast::<HandedOver>().read_unaligned() })
+}
+
+fn site_of(place: Place) -> Option<Site> {
+    Some(match place {
+        Place::PLACE_QUEUE => Site::QueueOut,
+        Place::PLACE_START => Site::DriverOut,
+        Place::PLACE_DONE => Site::DoneOut,
+        Place::PLACE_GRO | Place::PLACE_RX | Place::PLACE_RECEIVE_ENTRY => Site::DriverIn,
+        Place::PLACE_RECEIVE => Site::StackIn,
+        Place::PLACE_SOCKET_QUEUE => Site::QueueIn,
+        Place::PLACE_COPY => Site::CopyIn,
+        Place::PLACE_READ => Site::ReadIn,
+        Place::PLACE_TC_OUT => Site::TcOut,
+        Place::PLACE_TC_IN => Site::TcIn,
+        Place::PLACE_XDP => Site::XdpIn,
+        _ => return None,
+    })
 }
 
 /// A line "monotonic SECONDS NANOSECONDS" of time_namespaces(7).
@@ -92,69 +92,49 @@ fn monotonic_shift(text: &str) -> Span {
 mod tests {
     use super::*;
 
-    const SOURCE: &str = include_str!("stamps.bpf.c");
-
-    fn bytes(time: u64, number: u64, place: u32, known: u32) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
-        bytes[..8].copy_from_slice(&time.to_ne_bytes());
-        bytes[8..16].copy_from_slice(&number.to_ne_bytes());
-        bytes[16..24].copy_from_slice(&0xffff_8881_u64.to_ne_bytes());
-        bytes[24..28].copy_from_slice(&place.to_ne_bytes());
-        bytes[28..].copy_from_slice(&known.to_ne_bytes());
-        bytes
+    fn handed_over(time_ns: u64, number: u64, place: Place, known: KnownBy) -> HandedOver {
+        HandedOver { time_ns, number, buffer: 0xffff_8881, place, known }
     }
 
     fn decoder() -> Decoder {
         Decoder { lengths: Lengths::from(64), shift: Span::ZERO, on_the_way: BTreeMap::new() }
     }
 
-    /// The names of an enum of the C program, in its order.
-    fn names(of: &str) -> Vec<&'static str> {
-        let body = SOURCE.split(of).nth(1).and_then(|rest| rest.split('}').next()).expect("the enum is there");
-        body.lines().filter_map(|line| line.trim().strip_suffix(',')).collect()
-    }
-
-    #[test]
-    fn places_have_the_numbers_of_the_program() {
-        let places = names("enum place {");
-        assert_eq!(places.len(), SITES.len());
-        let site_of = |name: &str| SITES[places.iter().position(|place| *place == name).expect("it is there")];
-        assert_eq!(site_of("PLACE_QUEUE"), Site::QueueOut);
-        assert_eq!(site_of("PLACE_START"), Site::DriverOut);
-        assert_eq!(site_of("PLACE_DONE"), Site::DoneOut);
-        assert_eq!(site_of("PLACE_GRO"), Site::DriverIn);
-        assert_eq!(site_of("PLACE_RECEIVE"), Site::StackIn);
-        assert_eq!(site_of("PLACE_SOCKET_QUEUE"), Site::QueueIn);
-        assert_eq!(site_of("PLACE_COPY"), Site::CopyIn);
-        assert_eq!(site_of("PLACE_READ"), Site::ReadIn);
-        assert_eq!(site_of("PLACE_TC_OUT"), Site::TcOut);
-        assert_eq!(site_of("PLACE_TC_IN"), Site::TcIn);
-        assert_eq!(site_of("PLACE_XDP"), Site::XdpIn);
-        let known: Vec<_> = names("enum known {").into_iter().filter(|line| line.starts_with("KNOWN")).collect();
-        assert_eq!(known, ["KNOWN_IDENTITY", "KNOWN_LENGTH", "KNOWN_BUFFER"]);
-    }
-
     #[test]
     fn a_packet_is_known_by_identity_by_length_and_by_its_buffer() {
         let mut decoder = decoder();
-        let known = |decoder: &mut Decoder, bytes| decoder.decode(&bytes).map(|passage| passage.known);
-        assert_eq!(known(&mut decoder, bytes(5, 0, 2, BY_BUFFER)), None, "nothing was handed to the driver there");
-        let start = decoder.decode(&bytes(7, 1234, 1, BY_IDENTITY)).expect("a passage");
+        let known = |decoder: &mut Decoder, passage| decoder.decode(&passage).map(|passage| passage.known);
+        let done = handed_over(9, 0, Place::PLACE_DONE, KnownBy::KNOWN_BUFFER);
+        assert_eq!(known(&mut decoder, done), None, "nothing was handed to the driver there");
+        let start = handed_over(7, 1234, Place::PLACE_START, KnownBy::KNOWN_IDENTITY);
+        let start = decoder.decode(&start).expect("a passage");
         assert_eq!((start.site, start.known), (Site::DriverOut, Known::Sequence(1234)));
         assert_eq!(start.stamped, Moment::from_origin(Span::from_nanos(7)));
-        assert_eq!(known(&mut decoder, bytes(9, 0, 2, BY_BUFFER)), Some(Known::Sequence(1234)));
-        assert_eq!(known(&mut decoder, bytes(9, 0, 2, BY_BUFFER)), None, "it came out of the driver once");
-        assert_eq!(known(&mut decoder, bytes(9, 65, 9, BY_LENGTH)), Some(Known::Code(1)), "a reply of 65 bytes");
-        assert_eq!(known(&mut decoder, bytes(9, 66, 9, BY_LENGTH)), None, "no reply has an even length");
-        assert_eq!(known(&mut decoder, bytes(9, 66, 0, BY_LENGTH)), Some(Known::Code(1)), "a request of 66 bytes");
+        assert_eq!(known(&mut decoder, done), Some(Known::Sequence(1234)));
+        assert_eq!(known(&mut decoder, done), None, "it came out of the driver once");
+        let by_length = |length, place| handed_over(9, length, place, KnownBy::KNOWN_LENGTH);
+        let reply = by_length(65, Place::PLACE_READ);
+        assert_eq!(known(&mut decoder, reply), Some(Known::Code(1)), "a reply of 65 bytes");
+        assert_eq!(known(&mut decoder, by_length(66, Place::PLACE_READ)), None, "no reply has an even length");
+        let request = by_length(66, Place::PLACE_QUEUE);
+        assert_eq!(known(&mut decoder, request), Some(Known::Code(1)), "a request of 66 bytes");
     }
 
     #[test]
     fn what_is_no_passage_is_left_out() {
         let mut decoder = decoder();
-        assert_eq!(decoder.decode(&bytes(1, 1, 13, BY_IDENTITY)), None);
-        assert_eq!(decoder.decode(&bytes(1, 1, 1, 3)), None);
-        assert_eq!(Decoder::passage(&[0; 31]), None);
+        assert_eq!(decoder.decode(&handed_over(1, 1, Place(13), KnownBy::KNOWN_IDENTITY)), None);
+        assert_eq!(decoder.decode(&handed_over(1, 1, Place::PLACE_START, KnownBy(3))), None);
+        assert!(read(&[0; size_of::<HandedOver>() - 1]).is_none());
+    }
+
+    #[test]
+    fn a_passage_is_read_wherever_its_bytes_lie() {
+        let bytes: Vec<u8> = (0..=size_of::<HandedOver>() as u8).collect();
+        let read = read(&bytes[1..]).expect("there are enough bytes");
+        let first: [u8; 8] = core::array::from_fn(|place| place as u8 + 1);
+        assert_eq!(read.time_ns, u64::from_ne_bytes(first));
+        assert_eq!(read.number, u64::from_ne_bytes(first.map(|byte| byte + 8)));
     }
 
     #[test]

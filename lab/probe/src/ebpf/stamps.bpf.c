@@ -59,7 +59,7 @@ struct sock {
 	struct sock_common __sk_common;
 } __attribute__((preserve_access_index));
 
-// Where; in the order of `SITES` in ebpf/place.rs.
+// Where. ebpf/place.rs has the site of each by its name.
 enum place {
 	PLACE_QUEUE,
 	PLACE_START,
@@ -90,9 +90,12 @@ struct passage {
 	u64 time_ns; // CLOCK_MONOTONIC
 	u64 number;
 	u64 buffer;
-	u32 place;
-	u32 known;
+	enum place place;
+	enum known known;
 };
+
+// So that the skeleton has the type of what is handed over, and the program that reads it need not know where its fields lie.
+struct passage layout = {};
 
 // What to look for, written before the programs are loaded.
 struct wanted_packets {
@@ -123,7 +126,7 @@ enum direction { OUTGOING, INCOMING };
 #define IDENTITY 32
 #define LINK_HEADER 64
 
-static __always_inline int hand_over(u64 now, u32 place, u32 known, u64 number, u64 buffer)
+static __always_inline int hand_over(u64 now, enum place place, enum known known, u64 number, u64 buffer)
 {
 	struct passage *passage = bpf_ringbuf_reserve(&passages, sizeof(*passage), 0);
 
@@ -173,8 +176,8 @@ static __always_inline int is_wanted_device(struct net_device *device)
 }
 
 // `network` is the IP header, with `linear` bytes at hand from there on, and `whole` bytes in all.
-static __always_inline int look(u64 now, u32 place, enum direction direction, const u8 *network, u32 linear,
-				u32 whole, u64 buffer)
+static __always_inline int look(u64 now, enum place place, enum direction direction, const u8 *network,
+				u32 linear, u32 whole, u64 buffer)
 {
 	u8 identity[IDENTITY];
 	struct start start;
@@ -214,7 +217,7 @@ static __always_inline int look(u64 now, u32 place, enum direction direction, co
 }
 
 // On the way out: `data` is the link header, if there is one yet, and the IP header has its place in the buffer.
-static __always_inline int outgoing(u64 now, const struct sk_buff *skb, u32 place)
+static __always_inline int outgoing(u64 now, const struct sk_buff *skb, enum place place)
 {
 	if (!is_long_enough(skb->len) || !is_wanted_device(skb->dev))
 		return 0;
@@ -227,7 +230,7 @@ static __always_inline int outgoing(u64 now, const struct sk_buff *skb, u32 plac
 }
 
 // On the way in the link header has been taken off.
-static __always_inline int incoming(u64 now, const struct sk_buff *skb, u32 place)
+static __always_inline int incoming(u64 now, const struct sk_buff *skb, enum place place)
 {
 	if (!is_long_enough(skb->len) || !is_wanted_device(skb->dev))
 		return 0;
@@ -313,7 +316,7 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 }
 
 // `length` bytes of payload begin at `data`, `linear` of them at hand.
-static __always_inline int in_socket(u64 now, u32 place, unsigned char *data, u32 length, u32 linear)
+static __always_inline int in_socket(u64 now, enum place place, unsigned char *data, u32 length, u32 linear)
 {
 	u8 identity[IDENTITY];
 	u64 sequence = 0;
@@ -354,10 +357,10 @@ int BPF_KPROBE(socket_queue_kprobe, struct sock *sk, struct sk_buff *skb)
 	return in_socket(now, PLACE_SOCKET_QUEUE, BPF_CORE_READ(skb, data), length, length - BPF_CORE_READ(skb, data_len));
 }
 
-// TCX_NEXT of newer headers, which is TC_ACT_UNSPEC for the older hook: whoever comes after decides.
+// TCX_NEXT of newer headers, which is TC_ACT_UNSPEC for the older hook: the next program decides.
 #define GO_ON (-1)
 
-static __always_inline int at_tc(u64 now, struct __sk_buff *skb, u32 place, enum direction direction)
+static __always_inline int at_tc(u64 now, struct __sk_buff *skb, enum place place, enum direction direction)
 {
 	struct start start;
 	u64 sequence = 0;

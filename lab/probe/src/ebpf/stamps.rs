@@ -2,7 +2,8 @@
 
 use super::attach::{self, AtTc};
 use super::permission::{explain, hindrance};
-use super::place::Decoder;
+use super::place::{Decoder, read};
+use super::skeleton::{OpenStampsSkel, StampsSkel, StampsSkelBuilder, types};
 use super::{Opened, Passage, ProgramScope};
 use crate::payload::Direction;
 use crate::plan::QueueHook;
@@ -12,17 +13,10 @@ use core::mem::MaybeUninit;
 use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
-use skeleton::{OpenStampsSkel, StampsSkel, StampsSkelBuilder};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
-
-#[expect(clippy::allow_attributes, clippy::allow_attributes_without_reason, reason = "generated")]
-#[expect(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, reason = "generated")]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/stamps.skel.rs"));
-}
 
 /// Programs at tracepoints of their own name, and the site.
 const TRACEPOINTS: [(&str, Site); 9] = [
@@ -50,7 +44,7 @@ const OTHERS: [(&str, &str, Site); 5] = [
     (XDP, "XDP", Site::XdpIn),
 ];
 
-type Taken = Arc<Mutex<Vec<[u8; 32]>>>;
+type Taken = Arc<Mutex<Vec<types::passage>>>;
 
 /// The programs at their places. Dropped, they are gone.
 pub struct Stamps {
@@ -112,8 +106,8 @@ impl Stamps {
     pub fn drain(&mut self, mut take: impl FnMut(Passage)) -> io::Result<()> {
         self.ring.consume().map_err(|error| io::Error::other(error.to_string()))?;
         let taken = core::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
-        for bytes in &taken {
-            if let Some(passage) = self.decoder.decode(bytes) {
+        for passage in &taken {
+            if let Some(passage) = self.decoder.decode(passage) {
                 take(passage);
             }
         }
@@ -197,7 +191,7 @@ fn tell(open: &mut OpenStampsSkel<'_>, scope: &ProgramScope<'_>) -> io::Result<u
 fn ring(skeleton: &StampsSkel<'_>, taken: &Taken) -> libbpf_rs::Result<RingBuffer<'static>> {
     let taken = Arc::clone(taken);
     let take = move |bytes: &[u8]| {
-        taken.lock().unwrap_or_else(PoisonError::into_inner).extend(Decoder::passage(bytes));
+        taken.lock().unwrap_or_else(PoisonError::into_inner).extend(read(bytes));
         0
     };
     let mut builder = RingBufferBuilder::new();
