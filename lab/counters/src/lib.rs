@@ -2,7 +2,8 @@
 //! Synchronization" and sections III to V of "The Case for Feed-forward Clock Synchronization".
 //!
 //! One module for each instrument: [`inventory`] lists the counters of the host, [`latency`] measures how long a reading
-//! takes, [`stability`] how steadily a counter runs, [`watching`] checks that it stays trustworthy. They share the
+//! takes, [`stability`] how steadily a counter runs, [`watching`] checks that it stays trustworthy, and [`clocks`] makes a
+//! clock of each counter and compares it with a [`known_time`]. They share the
 //! [`ways`] to read a counter ([`followed`] for counters that are read repeatedly), the [`campaign`] of quiet and
 //! stressed phases, the [`recording`] and the figures of a [`spread`]. The last three serve the probe of packets as well.
 //!
@@ -11,10 +12,12 @@
 
 pub mod beside;
 pub mod campaign;
+pub mod clocks;
 mod ffi;
 pub mod followed;
 pub mod handover;
 pub mod inventory;
+pub mod known_time;
 pub mod latency;
 pub mod posix_clock;
 pub mod recording;

@@ -92,11 +92,6 @@ struct Judgement {
 }
 
 impl Judgement {
-    fn of(holds: bool, evidence: String) -> Self {
-        let verdict = if holds { Verdict::Confirmed } else { Verdict::NotOnThisKernel };
-        Judgement { verdict, evidence }
-    }
-
     fn missing(what: &str) -> Self {
         Judgement { verdict: Verdict::NotMeasured, evidence: what.to_owned() }
     }
@@ -106,20 +101,28 @@ impl Judgement {
     }
 }
 
-/// One of several statements of the same kind.
+/// A statement about this host, with its numbers.
 struct Statement {
     holds: bool,
     words: String,
 }
 
-/// All statements have to hold.
+impl Statement {
+    fn judged(self) -> Judgement {
+        let verdict = if self.holds { Verdict::Confirmed } else { Verdict::NotOnThisKernel };
+        Judgement { verdict, evidence: self.words }
+    }
+}
+
+/// Of several statements of the same kind all have to hold.
 fn all_of(statements: &[Statement], otherwise: &str) -> Judgement {
     if statements.is_empty() {
         return Judgement::missing(otherwise);
     }
     let kept = statements.iter().filter(|statement| statement.holds).count();
     let words: Vec<&str> = statements.iter().map(|statement| statement.words.as_str()).collect();
-    Judgement::of(kept == statements.len(), format!("{kept} of {}: {}", statements.len(), words.join("; ")))
+    let words = format!("{kept} of {}: {}", statements.len(), words.join("; "));
+    Statement { holds: kept == statements.len(), words }.judged()
 }
 
 struct View<'a> {
@@ -152,7 +155,7 @@ impl View<'_> {
             let holds = others.iter().all(|other| {
                 tap.median_ns.abs() <= other.median_ns.abs() + LEVEL_NS && tap.iqr_ns <= other.iqr_ns + LEVEL_NS
             });
-            Judgement::of(holds, Self::words(way, &three))
+            Statement { holds, words: Self::words(way, &three) }.judged()
         });
         found
             .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
@@ -165,7 +168,7 @@ impl View<'_> {
             let [others @ .., user] = &three;
             let holds =
                 others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns);
-            Judgement::of(holds, Self::words(way, &three))
+            Statement { holds, words: Self::words(way, &three) }.judged()
         });
         found
             .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
@@ -291,11 +294,11 @@ impl View<'_> {
         let Some(earliest) = earliest.reduce(f64::min).filter(|_| packets > 0) else {
             return Judgement::missing("needs the socket's stamps and the driver").claim(text, "IV and V");
         };
-        let evidence = format!(
+        let words = format!(
             "{broken} violations; the stamp lies up to {} us behind the driver's boundary (the paper: 356 us)",
             us((-earliest).max(0.0))
         );
-        Judgement::of(broken > 0, evidence).claim(text, "IV and V")
+        Statement { holds: broken > 0, words }.judged().claim(text, "IV and V")
     }
 
     fn tap_asymmetry_is_steady(&self) -> Claim {
@@ -314,7 +317,7 @@ impl View<'_> {
         let holds = values.iter().all(|(_, value)| (value - quiet).abs() <= 1e3);
         let words: Vec<String> =
             values.iter().map(|(load, value)| format!("{} {}", load_name(*load), us(*value))).collect();
-        Judgement::of(holds, format!("{} us", words.join(", "))).claim(text, "V, figure 5")
+        Statement { holds, words: format!("{} us", words.join(", ")) }.judged().claim(text, "V, figure 5")
     }
 }
 

@@ -1,20 +1,18 @@
-//! The packets: a server of our own on loopback, and requests that every counter stamps.
+//! A stream of requests to one server. Every counter stamps each packet.
 
-use crate::failure::Failure;
-use crate::lab::truth::Truth;
-use crate::lab::worker::{Network, Rights, Task, Worker};
+use crate::beside::BracketedReading;
+use crate::followed::{Followed, Unfollowed};
+use crate::ways::Way;
 use ffclock_counter::CounterKind;
-use ffclock_counters::beside::BracketedReading;
-use ffclock_counters::followed::{Followed, Unfollowed};
-use ffclock_counters::ways::Way;
 use ffclock_sys::{
     DriverStamps, Interest, Mapper, Side, SocketEvent, StampMode, StampedSocket, mono_now, poll, random_nonce,
 };
 use ffclock_units::{Moment, Mono, Period, Span, Stamp, Ticks};
 use ffclock_wire::{NtpTimestamp, Packet, Version};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use thiserror::Error;
 
 /// A reply that takes longer is lost.
 const PATIENCE: Span = Span::from_millis(200);
@@ -22,29 +20,38 @@ const PATIENCE: Span = Span::from_millis(200);
 const IP_BYTES: usize = 76;
 /// A reading of the base right where the packet passes.
 const PASSAGE_WIDTH: Ticks = Ticks::from_raw(64);
-/// The server listens by then.
-const SERVER_PATIENCE: Span = Span::from_secs(5);
+
+/// Why an exchange failed for good.
+#[derive(Debug, Error)]
+pub enum ExchangeError {
+    /// A counter can no longer be followed.
+    #[error(transparent)]
+    Unfollowed(#[from] Unfollowed),
+    /// The socket or the clock failed.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
 
 /// One exchange, as every counter saw it.
 #[derive(Clone, Debug)]
-pub(super) struct Exchanged {
+pub struct Exchanged {
     /// What the server said.
-    pub(super) reply: Packet,
+    pub reply: Packet,
     /// By the base, in user space.
-    pub(super) user: [Stamp; 2],
+    pub user: [Stamp; 2],
     /// By the base, in the kernel; `None` where it gave none.
-    pub(super) socket: Option<[Stamp; 2]>,
+    pub socket: Option<[Stamp; 2]>,
     /// By the base itself at the driver, from each of the further sources, where it found both packets.
-    pub(super) driver: Vec<Option<[Stamp; 2]>>,
+    pub driver: Vec<Option<[Stamp; 2]>>,
     /// What each counter showed right before the request was handed over and right after the reply was taken over.
-    pub(super) shown: [Vec<u64>; 2],
+    pub shown: [Vec<u64>; 2],
     /// Each counter beside the base, before and after everything.
-    pub(super) around: [Vec<BracketedReading>; 2],
+    pub around: [Vec<BracketedReading>; 2],
 }
 
 /// Where stamps come from that the raw counter takes at the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DriverSource {
+pub enum DriverSource {
     /// The kernel's tracepoints with the trace clock x86-tsc.
     Trace,
     /// The module ffcounter.
@@ -52,42 +59,32 @@ pub(super) enum DriverSource {
 }
 
 /// The stream of requests.
-pub(super) struct Packets {
-    server: Worker,
+pub struct Packets {
     socket: StampedSocket,
     mapper: Mapper,
     drivers: Vec<(DriverSource, DriverStamps)>,
     missing: Vec<String>,
     followed: Followed,
     turn: usize,
-    log: PathBuf,
 }
 
 impl Packets {
-    /// Starts the server and finds that it answers.
-    pub(super) fn begin(truth: &Truth, period: Period, ways: Vec<Way>) -> Result<Self, Failure> {
-        let address = free_address()?;
-        let ourselves = std::env::current_exe()?.display().to_string();
-        let listen = ["lab", "server", "--listen"].map(str::to_owned);
-        let words = std::iter::once(ourselves).chain(listen).chain([address.to_string()]).chain(truth.as_arguments());
-        let command: Vec<String> = words.collect();
-        let log = std::env::temp_dir().join(format!("ffclock-counters-server-{}.log", std::process::id()));
-        let task = Task { name: "the server", command: &command, log: &log, rights: Rights::None };
-        let mut server = Worker::prepare(&task, Network::Shared)?;
-        server.release()?;
+    /// A socket to the server at `address`, and every source of stamps that this host has. `period` is that of the base.
+    ///
+    /// # Errors
+    /// The socket cannot be made. A source of stamps that is not there is no error: [`Packets::missing`].
+    pub fn connect(address: SocketAddr, period: Period, ways: Vec<Way>) -> io::Result<Self> {
         let socket = StampedSocket::connect(address, StampMode::Kernel)?;
         let mapper = Mapper::system(CounterKind::Tsc, period);
-        let (drivers, missing) = (Vec::new(), Vec::new());
         let followed = Followed::new(ways);
-        let mut packets = Packets { server, socket, mapper, drivers, missing, followed, turn: 0, log };
-        packets.wait_for_server()?;
+        let mut packets = Packets { socket, mapper, drivers: Vec::new(), missing: Vec::new(), followed, turn: 0 };
         let hertz = period.as_hertz();
         packets.add_driver(DriverSource::Trace, DriverStamps::trace(CounterKind::Tsc, hertz));
         packets.add_driver(DriverSource::Module, DriverStamps::module(CounterKind::Tsc, &[address.port()], hertz));
         Ok(packets)
     }
 
-    fn add_driver(&mut self, source: DriverSource, opened: std::io::Result<DriverStamps>) {
+    fn add_driver(&mut self, source: DriverSource, opened: io::Result<DriverStamps>) {
         match opened {
             Ok(stamps) => self.drivers.push((source, stamps)),
             Err(error) => self.missing.push(format!("{source:?} stamps: {error}").to_lowercase()),
@@ -95,42 +92,32 @@ impl Packets {
     }
 
     /// The sources of stamps at the driver that this host has.
-    pub(super) fn driver_sources(&self) -> Vec<DriverSource> {
+    pub fn driver_sources(&self) -> Vec<DriverSource> {
         self.drivers.iter().map(|(source, _)| *source).collect()
     }
 
     /// Why the others are not there.
-    pub(super) fn missing(&self) -> &[String] {
+    pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    fn wait_for_server(&mut self) -> Result<(), Failure> {
-        let deadline = mono_now() + SERVER_PATIENCE;
-        while mono_now() < deadline {
-            if self.exchange()?.is_some() {
-                return Ok(());
-            }
-        }
-        let said = std::fs::read_to_string(&self.log).unwrap_or_default();
-        Err(format!("the server does not answer on loopback: {}", crate::text::printable(said.trim())).into())
-    }
-
     /// The counters.
-    pub(super) fn ways(&self) -> &[Way] {
+    pub fn ways(&self) -> &[Way] {
         self.followed.ways()
     }
 
-    /// One request and its reply; `None` when none came in time.
-    pub(super) fn exchange(&mut self) -> Result<Option<Exchanged>, Failure> {
-        self.server.check_alive()?;
+    /// One request and its reply; `None` when none came in time, or the server does not listen yet.
+    ///
+    /// # Errors
+    /// [`ExchangeError`].
+    pub fn exchange(&mut self) -> Result<Option<Exchanged>, ExchangeError> {
         self.turn += 1;
         let nonce = NtpTimestamp::from_raw(random_nonce()?);
         let before = self.beside_base()?;
         let shown_before = self.shown()?;
         let sent = match self.socket.send(&Packet::request(Version::V4, nonce).encode(), &mut self.mapper) {
             Ok(sent) => sent,
-            // Nobody listens yet.
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let Some(heard) = self.listen(nonce, mono_now() + PATIENCE)? else { return Ok(None) };
@@ -146,7 +133,7 @@ impl Packets {
         }))
     }
 
-    fn listen(&mut self, nonce: NtpTimestamp, deadline: Moment<Mono>) -> Result<Option<Heard>, Failure> {
+    fn listen(&mut self, nonce: NtpTimestamp, deadline: Moment<Mono>) -> Result<Option<Heard>, ExchangeError> {
         let mut buffer = [0; 256];
         let mut sent = None;
         while mono_now() < deadline {
@@ -188,26 +175,22 @@ impl Packets {
     }
 
     /// Every counter beside the base now.
-    pub(super) fn beside_base(&mut self) -> Result<Vec<BracketedReading>, Failure> {
-        self.followed.points().map_err(unfollowed)
+    ///
+    /// # Errors
+    /// One of them can no longer be followed.
+    pub fn beside_base(&mut self) -> Result<Vec<BracketedReading>, ExchangeError> {
+        Ok(self.followed.points()?)
     }
 
     /// Every counter once; another one is the first each time, so that none is always nearest to the packet.
-    fn shown(&mut self) -> Result<Vec<u64>, Failure> {
+    fn shown(&mut self) -> Result<Vec<u64>, ExchangeError> {
         let count = self.ways().len();
         let mut shown = vec![0; count];
         for number in 0..count {
             let place = (number + self.turn) % count;
-            shown[place] = self.followed.read(place).map_err(unfollowed)?;
+            shown[place] = self.followed.read(place)?;
         }
         Ok(shown)
-    }
-}
-
-impl Drop for Packets {
-    fn drop(&mut self) {
-        // Nothing is lost with it: the server is ours, and it has answered.
-        let _ = std::fs::remove_file(&self.log);
     }
 }
 
@@ -218,13 +201,4 @@ struct Heard {
     kernel: Option<Stamp>,
     sent: Option<Stamp>,
     shown: Vec<u64>,
-}
-
-fn unfollowed(why: Unfollowed) -> Failure {
-    why.to_string().into()
-}
-
-/// A port that is free now; should somebody take it before the server does, the server says so.
-fn free_address() -> Result<SocketAddr, Failure> {
-    Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

@@ -1,11 +1,10 @@
 //! A clock for each counter and kind of stamps, and how well each does.
 
-use super::packets::{DriverSource, Exchanged, Packets};
-use crate::failure::Failure;
-use crate::lab::truth::Truth;
-use ffclock_counters::beside::BracketedReading;
-use ffclock_counters::spread::{Sorted, Spread};
-use ffclock_counters::ways::Way;
+use super::packets::{DriverSource, Exchanged};
+use crate::beside::BracketedReading;
+use crate::known_time::KnownTime;
+use crate::spread::{Sorted, Spread};
+use crate::ways::Way;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_units::{
     ClockError, Counter, Estimate, Exchange, LeapTable, Moment, Period, Server, ServerIdentity, ServerQuality, Span,
@@ -14,7 +13,17 @@ use ffclock_units::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who stamps.
+/// A frequency of which no clock can be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{name} cannot carry a clock ({hertz} Hz); leave it out with --only")]
+pub struct AbsurdFrequency {
+    /// The way to read the counter.
+    pub name: String,
+    /// What it claims.
+    pub hertz: f64,
+}
+
+/// Where stamps are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stamps {
     User,
@@ -41,15 +50,16 @@ struct Track {
     estimator: Chosen,
 }
 
-/// All of them.
-pub(super) struct Tracks {
+/// All clocks, and what was found of each.
+pub struct Tracks {
     ways: Vec<Way>,
-    truth: Truth,
+    truth: KnownTime,
     base: Period,
     leaps: LeapTable,
     warm_up_s: f64,
     kinds: Vec<Stamps>,
     tracks: Vec<Track>,
+    /// By clock and phase.
     errors: BTreeMap<(usize, usize), Vec<Judged>>,
     /// By kind of stamps, direction and phase, ns.
     delays: BTreeMap<(usize, usize, usize), Vec<f64>>,
@@ -63,42 +73,57 @@ struct Judged {
 
 /// How well one clock did in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ClockFigures {
-    pub(super) counter: String,
-    pub(super) stamps: String,
-    pub(super) phase: usize,
-    pub(super) count: usize,
+pub struct ClockFigures {
+    /// The counter of the clock.
+    pub counter: String,
+    /// Where its packets were stamped.
+    pub stamps: String,
+    /// Number of the phase.
+    pub phase: usize,
+    /// How often the clock was compared with the known time.
+    pub count: usize,
     /// Readings outside the clock's own bound.
-    pub(super) outside: usize,
-    pub(super) median_s: f64,
-    pub(super) iqr_s: f64,
-    pub(super) p1_s: f64,
-    pub(super) p25_s: f64,
-    pub(super) p75_s: f64,
-    pub(super) p99_s: f64,
+    pub outside: usize,
+    /// The median error [s].
+    pub median_s: f64,
+    /// The distance between the quartiles of the error [s].
+    pub iqr_s: f64,
+    /// The first percentile of the error [s].
+    pub p1_s: f64,
+    /// Its lower quartile [s].
+    pub p25_s: f64,
+    /// Its upper quartile [s].
+    pub p75_s: f64,
+    /// Its 99th percentile [s].
+    pub p99_s: f64,
 }
 
 fn socket() -> String {
     Stamps::Socket.name().to_owned()
 }
 
-/// How far stamps lie outside those at the driver, on the side of user space: how much earlier on the way out, how much later on the
-/// way in.
+/// How far stamps lie outside those at the driver, on the side of user space: how much earlier on the way out, how much
+/// later on the way in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct StampFigures {
-    pub(super) stamps: String,
+pub struct StampFigures {
+    /// Where the stamps were taken.
+    pub stamps: String,
     /// What they are compared with; in recordings of earlier versions always the socket's.
     #[serde(default = "socket")]
-    pub(super) reference: String,
-    pub(super) direction: String,
-    pub(super) phase: usize,
-    pub(super) count: usize,
-    pub(super) ns: Spread,
+    pub reference: String,
+    /// `out` or `in`.
+    pub direction: String,
+    /// Number of the phase.
+    pub phase: usize,
+    /// How many packets.
+    pub count: usize,
+    /// How far outside [ns].
+    pub ns: Spread,
 }
 
 /// The errors of all clocks at one time, in the order of the header.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Errors {
+pub struct ClockErrors {
     t: f64,
     phase: usize,
     error_s: Vec<Option<f64>>,
@@ -107,7 +132,7 @@ pub(super) struct Errors {
 
 /// The stamps of one exchange: for each clock Ta, its width, Tf, its width, in ticks of its counter.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
+pub struct StampRow {
     t: f64,
     phase: usize,
     server_in_ns: i128,
@@ -116,10 +141,18 @@ pub(super) struct Row {
 }
 
 impl Tracks {
-    pub(super) fn new(packets: &Packets, truth: Truth, base: Period) -> Result<Self, Failure> {
-        let ways = packets.ways();
-        let drivers = packets.driver_sources().into_iter().enumerate();
-        let drivers = drivers.map(|(place, source)| Stamps::Driver(source, place));
+    /// A clock for each of `ways` and each kind of stamps: of user space, of the socket and of the further `sources`.
+    /// `base` is the period of the base.
+    ///
+    /// # Errors
+    /// A counter claims a frequency of which no clock can be made.
+    pub fn new(
+        ways: &[Way],
+        sources: &[DriverSource],
+        truth: KnownTime,
+        base: Period,
+    ) -> Result<Self, AbsurdFrequency> {
+        let drivers = sources.iter().enumerate().map(|(place, source)| Stamps::Driver(*source, place));
         let kinds: Vec<Stamps> = [Stamps::User, Stamps::Socket].into_iter().chain(drivers).collect();
         let each = ways.iter().enumerate();
         let each = each.flat_map(|(counter, way)| kinds.iter().map(move |stamps| (counter, way, *stamps)));
@@ -134,19 +167,20 @@ impl Tracks {
             leaps: LeapTable::built_in(),
             warm_up_s: 0.0,
             kinds: kinds.clone(),
-            tracks: tracks.collect::<Result<_, Failure>>()?,
+            tracks: tracks.collect::<Result<_, AbsurdFrequency>>()?,
             errors: BTreeMap::new(),
             delays: BTreeMap::new(),
         })
     }
 
     /// What the clocks show before `warm_up` does not count.
-    pub(super) fn after(self, warm_up: Span) -> Self {
+    #[must_use]
+    pub fn after(self, warm_up: Span) -> Self {
         Tracks { warm_up_s: warm_up.as_seconds(), ..self }
     }
 
     /// Of the clocks, in order.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         self.tracks
             .iter()
             .map(|track| format!("{} {}", self.ways[track.counter].counter(), track.stamps.name()))
@@ -154,9 +188,9 @@ impl Tracks {
     }
 
     /// Compares every clock with the truth now, `points` being every counter beside the base; `None` before there is any.
-    pub(super) fn check(&mut self, phase: usize, t: f64, points: &[BracketedReading]) -> Option<Errors> {
+    pub fn check(&mut self, phase: usize, t: f64, points: &[BracketedReading]) -> Option<ClockErrors> {
         let estimates: Vec<Option<Estimate>> = self.tracks.iter().map(|track| track.estimator.estimate()).collect();
-        let mut errors = Errors { t, phase, error_s: Vec::new(), bound_s: Vec::new() };
+        let mut errors = ClockErrors { t, phase, error_s: Vec::new(), bound_s: Vec::new() };
         for (number, estimate) in estimates.iter().enumerate() {
             let point = points[self.tracks[number].counter];
             let judged = estimate.as_ref().map(|estimate| judge(estimate, &point, &self.truth));
@@ -171,7 +205,7 @@ impl Tracks {
     }
 
     /// Hands an exchange to every clock.
-    pub(super) fn feed(&mut self, phase: usize, t: f64, exchanged: &Exchanged) -> Row {
+    pub fn feed(&mut self, phase: usize, t: f64, exchanged: &Exchanged) -> StampRow {
         self.note_delays(phase, exchanged);
         let pivot: Moment<Server> = Moment::from_origin(self.truth.time.since_origin());
         let server_in = exchanged.reply.receive.to_server(pivot);
@@ -191,11 +225,11 @@ impl Tracks {
             track.estimator.update(&Exchange { sent, server_in, server_out, received, server: quality });
         }
         let nanos = |time: Moment<ffclock_units::Tai>| time.since_origin().as_nanos();
-        Row { t, phase, server_in_ns: nanos(server_in), server_out_ns: nanos(server_out), stamps }
+        StampRow { t, phase, server_in_ns: nanos(server_in), server_out_ns: nanos(server_out), stamps }
     }
 
-    /// What the other stamps are compared with: the raw counter at the driver where somebody reads it there, the module before the
-    /// tracepoints; else the socket's, which are the kernel's at the same place but by the system clock.
+    /// What the other stamps are compared with: those of the raw counter at the driver where there are any, the module's
+    /// before the tracepoints'; else the socket's, which the kernel takes at the same place but by the system clock.
     fn reference(&self) -> Stamps {
         self.kinds.last().copied().unwrap_or(Stamps::Socket)
     }
@@ -215,7 +249,7 @@ impl Tracks {
     }
 
     /// How each clock did, by phase.
-    pub(super) fn figures(&self) -> Vec<ClockFigures> {
+    pub fn figures(&self) -> Vec<ClockFigures> {
         self.errors.iter().map(|(&(number, phase), judged)| self.figures_of(number, phase, judged)).collect()
     }
 
@@ -239,7 +273,7 @@ impl Tracks {
     }
 
     /// How far each kind of stamps lies outside the reference's, by direction and phase.
-    pub(super) fn stamp_figures(&self) -> Vec<StampFigures> {
+    pub fn stamp_figures(&self) -> Vec<StampFigures> {
         let each = self.delays.iter().filter_map(|(&(kind, direction, phase), delays)| {
             let stamps = self.kinds[kind].name().to_owned();
             let direction = ["out", "in"][direction].to_owned();
@@ -250,11 +284,11 @@ impl Tracks {
     }
 }
 
-fn absurd(way: &Way) -> Failure {
-    format!("{} cannot carry a clock ({} Hz); leave it out with --only", way.name(), way.hertz()).into()
+fn absurd(way: &Way) -> AbsurdFrequency {
+    AbsurdFrequency { name: way.name(), hertz: way.hertz() }
 }
 
-fn judge(estimate: &Estimate, point: &BracketedReading, truth: &Truth) -> (ClockError, ffclock_units::Bound) {
+fn judge(estimate: &Estimate, point: &BracketedReading, truth: &KnownTime) -> (ClockError, ffclock_units::Bound) {
     let counter = Counter::from_raw(point.value as u64);
     let age = estimate.period * (counter - estimate.counter);
     let error = estimate.time + age - truth.at(Counter::from_raw(point.base));
@@ -310,6 +344,104 @@ fn row_of([sent, received]: &[Stamp; 2]) -> [i128; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use ffclock_units::Rate;
+    use ffclock_wire::{NtpTimestamp, Packet, Version};
+
+    const EVERY: u64 = 250_000_000;
+
+    fn truth() -> KnownTime {
+        KnownTime {
+            origin: Counter::from_raw(1 << 40),
+            time: Moment::from_origin(Span::from_secs(1_800_000_000)),
+            period: Period::from_hertz(1e9).unwrap().stretched(Rate::from_ppm(-37.0)),
+            wander: Rate::from_ppm(0.0),
+            swing: Span::from_secs(60),
+        }
+    }
+
+    fn at(number: u64, ticks: u64) -> Counter {
+        truth().origin + Ticks::from_raw((number * EVERY + ticks) as i64)
+    }
+
+    /// The server is 45 us away from the driver, which is 5 us away from user space on the way out and 10 us on the way in.
+    fn exchanged(number: u64) -> Exchanged {
+        let stamp =
+            |ticks| Stamp { counter: at(number, ticks), width: Ticks::from_raw(64), location: StampLocation::User };
+        let shown = |ticks| {
+            let utc = LeapTable::built_in().utc_from_tai(truth().at(at(number, ticks)));
+            NtpTimestamp::from_server(Moment::from_origin(utc.since_origin()))
+        };
+        let reading = |ticks| {
+            let base = at(number, ticks).raw();
+            BracketedReading { base, width: 30, value: base.into() }
+        };
+        let reply = Packet {
+            stratum: 1,
+            receive: shown(50_000),
+            transmit: shown(50_000),
+            ..Packet::request(Version::V4, NtpTimestamp::MISSING)
+        };
+        Exchanged {
+            reply,
+            user: [stamp(0), stamp(105_000)],
+            socket: Some([stamp(5_000), stamp(95_000)]),
+            driver: Vec::new(),
+            shown: [vec![at(number, 0).raw()], vec![at(number, 105_000).raw()]],
+            around: [vec![reading(0)], vec![reading(105_000)]],
+        }
+    }
+
+    #[test]
+    fn a_clock_is_judged_by_the_known_time_after_the_warm_up() {
+        let ways = crate::ways::cpu_ways(1e9).into_iter().take(1).collect::<Vec<Way>>();
+        let mut tracks =
+            Tracks::new(&ways, &[], truth(), Period::from_hertz(1e9).unwrap()).unwrap().after(Span::from_secs(30));
+        let reading = |number| {
+            let base = at(number, 100_000_000).raw();
+            BracketedReading { base, width: 30, value: base.into() }
+        };
+        assert!(tracks.check(0, 0.0, &[reading(0)]).is_none(), "there is no clock yet");
+        for number in 0..240 {
+            tracks.feed(0, number as f64 / 4.0, &exchanged(number));
+            let errors = tracks.check(0, number as f64 / 4.0, &[reading(number)]);
+            let clocks = errors.map(|errors| errors.error_s.iter().flatten().count());
+            assert!(number < 40 || clocks == Some(2), "{number}: {clocks:?}");
+        }
+        let figures = tracks.figures();
+        let [user, socket] = figures.as_slice() else { panic!("{figures:?}") };
+        assert_eq!((user.stamps.as_str(), socket.stamps.as_str()), ("user", "socket"));
+        assert_eq!((user.count, user.outside, socket.count, socket.outside), (120, 0, 120, 0));
+        // Half of the 5 us by which the two ways of the user space differ.
+        assert!((user.median_s.abs() - 2.5e-6).abs() < 0.3e-6, "{user:?}");
+        assert!(socket.median_s.abs() < 0.3e-6, "{socket:?}");
+        assert!(user.iqr_s < 1e-6 && user.p1_s <= user.p25_s && user.p75_s <= user.p99_s, "{user:?}");
+    }
+
+    #[test]
+    fn stamps_are_compared_with_those_nearest_to_the_wire() {
+        let ways = crate::ways::cpu_ways(1e9).into_iter().take(1).collect::<Vec<Way>>();
+        let period = Period::from_hertz(1e9).unwrap();
+        let mut tracks = Tracks::new(&ways, &[], truth(), period).unwrap();
+        (0..3).for_each(|number| drop(tracks.feed(1, 0.0, &exchanged(number))));
+        let figures = tracks.stamp_figures();
+        let found: Vec<_> =
+            figures.iter().map(|one| (one.stamps.as_str(), one.direction.as_str(), one.ns.median.round())).collect();
+        assert_eq!(found, [("user", "out", 5_000.0), ("user", "in", 10_000.0)]);
+        assert!(figures.iter().all(|one| one.reference == "socket" && one.phase == 1 && one.count == 3));
+        let mut tracks = Tracks::new(&ways, &[DriverSource::Trace], truth(), period).unwrap();
+        let socket = exchanged(0).socket;
+        tracks.feed(0, 0.0, &Exchanged { driver: vec![socket], ..exchanged(0) });
+        assert!(tracks.stamp_figures().iter().all(|one| one.reference == "trace"), "{:?}", tracks.stamp_figures());
+        assert_eq!(tracks.stamp_figures().len(), 4, "user and socket, each way");
+    }
+
+    #[test]
+    fn no_clock_is_made_of_an_absurd_frequency() {
+        let ways = crate::ways::cpu_ways(f64::NAN);
+        let refused = Tracks::new(&ways, &[], truth(), Period::from_hertz(1e9).unwrap()).err().expect("it is refused");
+        assert!(refused.to_string().contains("cannot carry a clock"), "{refused}");
+    }
 
     #[test]
     fn a_stamp_is_carried_over_to_another_counter() {

@@ -1,8 +1,9 @@
-//! When the packets of a program on this host passed the boundary to the driver, for stamps that the program took of them itself.
+//! When the packets of a program on this host passed the boundary to the driver, for stamps that the program took of them
+//! itself.
 //!
-//! Test packets do not see what a clock's own packets see: caches that a packet in a second finds cold, another way through the program, a
-//! processor asleep. So the kernel's tracing notes every packet of NTP's length at the driver, and an exchange that the daemon recorded is
-//! joined with the passages that lie between its two stamps. Two events for each packet and nothing else: no tap, no program.
+//! The kernel's tracing notes every packet of NTP's length at the driver, and an exchange that the daemon recorded is
+//! joined with the passages that lie between its two stamps. Two events for each packet and nothing else: no tap, no
+//! program.
 
 use crate::payload::Direction;
 use ffclock_counter::{CounterKind, read_ordered};
@@ -24,7 +25,7 @@ const STARTED: &str = "net/net_dev_start_xmit";
 const CAME: [&str; 3] = ["net/napi_gro_receive_entry", "net/netif_rx_entry", "net/netif_receive_skb_entry"];
 
 /// Where the fields of one kind of event lie.
-struct Kind {
+struct BoundaryEvent {
     id: u16,
     way: Direction,
     length: Field,
@@ -36,7 +37,7 @@ struct Kind {
 pub struct Boundary {
     instance: TraceInstance,
     device: String,
-    kinds: Vec<Kind>,
+    kinds: Vec<BoundaryEvent>,
     passed: Passed,
     slack: i64,
 }
@@ -67,13 +68,13 @@ impl Boundary {
         let (shortest, longest) = (IP_LENGTHS[0], IP_LENGTHS[1]);
         // The device is looked at afterwards: comparing names would make each event cost half as much again.
         let sent = format!("len >= {shortest} && len <= {}", longest + LONGEST_LINK_HEADER);
-        let kind = Kind::of(&instance.enable(STARTED, &sent)?, Direction::Outgoing);
-        let mut kinds: Vec<Kind> = kind.into_iter().collect();
+        let kind = BoundaryEvent::of(&instance.enable(STARTED, &sent)?, Direction::Outgoing);
+        let mut kinds: Vec<BoundaryEvent> = kind.into_iter().collect();
         let came = format!("len == {shortest} || len == {longest}");
         for event in CAME {
             // A kernel without one of them receives by another.
             let format = instance.enable(event, &came).ok();
-            kinds.extend(format.and_then(|format| Kind::of(&format, Direction::Incoming)));
+            kinds.extend(format.and_then(|format| BoundaryEvent::of(&format, Direction::Incoming)));
         }
         let has = |way| kinds.iter().any(|kind| kind.way == way);
         let missing = |event: &str| TraceUnavailable::NoField { event: event.to_owned(), field: "len".to_owned() };
@@ -120,9 +121,9 @@ impl Boundary {
     }
 }
 
-impl Kind {
+impl BoundaryEvent {
     fn of(format: &EventFormat, way: Direction) -> Option<Self> {
-        Some(Kind {
+        Some(BoundaryEvent {
             id: format.id(),
             way,
             length: format.field("len")?.clone(),
@@ -149,21 +150,22 @@ fn is_loopback(device: &str) -> bool {
     std::fs::read_to_string(format!("/sys/class/net/{device}/type")).is_ok_and(|kind| kind.trim() == LOOPBACK)
 }
 
-/// Whether a stamp certainly lies on the program's side of the boundary.
+/// Where the stamps of an exchange lie beside the boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// As stamps of user space do that nobody moved.
+pub enum StampPlace {
+    /// Certainly on the program's side: stamps of user space that were not moved.
     Program,
-    /// As far as `SLACK`: the socket's stamps of packets sent lie behind the boundary, and stamps that were moved lie around it.
+    /// On either side, as far as `SLACK`: the socket's stamps of packets sent lie behind the boundary, and stamps that
+    /// were moved lie around it.
     Either,
 }
 
 /// An exchange at the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossed {
-    /// The first packet that left at or after the request was stamped: the request, or one of somebody else that left before it.
+    /// The first packet that left at or after the request was stamped: the request, or a foreign packet that left before it.
     pub out: Counter,
-    /// The last packet that came at or before the reply was stamped: the reply, or one of somebody else that came after it.
+    /// The last packet that came at or before the reply was stamped: the reply, or a foreign packet that came after it.
     pub back: Counter,
     /// Whether no other packet of the same length passed meanwhile, so that these are the request and the reply.
     pub is_certain: bool,
@@ -172,14 +174,14 @@ pub struct Crossed {
 impl Crossings {
     /// When the request and the reply of an exchange passed the driver, each of them as near to its stamp as is possible: the delays are no
     /// longer than they were. `None` where nothing passed that could be them.
-    pub fn of(&self, exchange: &Exchange, side: Side) -> Option<Crossed> {
+    pub fn of(&self, exchange: &Exchange, place: StampPlace) -> Option<Crossed> {
         let ticks = |counter: Counter| (counter - self.passed.begin).raw();
         let (sent, received) = (&exchange.sent, &exchange.received);
         let around = |slack: i64| (ticks(sent.counter) - slack, ticks(received.counter) + slack);
-        let reach = match side {
+        let reach = match place {
             // A packet passes anywhere in the range of its stamp.
-            Side::Program => sent.width.raw().max(received.width.raw()) / 2,
-            Side::Either => self.slack,
+            StampPlace::Program => sent.width.raw().max(received.width.raw()) / 2,
+            StampPlace::Either => self.slack,
         };
         let (from, to) = around(reach);
         let (out, back) = (&self.passed.out, &self.passed.back);
@@ -236,7 +238,7 @@ mod tests {
     }
 
     fn certain(each_way: usize, sent: u64, received: u64) -> Option<(Counter, Counter)> {
-        let crossed = crossings(each_way).of(&exchange(sent, received), Side::Either)?;
+        let crossed = crossings(each_way).of(&exchange(sent, received), StampPlace::Either)?;
         crossed.is_certain.then_some((crossed.out, crossed.back))
     }
 
@@ -251,28 +253,28 @@ mod tests {
     fn what_is_not_certain_is_told_apart() {
         assert_eq!(certain(1, 8_990, 9_070), None, "two requests and two replies");
         assert_eq!(certain(2, 19_990, 20_080), None, "too few for loopback");
-        for side in [Side::Program, Side::Either] {
-            assert_eq!(crossings(1).of(&exchange(40_000, 40_100), side), None, "none");
-            assert_eq!(crossings(1).of(&exchange(10_000, 10_100), side), None, "neither request nor reply");
+        for place in [StampPlace::Program, StampPlace::Either] {
+            assert_eq!(crossings(1).of(&exchange(40_000, 40_100), place), None, "none");
+            assert_eq!(crossings(1).of(&exchange(10_000, 10_100), place), None, "neither request nor reply");
         }
     }
 
     /// A request right after another one is the fastest, and the other one's packets are near.
     #[test]
     fn the_delays_of_an_uncertain_exchange_are_no_longer_than_they_were() {
-        let second = crossings(1).of(&exchange(9_003, 9_065), Side::Program).unwrap();
+        let second = crossings(1).of(&exchange(9_003, 9_065), StampPlace::Program).unwrap();
         assert_eq!(second, Crossed { out: at(9_010), back: at(9_060), is_certain: false });
-        let first = crossings(1).of(&exchange(8_998, 9_055), Side::Program).unwrap();
+        let first = crossings(1).of(&exchange(8_998, 9_055), StampPlace::Program).unwrap();
         assert_eq!(first, Crossed { out: at(9_000), back: at(9_050), is_certain: false });
         // A foreign packet nearer to the stamp makes the delay shorter, never longer.
-        let slow = crossings(1).of(&exchange(8_999, 9_062), Side::Program).unwrap();
+        let slow = crossings(1).of(&exchange(8_999, 9_062), StampPlace::Program).unwrap();
         assert_eq!((slow.out, slow.back), (at(9_000), at(9_060)));
     }
 
     #[test]
     fn a_stamp_of_user_space_lies_before_its_packet() {
         let behind = exchange(9_002, 9_061);
-        assert_eq!(crossings(1).of(&behind, Side::Program).unwrap().out, at(9_010));
-        assert_eq!(crossings(1).of(&behind, Side::Either).unwrap().out, at(9_000), "as the socket's may not");
+        assert_eq!(crossings(1).of(&behind, StampPlace::Program).unwrap().out, at(9_010));
+        assert_eq!(crossings(1).of(&behind, StampPlace::Either).unwrap().out, at(9_000), "as the socket's may not");
     }
 }

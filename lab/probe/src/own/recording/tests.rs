@@ -1,9 +1,9 @@
 //! Recordings that can be calibrated by, and those that cannot.
 
 use super::*;
+use core::ops::Deref;
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{CounterEpoch, Moment, ServerQuality, Stamp, StampLocation, Ticks};
-use std::ops::Deref;
 
 fn ghz() -> Period {
     Period::from_hertz(1e9).unwrap()
@@ -22,12 +22,12 @@ fn exchange(at: u64) -> Exchange {
 }
 
 /// A recording in a directory of its own, which goes with it.
-pub(in super::super) struct Kept(Recording);
+struct Kept(DaemonRecording);
 
 impl Deref for Kept {
-    type Target = Recording;
+    type Target = DaemonRecording;
 
-    fn deref(&self) -> &Recording {
+    fn deref(&self) -> &DaemonRecording {
         &self.0
     }
 }
@@ -39,7 +39,7 @@ impl Drop for Kept {
 }
 
 /// A recording with these keys and a row for each (epoch, Ta).
-pub(in super::super) fn recorded(name: &str, metadata: &[(&str, &str)], rows: &[(u64, u64)]) -> Kept {
+fn recorded(name: &str, metadata: &[(&str, &str)], rows: &[(u64, u64)]) -> Kept {
     let directory = std::env::temp_dir().join(format!("ffclock-own-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory).unwrap();
@@ -57,14 +57,14 @@ pub(in super::super) fn recorded(name: &str, metadata: &[(&str, &str)], rows: &[
         recorder.append(&row).unwrap();
     }
     recorder.flush().unwrap();
-    let recording = Recording::open(&directory).unwrap();
+    let recording = DaemonRecording::open(&directory).unwrap();
     assert_eq!(recording.path, path);
     Kept(recording)
 }
 
 fn refusal(metadata: &[(&str, &str)], purpose: Purpose) -> Option<String> {
     let name = format!("refusal-{}", metadata.iter().map(|(_, value)| *value).collect::<String>());
-    recorded(&name, metadata, &[]).check(purpose).err().map(|failure| failure.message)
+    recorded(&name, metadata, &[]).check(purpose).err().map(|error| error.to_string())
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn only_stamps_as_they_were_taken_before_the_driver_are_calibrated_by() {
 }
 
 #[test]
-fn rows_of_before_and_of_other_epochs_are_passed_over() {
+fn earlier_rows_and_those_of_other_epochs_are_passed_over() {
     let rows = [(1, 9_000_000), (1, 9_500_000), (2, 1_000_000), (2, 2_000_000), (2, 3_000_000)];
     let recording = recorded("epochs", &[], &rows);
     let all = recording.read().unwrap();
@@ -115,7 +115,7 @@ fn a_look_that_is_too_short_is_refused_at_once_with_the_length_that_is_not() {
     let polls = (1..=16).map(|number| (1, 10_000_000_000 + POLL * number));
     let rows: Vec<(u64, u64)> = burst.chain(polls).collect();
     let recorded_rows = recorded("length", &[], &rows).read().unwrap();
-    let refused = recorded_rows.check_length(Span::from_secs(120), ghz()).unwrap_err().message;
+    let refused = recorded_rows.check_length(Span::from_secs(120), ghz()).unwrap_err().to_string();
     assert!(refused.contains("'120 s' is too short") && refused.contains("--for '800 s'"), "{refused}");
     recorded_rows.check_length(Span::from_secs(800), ghz()).unwrap();
     let unknown = recorded("unknown", &[], &rows[..1]).read().unwrap();

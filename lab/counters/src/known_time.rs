@@ -1,29 +1,29 @@
 //! A time that is known everywhere on this machine, because it is a function of the raw counter.
 //!
-//! The reference server tells this time, and whoever compares a clock with it computes it from the same counter: the shared counter is
-//! the external monitor of the papers (case-for-feed-forward, section II-B).
+//! The reference server serves this time, and a comparison of a clock with it computes it from the same counter: the
+//! shared counter is the external monitor of the papers (case-for-feed-forward, section II-B).
 
 use ffclock_units::{Counter, Moment, Period, Rate, Span, Tai};
 use std::f64::consts::TAU;
 
 /// Time as a function of the counter: a constant rate offset and a sinusoidal wander.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Truth {
+pub struct KnownTime {
     /// The reading at which the function starts.
-    pub(crate) origin: Counter,
+    pub origin: Counter,
     /// The true time at `origin`.
-    pub(crate) time: Moment<Tai>,
+    pub time: Moment<Tai>,
     /// The period without the wander.
-    pub(crate) period: Period,
+    pub period: Period,
     /// The largest deviation of the rate from `period`.
-    pub(crate) wander: Rate,
+    pub wander: Rate,
     /// How long one swing of the wander takes.
-    pub(crate) swing: Span,
+    pub swing: Span,
 }
 
-impl Truth {
+impl KnownTime {
     /// The true time at a reading.
-    pub(crate) fn at(&self, counter: Counter) -> Moment<Tai> {
+    pub fn at(&self, counter: Counter) -> Moment<Tai> {
         let steady = self.period * (counter - self.origin);
         let swing = self.swing.as_seconds();
         let phase = TAU * steady.as_seconds() / swing;
@@ -31,28 +31,14 @@ impl Truth {
         let wandered = self.wander.as_fraction() * swing / TAU * (1.0 - phase.cos());
         self.time + steady + Span::from_seconds(wandered)
     }
-
-    /// The command-line form that [`super::server::Args`] reads back.
-    pub(crate) fn as_arguments(&self) -> Vec<String> {
-        let origin = self.time.since_origin().units();
-        let words = [
-            ("--origin-counter", self.origin.raw().to_string()),
-            ("--origin-tai", origin.to_string()),
-            ("--period-mantissa", self.period.mantissa().to_string()),
-            ("--period-shift", self.period.shift().to_string()),
-            ("--wander", self.wander.to_string()),
-            ("--swing", self.swing.to_string()),
-        ];
-        words.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn truth() -> Truth {
-        Truth {
+    fn truth() -> KnownTime {
+        KnownTime {
             origin: Counter::from_raw(1_000),
             time: Moment::from_origin(Span::from_secs(1_800_000_000)),
             period: Period::from_hertz(1e9).unwrap().stretched(Rate::from_ppm(40.0)),
