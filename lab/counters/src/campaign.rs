@@ -1,4 +1,5 @@
-//! The course of a measurement: quiet and stressed phases in turn, as in the papers, with a round of readings at even intervals.
+//! The course of a measurement: quiet and stressed phases in turn, as in the papers, with a round of readings at even
+//! intervals.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -114,7 +115,7 @@ pub trait Surroundings {
     /// They cannot be had.
     fn enter(&mut self, phase: &Phase) -> Result<(), Self::Error>;
 
-    /// Waits until `deadline`; `share` of the whole campaign is done. Breaks where somebody wants it to end early.
+    /// Waits until `deadline`; `share` of the whole campaign is done. Breaks to end the campaign early.
     ///
     /// # Errors
     /// The conditions of the phase are gone.
@@ -124,7 +125,8 @@ pub trait Surroundings {
 /// What became of a campaign. What was measured before an error is worth as much as ever.
 #[derive(Debug)]
 pub struct Course<E> {
-    /// The phases as they really were: one begins when its conditions are there, and the last one may have been cut short.
+    /// The phases as they really were: one begins when its conditions are there, and the last one may have been cut
+    /// short.
     pub phases: Vec<Phase>,
     /// Those errors of the surroundings and of the rounds that ended it.
     pub ended: Result<(), E>,
@@ -199,13 +201,13 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Told {
+    struct Notes {
         entered: Vec<&'static str>,
         waits: usize,
         stop_after: usize,
     }
 
-    impl Surroundings for Told {
+    impl Surroundings for Notes {
         type Error = ();
         fn enter(&mut self, phase: &Phase) -> Result<(), ()> {
             self.entered.push(phase.name());
@@ -224,26 +226,26 @@ mod tests {
     #[test]
     fn quiet_and_stressed_phases_take_turns() {
         let phases = schedule(&[Load::Cpu, Load::Network], Span::from_millis(4));
-        let mut told = Told::default();
+        let mut notes = Notes::default();
         let mut rounds = Vec::new();
-        let done = run(&phases, Span::from_millis(1), &mut told, |phase, at| {
+        let done = run(&phases, Span::from_millis(1), &mut notes, |phase, at| {
             rounds.push((phase.number, at));
             Ok(())
         });
         done.ended.unwrap();
         let done = done.phases;
         assert!(done.is_sorted_by_key(|phase| phase.begin_s) && done.iter().all(|phase| phase.length_s >= 0.004));
-        assert_eq!(told.entered, ["quiet", "cpu", "quiet", "network", "quiet"]);
+        assert_eq!(notes.entered, ["quiet", "cpu", "quiet", "network", "quiet"]);
         assert!(rounds.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1));
         assert!((0..5).all(|number| rounds.iter().any(|round| round.0 == number)), "{rounds:?}");
     }
 
     #[test]
     fn a_campaign_may_end_early() {
-        let mut told = Told { stop_after: 3, ..Told::default() };
+        let mut notes = Notes { stop_after: 3, ..Notes::default() };
         let phases = schedule(&[], Span::from_secs(60));
         let mut rounds = 0;
-        let done = run(&phases, Span::from_millis(1), &mut told, |_, _| {
+        let done = run(&phases, Span::from_millis(1), &mut notes, |_, _| {
             rounds += 1;
             Ok(())
         });
@@ -259,7 +261,7 @@ mod tests {
             run(
                 &phases,
                 Span::from_millis(1),
-                &mut Told::default(),
+                &mut Notes::default(),
                 |phase, _| {
                     if phase.number == 1 { Err(()) } else { Ok(()) }
                 },

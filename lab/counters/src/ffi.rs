@@ -93,8 +93,8 @@ pub(crate) struct Pulse {
 /// The latest pulse, without waiting for the next.
 pub(crate) fn latest_pulse(device: &File) -> io::Result<Pulse> {
     let mut data = PpsData::default();
-    // SAFETY: PPS_FETCH reads and writes one pps_fdata, which outlives the call. On a descriptor of something else it is
-    // refused with ENOTTY.
+    // SAFETY: PPS_FETCH reads and writes one pps_fdata, which outlives the call. On a descriptor of something else it
+    // is refused with ENOTTY.
     checked(unsafe { libc::ioctl(device.as_raw_fd(), PPS_FETCH as _, &raw mut data) })?;
     let realtime = i128::from(data.assert_time.sec) * 1_000_000_000 + i128::from(data.assert_time.nsec);
     Ok(Pulse { sequence: data.assert_sequence, realtime })

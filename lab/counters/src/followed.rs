@@ -1,5 +1,5 @@
-//! Counters read again and again, as long as each stays in one epoch: values of two epochs have nothing to do with each other, and a
-//! difference between them is no figure.
+//! Counters that are read repeatedly, as long as each stays in one epoch: values of two epochs have nothing to do with
+//! each other, and a difference between them is no figure.
 
 use crate::beside::{BracketedReading, narrowest};
 use crate::ways::{Stated, Unread, Way};
@@ -15,7 +15,7 @@ pub enum Unfollowed {
         /// Why.
         why: Unread,
     },
-    /// Its values began anew.
+    /// Its values started again.
     #[error(
         "the epoch of {name} ended ({from} before, {to} now): a suspend, another clocksource, or a machine that stood still for too long. \
          What was measured before counts; measure again for more"
@@ -103,7 +103,7 @@ mod tests {
     fn a_new_epoch_is_no_step_of_the_counter() {
         let mut readings = vec![stated(5, 3), stated(6, 3)];
         readings.extend(vec![stated(1 << 48, 4); 20]);
-        let mut followed = Followed::new(vec![Way::told(readings)]);
+        let mut followed = Followed::new(vec![Way::scripted(readings)]);
         assert_eq!((followed.read(0), followed.read(0)), (Ok(5), Ok(6)));
         let error = followed.points().unwrap_err().to_string();
         assert!(error.starts_with("the epoch of module:hpet ioctl ended (3 before, 4 now)"), "{error}");
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_sleeping_counter_is_not_a_removed_one() {
-        let mut followed = Followed::new(vec![Way::told(vec![Err(Unread::Asleep); 40])]);
+        let mut followed = Followed::new(vec![Way::scripted(vec![Err(Unread::Asleep); 40])]);
         let error = followed.points().unwrap_err().to_string();
         assert!(error.contains("a suspend is under way") && !error.contains("removed"), "{error}");
         let mut gone = Followed::new(vec![Way::vanished()]);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn values_of_one_epoch_are_points() {
-        let mut followed = Followed::new(vec![Way::told((0..40).map(|value| stated(value, 9)).collect())]);
+        let mut followed = Followed::new(vec![Way::scripted((0..40).map(|value| stated(value, 9)).collect())]);
         let [first, second] = [0, 1].map(|_| followed.points().unwrap()[0]);
         assert!(first.value < second.value && first.base < second.base);
     }

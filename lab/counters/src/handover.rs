@@ -1,7 +1,7 @@
 //! How far the counters of two CPUs lie apart, by readings that are handed over like a ball.
 //!
-//! A reading made on one CPU and the first one made on the other after it arrived differ by the way and by the offset of the two
-//! counters. The shortest ways in both directions enclose the offset, as in a round trip over a network.
+//! A reading made on one CPU and the first one made on the other after it arrived differ by the way and by the offset
+//! of the two counters. The shortest ways in both directions enclose the offset, as in a round trip over a network.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ffclock_counter::{CounterKind, pin_to, read_ordered};
@@ -32,7 +32,7 @@ pub struct Handover {
 }
 
 impl Handover {
-    /// How far the second CPU's counter is ahead of the first's, and by how much that may be wrong, in ticks.
+    /// How far the second CPU's counter is ahead of the first's, and the uncertainty of that, in ticks.
     pub fn offset(&self) -> (f64, f64) {
         ((self.there - self.back) as f64 / 2.0, (self.there + self.back).max(0) as f64 / 2.0)
     }
@@ -68,7 +68,8 @@ pub fn play(cpus: [usize; 2]) -> io::Result<Option<Handover>> {
     Ok(summarise(cpus, &there?, &back?))
 }
 
-/// Plays one side's turns; each difference is the way to this side. The first turn of side 0 has no partner and is left out.
+/// Plays one side's turns; each difference is the way to this side. The first turn of side 0 has no partner and is left
+/// out.
 fn play_side(ball: &Ball, side: u64) -> Vec<i64> {
     let mut ways = Vec::with_capacity(TURNS as usize / 2);
     for turn in (side..TURNS).step_by(2) {
@@ -143,7 +144,7 @@ mod tests {
         let cpus = allowed_cpus().unwrap();
         let seen = play_all(&cpus).unwrap();
         if cpus.len() < 2 {
-            println!("SKIP: one CPU has nobody to hand over to");
+            println!("SKIP: one CPU has no other to hand over to");
             return;
         }
         assert!(seen.iter().all(|pair| pair.count > 0 && pair.cpus[0] == cpus[0]), "{seen:?}");

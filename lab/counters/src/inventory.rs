@@ -12,16 +12,16 @@ use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
-/// Everything that `ffclock counters` tells.
+/// Everything that `ffclock counters` lists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inventory {
     /// The counters and clocks.
     pub counters: Vec<Item>,
-    /// The clocksource that the kernel counts time by, where it tells.
+    /// The clocksource that the kernel counts time by, where it says so.
     pub clocksource: Option<String>,
     /// Those that it would accept.
     pub available: Vec<String>,
-    /// Who simulates this machine; `None` on hardware of its own, and where it cannot be told.
+    /// The hypervisor of this machine; `None` on hardware of its own, and where none is found.
     pub hypervisor: Option<String>,
     /// What was found out about the CPU's counter.
     pub checks: Vec<Finding>,
@@ -72,7 +72,7 @@ pub struct Missing {
     pub remedy: String,
 }
 
-/// What the kernel tells about its clocksources.
+/// What the kernel says of its clocksources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Clocksources {
     current: Option<String>,
@@ -196,7 +196,7 @@ fn known_clocksource(name: &str) -> (Option<u32>, Option<f64>, &'static str) {
 
 fn device(path: &Path, class: &str, attribute: &str) -> Item {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let told = fs::read_to_string(format!("/sys/class/{class}/{name}/{attribute}")).unwrap_or_default();
+    let named = fs::read_to_string(format!("/sys/class/{class}/{name}/{attribute}")).unwrap_or_default();
     let (width, hertz, access) = if class == "ptp" {
         (Some(64), Some(1e9), "clock_gettime on the device, a system call")
     } else {
@@ -207,7 +207,7 @@ fn device(path: &Path, class: &str, attribute: &str) -> Item {
         name,
         width,
         hertz,
-        frequency_from: format!("by definition; the device is {:?}", told.trim()),
+        frequency_from: format!("by definition; the device is {:?}", named.trim()),
         access: format!("{access}{readable}"),
         kernel: "a device".to_owned(),
     }
@@ -285,8 +285,8 @@ mod tests {
     fn the_error_of_a_frequency_has_two_figures() {
         let mut counter = nominal(CounterKind::Tsc).unwrap();
         counter.error = Rate::from_ppm(200.498_7);
-        let told = cpu_counter(Some(counter), &Clocksources::default()).frequency_from;
-        assert!(told.ends_with(", +-210 ppm"), "{told}");
+        let origin = cpu_counter(Some(counter), &Clocksources::default()).frequency_from;
+        assert!(origin.ends_with(", +-210 ppm"), "{origin}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! How long it takes to read a counter, by the CPU's own counter before and after.
 //!
-//! As in the papers (counter-availability, sections III-C and IV-A): the CPU's counter is read, then the one in question, then the CPU's
-//! again. What the two outer readings cost by themselves is measured in the same round, with nothing between them, and subtracted. That
-//! is done a second time and treated like a counter: what it shows is the error that is left.
+//! As in the papers (counter-availability, sections III-C and IV-A): the CPU's counter is read, then the one in
+//! question, then the CPU's again. What the two outer readings cost by themselves is measured in the same round, with
+//! nothing between them, and subtracted. That is done a second time and treated like a counter: what it shows is the
+//! error that is left.
 
 mod sampling;
 mod tally;
@@ -190,7 +191,8 @@ mod tests {
         assert!(step_of_base() >= 1);
     }
 
-    /// Every way has a start of its own, as cold as that of the instrument's own cost, which must not swallow what is measured.
+    /// Every way has a start of its own, as cold as that of the instrument's own cost, which must not swallow what is
+    /// measured.
     #[test]
     fn a_first_reading_costs_no_less_than_one_among_others_of_its_kind() {
         let accesses = ["system call", "vDSO", "empty system call"];

@@ -1,7 +1,7 @@
 //! Recordings of the instruments: a text file with one JSON object a line, described in docs/counters.md.
 //!
-//! The first line says what it is, the last one how many lines stand between. A file without its last line was cut, and is refused
-//! rather than taken for a shorter measurement.
+//! The first line says what it is, the last one how many lines stand between. A file without its last line was cut, and
+//! is refused rather than taken for a shorter measurement.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -159,7 +159,8 @@ impl Sorted {
         Sorted(values)
     }
 
-    /// The value at `share` (0 to 1) of the way: linear interpolation between order statistics (Hyndman and Fan's type 7); `None` of nothing.
+    /// The value at `share` (0 to 1) of the way: linear interpolation between order statistics (Hyndman and Fan's type
+    /// 7); `None` of nothing.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
         let place = share * last as f64;

@@ -1,9 +1,9 @@
 //! How steadily counters run: against one another and against a reference.
 //!
-//! Every counter is read between two readings of the CPU's own, the base, so that all are known at moments of one scale. Against a
-//! reference with a time of its own (the published clock, a PTP hardware clock, pulses, a file) the base is compared directly, and every
-//! other counter through it. Figures: the mean rate, the rate from sample to sample (figures 2 and 13 of the papers), Allan deviation
-//! (figures 1 and 12).
+//! Every counter is read between two readings of the CPU's own, the base, so that all are known at moments of one
+//! scale. Against a reference with a time of its own (the published clock, a PTP hardware clock, pulses, a file) the
+//! base is compared directly, and every other counter through it. Figures: the mean rate, the rate from sample to
+//! sample (figures 2 and 13 of the papers), Allan deviation (figures 1 and 12).
 
 mod allan;
 mod analysis;
@@ -57,7 +57,7 @@ pub struct CounterAbout {
 /// Why stability cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum StabilityError {
-    /// A counter that was there is gone, or its values began anew.
+    /// A counter that was there is gone, or its values started again.
     #[error(transparent)]
     Unfollowed(#[from] Unfollowed),
     /// A frequency that no counter has.

@@ -1,8 +1,9 @@
-//! Whether counters stay trustworthy: the evidence when one jumps, stalls, runs backwards on some CPU, or loses the kernel's trust.
+//! Whether counters stay trustworthy: the evidence when one jumps, stalls, runs backwards on some CPU, or loses the
+//! kernel's trust.
 //!
-//! Three looks: each counter against another clock of the kernel (`Continuity`, which the daemon uses too), the kernel's own opinion
-//! (its list of clocksources), and every CPU's counter against the others, by a thread that goes from CPU to CPU
-//! ([`CpuRound`], which the daemon uses too).
+//! Three looks: each counter against another clock of the kernel (`Continuity`, which the daemon uses too), the
+//! kernel's own opinion (its list of clocksources), and every CPU's counter against the others, by a thread that goes
+//! from CPU to CPU ([`CpuRound`], which the daemon uses too).
 
 use ffclock_counter::ffcounter::Ffcounter;
 use ffclock_counter::{Break, Continuity, CounterKind, CpuRound, NominalError, available_clocksources, nominal};
@@ -17,7 +18,8 @@ pub struct Finding {
     pub t: f64,
     /// Which counter.
     pub counter: String,
-    /// What happened: `suspended`, `jumped`, `stalled`, `clocksource-changed`, `vanished`, `epoch-ended`, `disagrees-between-cpus`, `trust-lost`, `trust-gained`.
+    /// What happened: `suspended`, `jumped`, `stalled`, `clocksource-changed`, `vanished`, `epoch-ended`,
+    /// `disagrees-between-cpus`, `trust-lost`, `trust-gained`.
     pub kind: &'static str,
     /// The evidence.
     pub evidence: String,
@@ -72,9 +74,9 @@ impl<R: Readings> Watcher<R> {
         let mut found: Vec<Finding> = Vec::new();
         for (counter, continuity) in &mut self.counters {
             let broken = continuity.observe().err();
-            // The kernel's list tells it of the CPU's counter, below.
-            let is_told = |broken: &Break| *counter == CounterKind::Tsc && matches!(broken, Break::TrustLost { .. });
-            found.extend(broken.filter(|broken| !is_told(broken)).map(|broken| of_break(t, *counter, &broken)));
+            // For the CPU's counter the kernel's list says so, below.
+            let is_listed = |broken: &Break| *counter == CounterKind::Tsc && matches!(broken, Break::TrustLost { .. });
+            found.extend(broken.filter(|broken| !is_listed(broken)).map(|broken| of_break(t, *counter, &broken)));
         }
         for cpus in &mut self.cpus {
             let seen = cpus.look()?;
@@ -85,7 +87,7 @@ impl<R: Readings> Watcher<R> {
     }
 
     fn compare_trust(&mut self, t: f64, now: Option<Vec<String>>) -> Vec<Finding> {
-        // Where it cannot be told for once, what was told before still counts.
+        // Where the list cannot be read once, the one before still counts.
         let (Some(before), Some(now)) = (self.trusted.clone(), now) else { return Vec::new() };
         let found = changes(t, &before, &now);
         self.trusted = Some(now);
@@ -138,7 +140,7 @@ mod tests {
     use ffclock_counter::{Nominal, NominalSource, Observation};
     use ffclock_units::{Counter, Period, Rate, Span, Ticks};
 
-    /// A host that is told what to show, in turn.
+    /// A host that shows what it is given, in turn.
     struct Script(Vec<(u64, i64)>);
 
     impl Readings for Script {
@@ -186,7 +188,7 @@ mod tests {
         let mut watcher = Watcher { trusted: Some(list("tsc")), ..watcher(&[(0, 0)]) };
         assert!(watcher.compare_trust(1.0, None).is_empty());
         assert_eq!(watcher.compare_trust(1.0, Some(list("hpet"))).len(), 2);
-        assert!(watcher.compare_trust(2.0, Some(list("hpet"))).is_empty(), "told once");
+        assert!(watcher.compare_trust(2.0, Some(list("hpet"))).is_empty(), "found once");
     }
 
     #[test]

@@ -26,18 +26,19 @@ enum Reader {
     Kernel(Arc<Ffcounter>, ModuleCounter, Inside),
     /// What a test says.
     #[cfg(test)]
-    Told(Told),
+    Scripted(Script),
 }
 
 #[cfg(test)]
-pub(crate) type Told = Arc<std::sync::Mutex<std::collections::VecDeque<Result<Stated, Unread>>>>;
+pub(crate) type Script = Arc<std::sync::Mutex<std::collections::VecDeque<Result<Stated, Unread>>>>;
 
 /// A reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// What the counter shows.
     pub value: u64,
-    /// The epoch that it states: earlier values of another one have nothing to do with this. `None` for one that knows none.
+    /// The epoch that it states: earlier values of another one have nothing to do with this. `None` for one that knows
+    /// none.
     pub epoch: Option<u32>,
 }
 
@@ -84,7 +85,8 @@ pub struct Way {
     reader: Reader,
 }
 
-/// Something done with a reading as a plain function, so that which one it is was decided before and does not enter what is timed.
+/// Something done with a reading as a plain function, so that which one it is was decided before and does not enter
+/// what is timed.
 pub trait Work {
     /// What comes of it.
     type Output;
@@ -107,9 +109,9 @@ impl Way {
 
     /// A counter that shows what a test says, then vanishes.
     #[cfg(test)]
-    pub(crate) fn told(readings: Vec<Result<Stated, Unread>>) -> Self {
-        let told = Arc::new(std::sync::Mutex::new(readings.into()));
-        Way { counter: "module:hpet".to_owned(), access: "ioctl", hertz: 1e9, reader: Reader::Told(told) }
+    pub(crate) fn scripted(readings: Vec<Result<Stated, Unread>>) -> Self {
+        let script = Arc::new(std::sync::Mutex::new(readings.into()));
+        Way { counter: "module:hpet".to_owned(), access: "ioctl", hertz: 1e9, reader: Reader::Scripted(script) }
     }
 
     /// What is read.
@@ -154,7 +156,7 @@ impl Way {
             }
             Reader::ModulePage(page, ..) => work.run(|| page.read().map(|reading| reading.counter.raw())),
             #[cfg(test)]
-            Reader::Told(_) => work.run(|| self.read_stated().ok().map(|stated| stated.value)),
+            Reader::Scripted(_) => work.run(|| self.read_stated().ok().map(|stated| stated.value)),
         }
     }
 
@@ -172,7 +174,8 @@ impl Way {
         Some(measure())
     }
 
-    /// Reads once, with the epoch. A page that is closed is no reason to have none: its counter can be asked through the device.
+    /// Reads once, with the epoch. A page that is closed is no reason to have none: its counter can be asked through
+    /// the device.
     ///
     /// # Errors
     /// Why the counter cannot be read.
@@ -184,7 +187,9 @@ impl Way {
                 None => of_module(module, *counter),
             },
             #[cfg(test)]
-            Reader::Told(told) => told.lock().map_or(None, |mut told| told.pop_front()).unwrap_or(Err(Unread::Gone)),
+            Reader::Scripted(script) => {
+                script.lock().map_or(None, |mut readings| readings.pop_front()).unwrap_or(Err(Unread::Gone))
+            }
             _ => self.read().map(|value| Stated { value, epoch: None }).ok_or(Unread::Gone),
         }
     }
@@ -292,7 +297,8 @@ pub fn every_module_way(module: Ffcounter) -> Vec<Way> {
     module.counters().iter().flat_map(|(counter, sample)| module_ways(&module, *counter, sample)).collect()
 }
 
-/// One way for each counter of `ways`, the first, which is the cheapest; not what shows the last tick only or no counter at all.
+/// One way for each counter of `ways`, the first, which is the cheapest; not what shows the last tick only or no
+/// counter at all.
 pub fn one_for_each_counter(ways: Vec<Way>) -> Vec<Way> {
     let mut seen = BTreeSet::new();
     let counts =

@@ -1,7 +1,10 @@
 //! Parquet files that may be damaged: an error in words, whatever the bytes are.
 //!
-//! The library takes much in a file for granted and panics where it does not hold. Files come from anywhere, so whoever reads one opens it here,
-//! finds its columns here and lets [`guarded`] do what decodes.
+//! The library takes much in a file for granted and panics where it does not hold. Files come from anywhere, so a reader
+//! opens them here, finds their columns here and decodes within [`guarded`].
+//!
+//! Records of the probe and logs of theta are such files. Neither of these crates knows the other, and the product has no
+//! Parquet, so this is a crate of its own.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -12,7 +15,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Opens a file of so many bytes.
+/// Opens a file of this length.
 ///
 /// # Errors
 /// It is no Parquet file, or says of itself what cannot be.
@@ -31,7 +34,7 @@ pub fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, P
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(gave_up)
 }
 
-/// Checks that every column lies within the file of so many bytes.
+/// Checks that every column lies within the file of this length.
 fn check_places(file: &SerializedFileReader<File>, bytes: u64) -> Result<(), ParquetError> {
     let misplaced = || ParquetError::General("a column lies outside the file".to_owned());
     for column in file.metadata().row_groups().iter().flat_map(|group| group.columns()) {

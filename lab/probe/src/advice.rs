@@ -1,9 +1,10 @@
 //! Where to stamp on this host, in plain words.
 //!
-//! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far above their
-//! minimum, summed over both directions, in the worst of the phases. What its minima leave is the asymmetry, which is told with all that
-//! is known about it. A location whose stamps break causality is never advised. Where the 95 % intervals of the best two overlap or nearly do, another
-//! run may well put them the other way round: then none is advised, and both are named.
+//! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far
+//! above their minimum, summed over both directions, in the worst of the phases. What its minima leave is the
+//! asymmetry, which is stated with all that is known of it. A location whose stamps break causality is never advised.
+//! Where the 95 % intervals of the best two overlap or nearly do, another run may well reverse their order: then none
+//! is advised, and both are named.
 
 use crate::digest::{Digest, load_name};
 use crate::findings::{Asymmetry, Plausibility};
@@ -13,8 +14,8 @@ use serde::Serialize;
 
 /// With fewer packets a 99th percentile is one packet's.
 const FEW_PACKETS: usize = 1000;
-/// What lies between two locations' intervals must be more than this [ns], half a microsecond each way: so much mapping a stamp of the socket
-/// or the tap to the counter may err, and two runs need not err alike.
+/// The gap between the intervals of two locations must be more than this [ns], half a microsecond each way: mapping a
+/// stamp of the socket or the tap to the counter may err as much, and two runs need not err alike.
 const LEVEL_NS: f64 = 1_000.0;
 /// Stress that widens delays by less than this share is not worth a word.
 const NOTABLE: f64 = 1.5;
@@ -257,7 +258,8 @@ mod tests {
     use crate::passages::Passages;
     use ffclock_units::Period;
 
-    /// Packets whose user stamps vary by `user` ns and socket stamps by `socket` ns; a socket that breaks causality stamps late.
+    /// Packets whose user stamps vary by `user` ns and socket stamps by `socket` ns; a socket that breaks causality
+    /// stamps late.
     fn findings(user: i64, socket: i64, is_late: bool) -> Findings {
         let mut passages = Passages::default();
         for number in 0..1200 {

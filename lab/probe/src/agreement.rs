@@ -21,11 +21,13 @@ pub struct Agreement {
     pub site: Site,
     /// How many packets have both stamps.
     pub count: usize,
-    /// The median of the time from user space to the site, or from the site to user space, by the kernel's tracing [ns].
+    /// The median of the time from user space to the site, or from the site to user space, by the kernel's tracing
+    /// [ns].
     pub tracing_ns: f64,
     /// The same by eBPF [ns].
     pub ebpf_ns: f64,
-    /// Stamp by eBPF minus stamp by tracing [ns]. At a tracepoint the tracing is called first, so that its own cost is part of it.
+    /// Stamp by eBPF minus stamp by tracing [ns]. At a tracepoint the tracing is called first, so that its own cost is
+    /// part of it.
     pub difference_ns: Spread,
 }
 
@@ -92,7 +94,7 @@ impl SecondStamps {
         traced.filter_map(|(site, stamps)| agreement(*site, stamps, packets, period)).collect()
     }
 
-    /// Adds stamps of sites that nobody else stamped.
+    /// Adds the stamps of sites that have no others.
     pub(crate) fn fill(&self, packets: &mut Passages) {
         for (site, stamps) in &self.by_site {
             if packets.count(*site) == 0 {

@@ -1,4 +1,5 @@
-//! The thread that empties the tap, the kernel's tracing and the buffer of the eBPF programs while another one sends and receives.
+//! The thread that empties the tap, the kernel's tracing and the buffer of the eBPF programs while another one sends
+//! and receives.
 
 use crate::ebpf::{self, Passage, Stamps};
 use crate::error::ProbeError;
@@ -18,8 +19,8 @@ use std::thread::JoinHandle;
 
 /// Between two looks at what has come.
 const COLLECT_EVERY: Duration = Duration::from_millis(4);
-/// The same where the kernel's tracing is all there is, whose buffers hold a second: whoever looks often keeps a processor awake, and a
-/// program on it is woken sooner than it would be.
+/// The same where the kernel's tracing is all there is, whose buffers hold a second: frequent looks keep a processor
+/// awake, and a program on it is woken sooner than it would be.
 const COLLECT_TRACING_EVERY: Duration = Duration::from_millis(100);
 
 /// What the collecting thread brings home.
@@ -42,7 +43,7 @@ pub(crate) struct Label {
     pub(crate) thread: u64,
 }
 
-/// Collects until it is told to finish.
+/// Collects until it has to finish.
 pub(crate) struct Collector {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<Collected>>,
@@ -60,13 +61,13 @@ struct Probing {
 impl Collector {
     /// Everything is in place when this returns; what cannot be had is added to `unavailable`.
     pub(crate) fn start(plan: &Plan, label: &Label, unavailable: &mut Vec<String>) -> Result<Self, ProbeError> {
-        // Whoever comes first at a tracepoint is called first: the tracing's stamps do not wait for the programs.
+        // The first at a tracepoint is called first: the tracing's stamps do not wait for the programs.
         let tap = open_tap(plan, unavailable);
         let events = open_events(plan, label, unavailable);
         unavailable.extend(hardware::verdict(&plan.device));
         let stop = Arc::new(AtomicBool::new(false));
         let (seen, plan, label) = (Arc::clone(&stop), plan.clone(), label.clone());
-        let (tell, told) = mpsc::channel();
+        let (ready, is_ready) = mpsc::channel();
         // Loaded programs cannot move from thread to thread.
         let work = move || {
             let mut missing = Vec::new();
@@ -75,13 +76,13 @@ impl Collector {
             let mut clock = SystemPairs::new(plan.counter);
             // What will be stamped lies behind this pair.
             collected.read_pairs(&mut clock, plan.counter);
-            // Nobody listens where the run has ended already.
-            let _ = tell.send(missing);
+            // There is no receiver where the run has ended already.
+            let _ = ready.send(missing);
             collect(Probing { tap, events, stamps, clock, counter: plan.counter }, collected, &seen)
         };
         let thread = std::thread::Builder::new().name("ffclock-collect".to_owned()).spawn(work);
         let thread = thread.map_err(|error| ProbeError::Collector(error.to_string()))?;
-        unavailable.extend(told.recv().unwrap_or_default());
+        unavailable.extend(is_ready.recv().unwrap_or_default());
         Ok(Collector { stop, thread })
     }
 

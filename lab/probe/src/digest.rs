@@ -54,7 +54,8 @@ impl<'a> Digest<'a> {
         self.phases.iter().copied()
     }
 
-    /// A site's delays under a load; zero, without spread, for the reference itself, and `None` where it was not stamped.
+    /// A site's delays under a load; zero, without spread, for the reference itself, and `None` where it was not
+    /// stamped.
     pub fn site(&self, load: Option<Load>, site: Site) -> Option<Summary> {
         let found: Vec<&Delay> =
             self.with(load).flat_map(|findings| &findings.delays).filter(|delay| delay.site == site).collect();

@@ -1,10 +1,11 @@
 //! Stamps of test packets by eBPF programs: the second way, independent of the kernel's tracing.
 //!
-//! The programs (`stamps.bpf.c`) sit at the same tracepoints as the tracing, and at places where it sees nothing: tc, XDP and the socket's
-//! queue. They read `CLOCK_MONOTONIC`, which [`PairLine`](super::pairs::PairLine) turns into readings of the counter, and know a packet
-//! by the identity in its payload.
+//! The programs (`stamps.bpf.c`) sit at the same tracepoints as the tracing, and at places where it sees nothing: tc,
+//! XDP and the socket's queue. They read `CLOCK_MONOTONIC`, which [`PairLine`](super::pairs::PairLine) turns into
+//! readings of the counter, and know a packet by the identity in its payload.
 //!
-//! A program built without the feature `ebpf` has none of it, and says so where it is asked. So does a kernel that does not allow it.
+//! A program built without the feature `ebpf` has none of it, and says so where it is asked. So does a kernel that does
+//! not allow it.
 
 #[cfg(feature = "ebpf")]
 mod attach;

@@ -38,12 +38,12 @@ impl Echo {
     /// Where it listens.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Answers until told to stop.
+    /// Answers until `stop` is set.
     ///
     /// # Errors
     /// The socket fails.

@@ -1,10 +1,11 @@
 //! What the probes themselves cost: the probe effect, after section III-B of the paper.
 //!
-//! The delay between user space and the driver is measured with the driver's probes alone, then with one more probe between them, and one
-//! more, in blocks that take turns (up, then down again), so that whatever drifts drifts through all of them. In each block a burst of
-//! packets that nobody answers is sent as well, and the wall time of every send is taken: it holds each probe of the way out once, and
-//! has far less noise than a delay across two threads. What one probe adds to it, block against block of the same round, is its cost. Of a
-//! burst the tenth percentile counts: a send that wakes the server, or that is interrupted, takes longer than any probe.
+//! The delay between user space and the driver is measured with the driver's probes alone, then with one more probe
+//! between them, and one more, in blocks that take turns (up, then down again), so that every drift goes through all of
+//! them. In each block a burst of packets without replies is sent as well, and the wall time of every send is taken: it
+//! holds each probe of the way out once, and has far less noise than a delay across two threads. What one probe adds to
+//! it, block against block of the same round, is its cost. Of a burst the tenth percentile counts: a send that wakes
+//! the server, or that is interrupted, takes longer than any probe.
 
 use crate::agreement::Methods;
 use crate::error::ProbeError;
@@ -25,7 +26,7 @@ const BURST: u64 = 400;
 /// Of the sends of a burst, the share that is faster than the one that counts.
 const FAST: f64 = 0.1;
 
-/// What was measured with so many probes.
+/// What was measured with this number of probes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     /// Probes between user space and the driver, each way.
@@ -99,8 +100,9 @@ fn levels(kinds: &[ProbeKind], way: Direction) -> Vec<Probes> {
     levels
 }
 
-/// Measures in `rounds` rounds (at least 2) which of the probes of `plan` cost what, each way for itself: where both ends are on this host,
-/// a send passes the incoming probes of the other end as well. `watch` is told the share that is done; `None` where it broke.
+/// Measures in `rounds` rounds (at least 2) what each of the probes of `plan` costs, each way for itself: where both
+/// ends are on this host, a send passes the incoming probes of the other end as well. `watch` gets the share that is
+/// done; `None` where it broke.
 ///
 /// # Errors
 /// Those of a run; and the tracing is missing, by which the driver is seen.
@@ -180,22 +182,24 @@ impl Effect {
         level.and_then(|level| level.cost).map_or(0.0, |cost| cost.median_ns)
     }
 
-    /// What a probe of this kind costs at a site [ns]. Where eBPF stamps behind the tracing at one tracepoint, what lies between their stamps is
-    /// the cost of the tracing at this very place, where the kernel's caches are as they are there; elsewhere the wall time of sends stands
-    /// for it, which is that of the first probe on a packet's way and finds them cold.
+    /// What a probe of this kind costs at a site [ns]. Where eBPF stamps behind the tracing at one tracepoint, what
+    /// lies between their stamps is the cost of the tracing at this very place, where the kernel's caches are as they
+    /// are there; elsewhere the wall time of sends stands for it, which is that of the first probe on a packet's way
+    /// and finds them cold.
     fn cost_at_ns(&self, kind: ProbeKind, site: Site, methods: &Methods) -> f64 {
         let here = methods.agreements.iter().find(|one| one.site == site && kind == ProbeKind::Tracing);
         here.map_or_else(|| self.cost_ns(kind), |one| one.difference_ns.median.max(0.0))
     }
 
-    /// What the probes between a site and the driver cost the delay of the site; `methods` says which sites were stamped by each kind.
+    /// What the probes between a site and the driver cost the delay of the site; `methods` says which sites were
+    /// stamped by each kind.
     pub fn correct(&self, site: Site, median_ns: f64, methods: &Methods) -> Corrected {
         let reference = match site.direction() {
             Direction::Outgoing => Site::DriverOut,
             Direction::Incoming => Site::DriverIn,
         };
-        // A probe stamps first and costs afterwards, so that the one at the earlier end counts, and the one at the later end does not. A
-        // tap's own work belongs to the tap.
+        // A probe stamps first and costs afterwards, so that the one at the earlier end counts, and the one at the
+        // later end does not. A tap's own work belongs to the tap.
         let (from, to) = if site < reference { (site, reference) } else { (reference, site) };
         let (mut probes, mut cost_ns) = (0, 0.0);
         for (kind, sites) in methods.stamped.by_kind() {
@@ -207,7 +211,8 @@ impl Effect {
                 cost_ns += self.cost_at_ns(kind, between, methods);
             }
         }
-        // A location on the wire's side of the reference has a negative delay: behind the driver on the way out, before it on the way in.
+        // A location on the wire's side of the reference has a negative delay: behind the driver on the way out, before
+        // it on the way in.
         let is_outgoing = site.direction() == Direction::Outgoing;
         let cost_ns = if site != reference && (site > reference) == is_outgoing { -cost_ns } else { cost_ns };
         Corrected { site, median_ns, probes, cost_ns, corrected_ns: median_ns - cost_ns }
@@ -219,7 +224,8 @@ impl Cost {
         let mut added: Vec<f64> = before_ns.iter().zip(after_ns).map(|(before, after)| after - before).collect();
         added.sort_by(f64::total_cmp);
         let last = added.len().checked_sub(1)?;
-        // The median lies between the k-th smallest and the k-th largest with 95 %, k = n/2 - 0.98 sqrt(n) (the binomial's normal form).
+        // The median lies between the k-th smallest and the k-th largest with 95 %, k = n/2 - 0.98 sqrt(n) (the
+        // binomial's normal form).
         let rank = (added.len() as f64 / 2.0 - 0.98 * (added.len() as f64).sqrt()).floor().max(0.0) as usize;
         let interval_ns = (added[rank.min(last)], added[last - rank.min(last)]);
         Some(Cost { median_ns: Spread::of(&added)?.median, interval_ns })

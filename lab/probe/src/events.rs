@@ -36,7 +36,7 @@ struct Reception {
     length: Length,
 }
 
-/// What the length is that an event tells.
+/// Which length an event has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
     /// That of the packet from its IP header on, in the field `len`. The event names the device.
@@ -45,7 +45,7 @@ enum Length {
     Payload(&'static str),
 }
 
-/// A packet passed a site. Which packet, its length tells: its direction, and its number modulo the count of lengths.
+/// A packet passed a site. Its length identifies it: by direction, and by number modulo the count of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketEvent {
     /// Where.
@@ -72,8 +72,8 @@ pub struct TracingScope<'a> {
 }
 
 impl TracingScope<'_> {
-    /// What packets on the way out have in common: with their link header. Their device is looked at afterwards: comparing names would
-    /// make each event cost half as much again.
+    /// What packets on the way out have in common: with their link header. Their device is looked at afterwards:
+    /// comparing names would make each event cost half as much again.
     fn sent(&self) -> String {
         let (from, to) = self.packet_lengths();
         format!("len >= {from} && len <= {}", to + LONGEST_LINK_HEADER)

@@ -22,7 +22,8 @@ pub(crate) fn wait_readable(fd: BorrowedFd<'_>, longest: Span) -> io::Result<()>
     }
 }
 
-/// Moves the calling thread, and threads that it starts later, into a new network namespace that has only an idle loopback.
+/// Moves the calling thread, and threads that it starts later, into a new network namespace that has only an idle
+/// loopback.
 pub(crate) fn leave_network() -> io::Result<()> {
     // SAFETY: the call takes no pointers.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)

@@ -1,8 +1,9 @@
 //! What the stamps of a run say: delays by location, causality, and the host's own asymmetry.
 //!
-//! Names and signs are the paper's (sections III and IV): a delay is the time between a location and the boundary to the driver,
-//! d_out = T_driver - T_location and d_in = T_location - T_driver, positive in the order of causes. The asymmetry of a location is
-//! A = min d_out - min d_in (section V); all that round trips alone can say is that it lies within +-r, r = min d_out + min d_in.
+//! Names and signs are the paper's (sections III and IV): a delay is the time between a location and the boundary to
+//! the driver, d_out = T_driver - T_location and d_in = T_location - T_driver, positive in the order of causes. The
+//! asymmetry of a location is A = min d_out - min d_in (section V); all that round trips alone can say is that it lies
+//! within +-r, r = min d_out + min d_in.
 
 use crate::passages::Passages;
 use crate::payload::Direction;
@@ -12,10 +13,10 @@ use ffclock_counters::spread::{Spread, percentile};
 use ffclock_units::{Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 
-/// Order of events that is told to be violated only beyond this: reading clocks in pairs can shift two mapped stamps by so much, as no pair
-/// that leaves open more than half of it on either side maps any (pairs.rs).
+/// The order of two events is violated only beyond this: reading clocks in pairs can shift two mapped stamps as far,
+/// since no pair that leaves open more than half of it on either side maps any (pairs.rs).
 const SLACK: Span = Span::from_micros(1);
-/// A reference needs the stamps of so many packets.
+/// A reference needs the stamps of this share of the packets.
 const ENOUGH: f64 = 0.5;
 /// The share of delays that lie before the edge of their distribution.
 pub const EDGE: f64 = 0.1;
@@ -91,7 +92,8 @@ pub struct Asymmetry {
     pub out_ns: f64,
     /// The smallest delay in [ns].
     pub in_ns: f64,
-    /// Where the delays begin in bulk, out and in: their tenth percentiles [ns]. A clock goes by them; one packet alone may be faster.
+    /// Where the delays begin in bulk, out and in: their tenth percentiles [ns]. A clock follows them; one packet alone
+    /// may be faster.
     pub edges_ns: (f64, f64),
     /// Smallest delay out minus smallest delay in [ns]; half of it is the error of a clock that takes it for 0.
     pub asymmetry_ns: f64,
@@ -109,10 +111,11 @@ pub struct Asymmetry {
 pub enum Plausibility {
     /// It lies within its limit.
     Possible,
-    /// It lies outside its limit although no order of events is violated: the location is nearer to the wire than the reference, as the
-    /// socket's transmit stamp is, which the driver takes.
+    /// It lies outside its limit although no order of events is violated: the location is nearer to the wire than the
+    /// reference, as the socket's transmit stamp is, which the driver takes.
     BeyondReference,
-    /// Some of its stamps contradict the order of causes, so that no minimum of them means anything (section V of the paper).
+    /// Some of its stamps contradict the order of causes, so that no minimum of them means anything (section V of the
+    /// paper).
     CausalityFault,
 }
 
@@ -302,8 +305,9 @@ pub struct Smallest {
 }
 
 impl Smallest {
-    /// The bootstrap in closed form: of n delays drawn again with repetition, the k smallest are all missed with probability
-    /// (1 - k/n)^n, about e^-k, so that the smallest one drawn is at most the fourth smallest in 98 % of all draws.
+    /// The bootstrap in closed form: of n delays drawn again with repetition, the k smallest are all missed with
+    /// probability (1 - k/n)^n, about e^-k, so that the smallest one drawn is at most the fourth smallest in 98 % of
+    /// all draws.
     pub fn of(mut delays: Vec<f64>) -> Option<Self> {
         const RANK: usize = 3;
         delays.sort_by(f64::total_cmp);

@@ -2,7 +2,8 @@
 
 use crate::ffi::{self, StampAbility};
 
-/// `SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE` of <linux/net_tstamp.h>.
+/// `SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE` of
+/// <linux/net_tstamp.h>.
 const RAW_BOTH_WAYS: u32 = 1 | 1 << 2 | 1 << 6;
 
 /// Why there are no stamps of the hardware, for people.
@@ -37,7 +38,7 @@ mod tests {
 
     #[test]
     fn the_loopback_has_no_clock() {
-        assert_eq!(ffi::stamp_ability("lo").expect("the kernel tells").clock, None);
+        assert_eq!(ffi::stamp_ability("lo").expect("the kernel answers").clock, None);
         assert!(ffi::stamp_ability("no-such-device0").is_err());
     }
 }

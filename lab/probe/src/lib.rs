@@ -36,7 +36,8 @@ pub mod tap;
 pub mod timeline;
 pub mod watch;
 
-/// Moves the calling thread, and threads that it starts later, into a network namespace of their own; it ends with them.
+/// Moves the calling thread, and threads that it starts later, into a network namespace of their own; it ends with
+/// them.
 ///
 /// # Errors
 /// The right to (`CAP_SYS_ADMIN`) is missing.

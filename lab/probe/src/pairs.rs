@@ -1,10 +1,11 @@
-//! From stamps of the system clock to readings of the counter, after the fact: with pairs of both taken before and after.
+//! From stamps of the system clock to readings of the counter, after the fact: with pairs of both taken before and
+//! after.
 //!
-//! Nobody knows yet what a stamp is worth while the run goes on; afterwards a pair stands on either side of each. Between two pairs the
-//! system clock is taken to run evenly. Where two neighbours say that it ran faster or slower than slewing can make it, somebody stepped
-//! it, and what was stamped between them is dropped.
+//! While the run goes on a stamp cannot be mapped yet; afterwards a pair stands on either side of each. Between two
+//! pairs the system clock is taken to run evenly. Where two neighbours show that it ran faster or slower than slewing
+//! can make it, it was stepped, and what was stamped between them is dropped.
 //!
-//! The same holds for the kernel's monotonic clock, by which eBPF programs stamp, except that nobody steps it.
+//! The same holds for the kernel's monotonic clock, by which eBPF programs stamp, except that it is never stepped.
 
 use ffclock_counter::{ClockReading, CounterKind, HostClock, read_narrowest};
 use ffclock_sys::Pair;
@@ -16,8 +17,8 @@ const FASTEST: Rate = Rate::from_ppm(600.0);
 /// Reading a pair is never more accurate than this.
 const RESOLUTION: Span = Span::from_nanos(200);
 
-/// A pair that leaves open more than this on either side of its middle maps nothing: whoever read it was interrupted. Two stamps that were
-/// mapped contradict each other by less than 1 us then.
+/// A pair that leaves open more than this on either side of its middle maps nothing: its reading was interrupted. Two
+/// stamps that were mapped contradict each other by less than 1 us then.
 const WIDEST_HALF: Span = Span::from_nanos(500);
 
 /// Brackets tried for one pair.
@@ -46,8 +47,8 @@ impl ClockPoint<Mono> {
     }
 }
 
-/// How wrong a stamp of the other clock can be once it is a reading of the counter: half the widths of the pairs it is mapped by, and what
-/// the clock's nanoseconds cut off [ns].
+/// How wrong a stamp of the other clock can be once it is a reading of the counter: half the widths of the pairs it is
+/// mapped by, and what the clock's nanoseconds cut off [ns].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MappingError {
     /// With half of the pairs.
@@ -91,8 +92,8 @@ impl<S> PairLine<S> {
         self.period * pair.width <= WIDEST_HALF + WIDEST_HALF
     }
 
-    /// What the counter showed when the other clock showed `stamped`; `None` outside the pairs, where the clock was stepped, and next to a
-    /// pair that leaves open more than 500 ns on either side.
+    /// What the counter showed when the other clock showed `stamped`; `None` outside the pairs, where the clock was
+    /// stepped, and next to a pair that leaves open more than 500 ns on either side.
     pub fn counter_at(&self, stamped: Moment<S>) -> Option<Counter> {
         let after = self.pairs.partition_point(|pair| pair.shown <= stamped);
         let (before, after) = (self.pairs.get(after.checked_sub(1)?)?, self.pairs.get(after)?);

@@ -8,8 +8,8 @@ use crate::site::{Location, Site};
 use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
-/// Medians and spreads that are no further apart are level: half of the most that mapping a software stamp to the counter
-/// may err [ns].
+/// Medians and spreads that are no further apart are level: half of the most that mapping a software stamp to the
+/// counter may err [ns].
 const LEVEL_NS: f64 = 250.0;
 
 /// Whether a finding of the paper holds here.

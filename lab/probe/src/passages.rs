@@ -91,8 +91,8 @@ impl Passages {
         placed
     }
 
-    /// Notes an event that is known by its code only: it belongs to the last request that left user space before it, or to the first
-    /// reply that reached user space after it.
+    /// Notes an event that is known by its code only: it belongs to the last request that left user space before it, or
+    /// to the first reply that reached user space after it.
     pub fn note_event(&mut self, event: &PacketEvent) -> Placed {
         let ticks = self.ticks(event.counter);
         self.sequence_of(event).map_or(Placed::Nowhere, |sequence| self.place(sequence, event.site, ticks))
@@ -156,7 +156,7 @@ impl Passages {
     fn first_received_after(&self, ticks: i64, code: u64) -> Option<u64> {
         let replies = self.replies.get(usize::try_from(code).ok()?)?;
         let (_, sequence) = *replies.get(replies.partition_point(|(received, _)| *received < ticks))?;
-        // What came before the request left is another packet of the same length: somebody else probes over this device.
+        // What came before the request left is another packet of the same length: another probe uses this device.
         let sent = self.rows.get(usize::try_from(sequence).ok()?)?[Site::UserSend.index()];
         (sent <= ticks).then_some(sequence)
     }

@@ -1,12 +1,12 @@
 //! What is in a test packet, so that it is recognised wherever it is seen.
 //!
-//! A request is 32 bytes of identity and padding up to a length that changes from packet to packet: events of the kernel tell the length
-//! of a packet but not its bytes, so the length is a second, shorter identity. Requests have even lengths; the echo cuts one byte off, so
-//! that replies have odd ones.
+//! A request is 32 bytes of identity and padding up to a length that changes from packet to packet: events of the
+//! kernel have the length of a packet but not its bytes, so the length is a second, shorter identity. Requests have
+//! even lengths; the echo cuts one byte off, so that replies have odd ones.
 
 /// Bytes before the padding.
 pub const HEADER_BYTES: usize = 32;
-/// So many lengths there are; after as many packets they begin anew.
+/// The number of lengths; after as many packets they repeat.
 pub const LENGTHS: u64 = 128;
 /// The longest payload that a packet carries on Ethernet, over IPv6.
 pub const LONGEST: usize = 1452;
@@ -43,7 +43,8 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Requests of `size` bytes and up to 254 more; a size that is too small or too large becomes the nearest possible one.
+    /// Requests of `size` bytes and up to 254 more; a size that is too small or too large becomes the nearest possible
+    /// one.
     pub fn from(size: usize) -> Self {
         Lengths { base: size.clamp(HEADER_BYTES + 2, LARGEST_BASE).next_multiple_of(2) }
     }
@@ -79,7 +80,7 @@ impl Identity {
         &buffer[..length]
     }
 
-    /// Writes a request that wants no reply: nobody answers it, and it is none of the run's packets.
+    /// Writes a request that wants no reply and gets none; it is none of the run's packets.
     pub fn write_unanswered(run: u64, sequence: u64, buffer: &mut [u8; LONGEST], lengths: Lengths) -> &[u8] {
         let length = Identity { run, sequence, direction: Direction::Outgoing }.write(lengths, buffer).len();
         buffer[24] = UNANSWERED;

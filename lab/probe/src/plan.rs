@@ -28,7 +28,7 @@ pub struct Plan {
     pub period: Period,
     /// Which kernel stamps to take.
     pub probes: Probes,
-    /// How many packets that nobody answers to send in one go afterwards, to see what a send costs.
+    /// How many packets without a reply to send in one go afterwards, to see what a send costs.
     pub burst: u64,
 }
 

@@ -1,7 +1,8 @@
 //! Every stamp of every packet on disk, and back: docs/probe.md describes both forms.
 //!
-//! A name that ends in `.parquet` makes a Parquet file, any other name a recording of JSON lines. Reading tells them apart by their first
-//! bytes. A file that was cut, or whose parts contradict one another, is refused: it is no shorter measurement.
+//! A name that ends in `.parquet` makes a Parquet file, any other name a recording of JSON lines. Their first bytes
+//! tell them apart. A file that was cut, or whose parts contradict one another, is refused: it is no shorter
+//! measurement.
 
 mod columns;
 mod dtrace;
@@ -73,7 +74,8 @@ pub struct PhaseRecord {
     pub length_s: f64,
     /// The stamps. At a site that both methods stamped they are those of the tracing.
     pub passages: Passages,
-    /// What both methods said of the same packets; the stamps by eBPF themselves are not kept where the tracing has some.
+    /// What both methods said of the same packets; the stamps by eBPF themselves are not kept where the tracing has
+    /// some.
     pub methods: Methods,
 }
 
@@ -189,7 +191,7 @@ pub fn read(path: &Path) -> Result<ProbeRecord, RecordError> {
     text::read(input)
 }
 
-/// The names of the sites in the order of all rows, beside what is told about the run.
+/// The names of the sites in the order of all rows, beside what the record says of the run.
 fn with_sites(about: &Value) -> Value {
     let mut about = about.clone();
     if let Some(map) = about.as_object_mut() {

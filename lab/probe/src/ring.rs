@@ -1,5 +1,5 @@
-//! The ring of memory in which the kernel hands over tapped packets (AF_PACKET, `TPACKET_V3`: Documentation/networking/packet_mmap.rst).
-//! One of the files that may hold unsafe code (xtask/tidy.toml names them).
+//! The ring of memory in which the kernel hands over tapped packets (AF_PACKET, `TPACKET_V3`:
+//! Documentation/networking/packet_mmap.rst). One of the files that may hold unsafe code (xtask/tidy.toml names them).
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -53,7 +53,7 @@ impl Ring {
         // Nothing is received before the filter is in place, and the socket bound: protocol 0.
         // SAFETY: the call takes no pointers.
         let fd = checked(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-        // SAFETY: the kernel gave us this descriptor a moment ago, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor, and nothing else holds it.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         attach(&socket, filter)?;
         set(&socket, libc::PACKET_VERSION, &libc::tpacket_versions::TPACKET_V3)?;
@@ -67,14 +67,14 @@ impl Ring {
     /// Hands the next full block to `take`, and back to the kernel; false when there is none.
     pub(crate) fn take_block(&mut self, take: impl FnOnce(&[u8])) -> bool {
         let offset = self.next * BLOCK_BYTES;
-        // SAFETY: the block lies inside the mapping, which is as long as `self` lives; its status is an aligned word that the kernel
-        // changes at any time, which atomics allow.
+        // SAFETY: the block lies inside the mapping, which is as long as `self` lives; its status is an aligned word
+        // that the kernel changes at any time, which atomics allow.
         let status = unsafe { &*self.start.as_ptr().add(offset + STATUS_OFFSET).cast::<AtomicU32>() };
         if status.load(Ordering::Acquire) & OF_USER == 0 {
             return false;
         }
-        // SAFETY: while the status says that the block is ours the kernel writes nothing into it, and the slice is gone before it is
-        // handed back.
+        // SAFETY: while the status says that the block is ours the kernel writes nothing into it, and the slice is gone
+        // before it is handed back.
         take(unsafe { core::slice::from_raw_parts(self.start.as_ptr().add(offset), BLOCK_BYTES) });
         status.store(OF_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % BLOCKS;
@@ -125,7 +125,8 @@ fn attach(socket: &OwnedFd, filter: &[Instruction]) -> io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut().cast() };
     let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let place = (&raw const program).cast();
-    // SAFETY: an Instruction has the layout of a sock_filter; the kernel copies the program during the call and checks it.
+    // SAFETY: an Instruction has the layout of a sock_filter; the kernel copies the program during the call and checks
+    // it.
     checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, place, size) })
         .map(drop)
 }

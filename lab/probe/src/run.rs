@@ -1,7 +1,8 @@
 //! One run: packets out at an even rate, their replies in, and every stamp that the host gives noted.
 //!
-//! Two threads: this one sends, receives and stamps in user space, and nothing else, so that its stamps are those of a program that has
-//! only its packets in mind; the other one empties the tap and the kernel's tracing, and compares the clocks.
+//! Two threads: this one sends, receives and stamps in user space, and nothing else, so that its stamps are those of a
+//! program that has only its packets in mind; the other one empties the tap and the kernel's tracing, and compares the
+//! clocks.
 
 use crate::agreement::Methods;
 use crate::collect::{Collector, Label};
@@ -106,7 +107,7 @@ impl<'a> Talk<'a> {
 
     /// By what the kernel knows this conversation.
     fn label(&self) -> Result<Label, ProbeError> {
-        let failed = |error| ProbeError::Socket { what: "cannot tell the port".to_owned(), error };
+        let failed = |error| ProbeError::Socket { what: "cannot find out the port".to_owned(), error };
         Ok(Label {
             run: self.run,
             own_port: self.socket.local_address().map_err(failed)?.port(),

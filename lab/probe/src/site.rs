@@ -175,8 +175,8 @@ impl Sites {
     /// What the kernel's tracing sees.
     pub const TRACED: Sites =
         Sites::of(&[Site::QueueOut, Site::DoneOut, Site::StackIn, Site::CopyIn, Site::ReadIn]).and(Sites::DRIVER);
-    /// What eBPF sees without changing the way of the packets. XDP does: a driver with XDP makes its packets in another way, and some
-    /// drivers stop for a moment to change over.
+    /// What eBPF sees without changing the way of the packets. XDP does: a driver with XDP makes its packets in another
+    /// way, and some drivers stop for a moment to change over.
     pub const PROGRAMMED: Sites = Sites::of(&[Site::TcOut, Site::TcIn, Site::QueueIn]).and(Sites::TRACED);
 
     /// These sites.

@@ -62,15 +62,15 @@ impl Tap {
     /// How many packets the kernel could not hand over until now.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not say.
     pub fn dropped(&mut self) -> io::Result<u64> {
         self.dropped += self.ring.counts()?.dropped;
         Ok(self.dropped)
     }
 }
 
-/// Lets UDP packets from or to `port` pass, of IPv4 without fragments and of IPv6 without extension headers; the packet begins with its
-/// network header (socket(7), Documentation/networking/filter.rst).
+/// Lets UDP packets from or to `port` pass, of IPv4 without fragments and of IPv6 without extension headers; the packet
+/// begins with its network header (socket(7), Documentation/networking/filter.rst).
 fn filter(port: u16) -> [Instruction; 20] {
     const LOAD_BYTE: u16 = 0x30;
     const LOAD_HALF: u16 = 0x28;
@@ -138,7 +138,8 @@ fn any_copy(packet: &[u8]) -> Option<AnyCopy<'_>> {
     let length = word(packet, 12)? as usize;
     let network = usize::from(u16::from_ne_bytes(*packet.get(26..)?.first_chunk()?));
     let bytes = packet.get(network..network.checked_add(length)?)?;
-    // `struct sockaddr_ll` follows the header; the device lies at its fifth byte, the type of the packet is its eleventh.
+    // `struct sockaddr_ll` follows the header; the device lies at its fifth byte, the type of the packet is its
+    // eleventh.
     let is_outgoing = *packet.get(PACKET_HEADER + 10)? == PACKET_OUTGOING;
     let stamped = Moment::from_origin(Span::from_secs(seconds.into()) + Span::from_nanos(nanos.into()));
     let passed = if is_outgoing { Direction::Outgoing } else { Direction::Incoming };

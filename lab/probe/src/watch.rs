@@ -1,9 +1,10 @@
 //! The real traffic of a UDP service, looked at in passing: nothing is sent, and nothing of the program is changed.
 //!
-//! The packet tap sees whose packets pass and with which payload; the kernel's tracing sees when they pass what, but of a packet only its
-//! length and the address of its buffer. So a packet is the copy that the tap has of it (flow, IP identification, length and a digest of
-//! its payload tell it from all others), and an event belongs to the copy of the same length on the same device that it is next to.
-//! Where two would do, it is left out and counted. System calls of the program itself stand for user space.
+//! The packet tap sees whose packets pass and with which payload; the kernel's tracing sees when they pass each place,
+//! but of a packet only its length and the address of its buffer. So a packet is the copy that the tap has of it (flow,
+//! IP identification, length and a digest of its payload distinguish it from all others), and an event belongs to the
+//! copy of the same length on the same device that it is next to. Where two would fit, it is left out and counted.
+//! System calls of the program itself stand for user space.
 
 mod capture;
 mod kernel;
@@ -46,9 +47,11 @@ pub struct WatchPlan {
     pub port: u16,
     /// The device, if not all of them.
     pub device: Option<String>,
-    /// The threads of the program, for its system calls. Where it is empty, whoever sends the first packet is looked at.
+    /// The threads of the program, for its system calls. Where it is empty, the sender of the first packet is looked
+    /// at.
     pub threads: BTreeSet<u32>,
-    /// Whether a program on this host has the port; decides on loopback, which every packet passes twice, whose packets are counted.
+    /// Whether a program on this host has the port; decides on loopback, which every packet passes twice, whose packets
+    /// are counted.
     pub role: Role,
     /// The counter that stamps.
     pub counter: CounterKind,
@@ -119,7 +122,8 @@ pub struct Watched {
     pub calls: Option<Calls>,
     /// The thread that was found by its packets; `None` where it was known before, or did not send.
     pub sender: Option<u32>,
-    /// How long the program takes from a request's stamp at the tap to its reply's [ns], one for each exchange that others began.
+    /// How long the program takes from a request's stamp at the tap to its reply's [ns], one for each exchange that
+    /// others began.
     pub turnarounds_ns: Vec<f64>,
     /// What the host does not offer, each with the reason.
     pub unavailable: Vec<String>,
@@ -179,7 +183,8 @@ impl Watcher {
         })
     }
 
-    /// Takes in what has happened since the last call; every few milliseconds, so that no buffer overflows. How many packets there were.
+    /// Takes in what has happened since the last call; every few milliseconds, so that no buffer overflows. How many
+    /// packets there were.
     ///
     /// # Errors
     /// [`WatchError::Unreadable`].
@@ -235,7 +240,7 @@ impl Watcher {
         matching::Whose { port: self.plan.port, role: self.plan.role, loopback: kernel::loopback() }
     }
 
-    /// Whether so much was kept that it has to end.
+    /// Whether the room for events is used up and the watch has to end.
     pub fn is_full(&self) -> bool {
         self.is_full
     }

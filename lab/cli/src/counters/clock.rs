@@ -1,4 +1,5 @@
-//! `ffclock counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same packets.
+//! `ffclock counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same
+//! packets.
 //!
 //! The experiment is `ffclock_counters::clocks`. Here a server is started for it on loopback, whose time is a known
 //! function of the CPU's counter, and its figures become tables and records.
@@ -142,7 +143,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// As a recording tells it.
+    /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         let About { missing, .. } = recorded.about_as()?;
         Ok(Measured {

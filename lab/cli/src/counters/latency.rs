@@ -74,7 +74,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     ended
 }
 
-/// What came of it.
+/// The figures of a run.
 pub(super) struct Measured {
     phases: Vec<Phase>,
     about: About,
@@ -85,7 +85,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// As a recording tells it.
+    /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         let about = recorded.about_as()?;
         Ok(Measured {

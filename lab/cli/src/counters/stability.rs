@@ -91,7 +91,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     record.extend("phase", &phases)?;
     let joined = match &args.against {
         Some(Against::File(path)) => {
-            join(&about, &mut samples, path).and_then(|told| record.extend("sample", &samples[told..]))
+            join(&about, &mut samples, path).and_then(|before| record.extend("sample", &samples[before..]))
         }
         _ => Ok(()),
     };
@@ -116,19 +116,19 @@ fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, 
 /// A reference that said nothing is no reference, whatever the counters did among themselves.
 fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
     let Some(reference) = &about.reference else { return Ok(()) };
-    let told = samples.iter().filter(|sample| sample.reference.is_some()).count();
-    if told >= 2 {
+    let count = samples.iter().filter(|sample| sample.reference.is_some()).count();
+    if count >= 2 {
         return Ok(());
     }
-    let told = if told == 0 { "none".to_owned() } else { format!("only {told}") };
+    let few = if count == 0 { "none".to_owned() } else { format!("only {count}") };
     Err(format!(
-        "{told} of the times that {reference} should tell came while it was measured, and a rate needs two: measure for longer, and see \
+        "{few} of the times that {reference} should give came while it was measured, and a rate needs two: measure for longer, and see \
          whether its signal is connected (`ffclock counters` lists the devices)"
     )
     .into())
 }
 
-/// What came of it.
+/// The figures of a run.
 pub(super) struct Measured {
     phases: Vec<Phase>,
     found: Vec<Steadiness>,
@@ -140,7 +140,7 @@ impl Measured {
         Measured { phases, found }
     }
 
-    /// As a recording tells it.
+    /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         Ok(Measured { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
     }

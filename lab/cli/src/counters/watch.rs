@@ -37,7 +37,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         let found = watcher.look(t).map_err(failed)?;
         looks += 1;
         findings += found.len() as u64;
-        found.iter().try_for_each(|finding| tell(global, finding))
+        found.iter().try_for_each(|finding| show(global, finding))
     });
     drop(conditions);
     watched.ended?;
@@ -49,7 +49,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if findings == 0 { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
-fn tell(global: &Global, finding: &Finding) -> Result<(), Failure> {
+fn show(global: &Global, finding: &Finding) -> Result<(), Failure> {
     if global.json {
         return output::json(finding);
     }

@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A run as `run`, `show` and `advise` look at it.
-pub(super) struct Told {
+pub(super) struct Answer {
     pub(super) about: Value,
     pub(super) phases: Vec<Measured>,
     /// What the probes cost, where that was measured; a record does not keep it.
     pub(super) effect: Option<Effect>,
 }
 
-impl Told {
+impl Answer {
     /// Of a record.
     pub(super) fn recorded(path: &Path) -> Result<Self, Failure> {
-        Ok(Told::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
+        Ok(Answer::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
     }
 
     /// Of what was read of one.
@@ -38,7 +38,7 @@ impl Told {
             methods: phase.methods,
             corrected: Vec::new(),
         });
-        Told { about, phases: measured.collect(), effect: None }
+        Answer { about, phases: measured.collect(), effect: None }
     }
 
     /// The phases by load.

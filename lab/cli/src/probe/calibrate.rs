@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", default_value = "/var/lib/ffclock/calibration.json")]
     file: PathBuf,
     /// Measure the daemon's own packets instead: what it is recording, a file or the directory of `record`
-    // In the group of what says where packets go: one of them must be told.
+    // In the group of what says where packets go: one of them must be given.
     #[arg(long, value_name = "RECORDING", group = "Target", conflicts_with_all = ["stress", "phase", "packets", "rate", "size", "without", "xdp"])]
     own: Option<PathBuf>,
     /// With --own, how long to look at its packets; at least some hundred of them should pass

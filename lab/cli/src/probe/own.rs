@@ -1,5 +1,5 @@
-//! The host's delays of the daemon's own packets: looks at the boundary to the driver while the daemon records, and shows
-//! what its exchanges say.
+//! The host's delays of the daemon's own packets: looks at the boundary to the driver while the daemon records, and
+//! shows what its exchanges say.
 
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;

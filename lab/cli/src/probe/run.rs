@@ -1,6 +1,6 @@
 //! `ffclock probe run`: test packets, stamped at every location.
 
-use super::answer::Told;
+use super::answer::Answer;
 use super::echo::PORT;
 use super::network::Way;
 use crate::counters::conditions::Conditions;
@@ -53,11 +53,11 @@ pub(super) struct Args {
 pub(super) struct Extras<'a> {
     /// Records every stamp into this file.
     record: Option<&'a Path>,
-    /// Measures first what the probes cost, in so many rounds.
+    /// Measures first what the probes cost, in this number of rounds.
     effect_rounds: Option<u16>,
 }
 
-/// What every measurement with test packets can be told.
+/// The options of every measurement with test packets.
 #[derive(Clone, clap::Args)]
 pub(super) struct Course {
     #[command(flatten)]
@@ -137,7 +137,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is told about a run.
+/// The description of a run.
 #[derive(Serialize)]
 struct About<'a> {
     way: &'a str,
@@ -178,13 +178,13 @@ pub(super) struct Whole {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let extras = Extras { record: args.record.as_deref(), effect_rounds: args.probe_effect };
     let whole = measure(&args.course, extras)?;
-    whole.told().print(global)
+    whole.answer().print(global)
 }
 
 impl Whole {
     /// Without the way, which ends here.
-    pub(super) fn told(self) -> Told {
-        Told { about: self.about, phases: self.phases, effect: self.effect }
+    pub(super) fn answer(self) -> Answer {
+        Answer { about: self.about, phases: self.phases, effect: self.effect }
     }
 }
 

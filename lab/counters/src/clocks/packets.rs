@@ -69,7 +69,8 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// A socket to the server at `address`, and every source of stamps that this host has. `period` is that of the base.
+    /// A socket to the server at `address`, and every source of stamps that this host has. `period` is that of the
+    /// base.
     ///
     /// # Errors
     /// The socket cannot be made. A source of stamps that is not there is no error: [`Packets::missing`].

@@ -1,5 +1,5 @@
-//! What the firmware's tables say about timers, whether the kernel uses them or not. Only root may read the tables; that they are
-//! there shows to everybody.
+//! What the firmware's tables say about timers, whether the kernel uses them or not. Only root may read the tables;
+//! every user sees that they are there.
 
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,8 @@ pub(super) fn pm_timer_bits() -> Option<u32> {
     pm_timer_bits_of(&fs::read(Path::new(TABLES).join("FACP")).ok()?)
 }
 
-/// ACPI 6.5, table 5.9 (FADT): PM_TMR_BLK at byte 76, PM_TMR_LEN at 91, flags at 112 with TMR_VAL_EXT as bit 8; X_PM_TMR_BLK at 208 with
-/// its address at 212.
+/// ACPI 6.5, table 5.9 (FADT): PM_TMR_BLK at byte 76, PM_TMR_LEN at 91, flags at 112 with TMR_VAL_EXT as bit 8;
+/// X_PM_TMR_BLK at 208 with its address at 212.
 fn pm_timer_bits_of(fadt: &[u8]) -> Option<u32> {
     let word = |at: usize| fadt.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     let extended = fadt.get(212..220).is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0));

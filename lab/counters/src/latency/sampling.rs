@@ -101,8 +101,9 @@ impl Work for Single {
     }
 }
 
-/// One bracket after a pause of its own, which the instrument's own cost has as well. As in case-for-feed-forward, section V-A, the CPU's
-/// counter is read twice before: what the caches lack for the instrument is fetched by the first of the two, not within the bracket.
+/// One bracket after a pause of its own, which the instrument's own cost has as well. As in case-for-feed-forward,
+/// section V-A, the CPU's counter is read twice before: what the caches lack for the instrument is fetched by the first
+/// of the two, not within the bracket.
 struct Paused;
 
 impl Work for Paused {
@@ -131,8 +132,8 @@ pub(super) fn burst_on(cpu: usize, ways: &[Way], burst: usize, round: usize) -> 
     })
 }
 
-/// One reading of every way, each after a pause. Ways share code, as the kernel's entry and the vDSO: in another order each round, none of
-/// them finds what the same other one has left in the caches.
+/// One reading of every way, each after a pause. Ways share code, as the kernel's entry and the vDSO: in another order
+/// each round, none of them finds what the same other one has left in the caches.
 fn firsts(cpu: usize, ways: &[Way], round: usize) -> Vec<Burst> {
     let outside = order(ways.len(), round).into_iter().filter(|&number| ways[number].kernel_ticks().is_none());
     let first =
@@ -140,7 +141,8 @@ fn firsts(cpu: usize, ways: &[Way], round: usize) -> Vec<Burst> {
     outside.map(first).collect()
 }
 
-/// The numbers below `count` in an order that depends on the round alone (Fisher and Yates, with numbers of splitmix64).
+/// The numbers below `count` in an order that depends on the round alone (Fisher and Yates, with numbers of
+/// splitmix64).
 fn order(count: usize, round: usize) -> Vec<usize> {
     let mut state = round as u64;
     let mut below = |limit: usize| {
@@ -169,7 +171,7 @@ fn bursts_in_kernel(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<B
     let samples: Option<Vec<KernelTicks>> = (0..burst).map(|_| way.kernel_ticks().flatten()).collect();
     let made = |way, ticks| Burst { way, cpu, arrangement: Arrangement::Kernel, ticks };
     let of = |part: fn(&KernelTicks) -> u64| samples.as_ref().map(|samples| samples.iter().map(part).collect());
-    // A counter that is gone is told under its own name only.
+    // A counter that is gone is reported under its own name only.
     vec![made(0, of(|sample| sample.own).or_else(|| Some(Vec::new()))), made(number, of(|sample| sample.bracket))]
 }
 
@@ -177,7 +179,7 @@ fn bursts_in_kernel(number: usize, way: &Way, cpu: usize, burst: usize) -> Vec<B
 pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> io::Result<Vec<Burst>> {
     let barrier = Barrier::new(cpus.len());
     let bursts = at_once(cpus.iter().map(|&cpu| (Builder::new(), cpu)), |cpu| {
-        // Whoever cannot be pinned still meets the others, who would wait for ever.
+        // A thread that cannot be pinned still meets the others, which would wait for ever.
         let pinned = pin_to(cpu);
         let outside = ways.iter().enumerate().filter(|(_, way)| way.kernel_ticks().is_none());
         let bursts: Vec<Burst> = outside
@@ -192,8 +194,8 @@ pub(super) fn bursts_everywhere(cpus: &[usize], ways: &[Way], burst: usize) -> i
     Ok(bursts.into_iter().flatten().collect())
 }
 
-/// Does `work` in a thread each, once all of them are there: where one cannot be started none begins, since those that meet in `work` would
-/// wait for it for ever.
+/// Does `work` in a thread each, once all of them are there: where one cannot be started none begins, since those that
+/// meet in `work` would wait for it for ever.
 fn at_once<N: Send, T: Send>(
     threads: impl Iterator<Item = (Builder, N)>,
     work: impl Fn(N) -> io::Result<T> + Sync,
@@ -241,20 +243,20 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_cannot_be_started_keeps_nobody_waiting() {
-        let (told, heard) = mpsc::channel();
+    fn a_thread_that_cannot_be_started_keeps_no_other_waiting() {
+        let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let barrier = Barrier::new(3);
-            // No machine has so much memory for the stack of the last one.
+            // No machine has the memory for the stack of the last one.
             let threads = [0, 0, 1 << 60].into_iter().enumerate();
             let threads = threads.map(|(number, stack)| (Builder::new().stack_size(stack), number));
             let meet = |number| {
                 barrier.wait();
                 Ok(number)
             };
-            told.send(at_once(threads, meet).map_err(|error| error.kind()))
+            sender.send(at_once(threads, meet).map_err(|error| error.kind()))
         });
-        let ended = heard.recv_timeout(Duration::from_secs(20)).expect("nobody waits for a thread that never comes");
+        let ended = receiver.recv_timeout(Duration::from_secs(20)).expect("no thread waits for one that never starts");
         assert!(ended.is_err(), "{ended:?}");
         let all = at_once((0..3).map(|number| (Builder::new(), number)), Ok).unwrap();
         assert_eq!(all, [0, 1, 2]);

@@ -7,7 +7,7 @@ use ffclock_units::Period;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How many of the slowest readings are told.
+/// How many of the slowest readings are reported.
 const OUTLIERS: usize = 20;
 
 /// The distribution of one way in one phase and arrangement; the instrument's own cost is subtracted.

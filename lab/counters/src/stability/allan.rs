@@ -1,7 +1,7 @@
 //! Allan deviation and modified Allan deviation of evenly spaced time errors.
 //!
-//! Source: W. J. Riley, Handbook of Frequency Stability Analysis, NIST SP 1065 (2008), equations 10 (overlapping Allan variance from
-//! phase data, page 15) and 14 (modified Allan variance from phase data, page 17).
+//! Source: W. J. Riley, Handbook of Frequency Stability Analysis, NIST SP 1065 (2008), equations 10 (overlapping Allan
+//! variance from phase data, page 15) and 14 (modified Allan variance from phase data, page 17).
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,8 @@ pub struct Deviation {
     pub count: usize,
 }
 
-/// Overlapping Allan deviation of time errors `x` [s], `spacing` [s] apart, over `m` spacings. `None` of fewer than 2 m + 1.
+/// Overlapping Allan deviation of time errors `x` [s], `spacing` [s] apart, over `m` spacings. `None` of fewer than 2 m
+/// + 1.
 pub fn allan_deviation(x: &[f64], spacing: f64, m: usize) -> Option<f64> {
     if m == 0 || x.len() < 2 * m + 1 {
         return None;
@@ -61,7 +62,8 @@ pub fn deviations(x: &[f64], spacing: f64) -> Vec<Deviation> {
 mod tests {
     use super::*;
 
-    /// The 1000-point set of NIST SP 1065, section 12.4 (page 107 ff.): frequencies from a linear congruential generator.
+    /// The 1000-point set of NIST SP 1065, section 12.4 (page 107 ff.): frequencies from a linear congruential
+    /// generator.
     fn nist() -> Vec<f64> {
         let numbers = core::iter::successors(Some(1_234_567_890_u64), |n| Some(n * 16_807 % 2_147_483_647));
         let mut phase = vec![0.0];

@@ -14,7 +14,8 @@ pub struct Steadiness {
     pub counter: String,
     /// What it is compared with.
     pub against: String,
-    /// How much too fast it ran by its nominal frequency, ppm, from the first to the last sample; `None` of fewer than two.
+    /// How much too fast it ran by its nominal frequency, ppm, from the first to the last sample; `None` of fewer than
+    /// two.
     pub rate_ppm: Option<f64>,
     /// How exactly a sample is known, ns: the median width of its range; `None` without any.
     pub width_ns: Option<f64>,
@@ -87,7 +88,8 @@ impl Curve {
 /// The name of the base in figures.
 const BASE: &str = "base";
 
-/// Every comparison of a run: each counter with the base, and, where there is a reference, the base and each counter with it.
+/// Every comparison of a run: each counter with the base, and, where there is a reference, the base and each counter
+/// with it.
 pub fn analyse(about: &About, samples: &[Sample]) -> Vec<Curve> {
     let mut curves: Vec<Curve> = (0..about.counters.len()).map(|number| against_base(about, samples, number)).collect();
     if about.reference.is_some() {
@@ -106,11 +108,11 @@ pub fn with_reference(about: &About, samples: &[Sample], points: &[BracketedRead
         let after = samples.partition_point(|sample| sample.t <= t);
         samples[..after].last().map_or(0, |sample| sample.phase)
     };
-    let told = points.iter().map(|point| {
+    let of_reference = points.iter().map(|point| {
         let t = origin.seconds(point);
         Sample { t, phase: phase_at(t), points: Vec::new(), reference: Some(*point) }
     });
-    samples.iter().cloned().chain(told).collect()
+    samples.iter().cloned().chain(of_reference).collect()
 }
 
 /// Where the time of the curves begins: the same for all, so that they can be added.
@@ -163,8 +165,8 @@ fn curve(origin: Origin, names: [&str; 2], points: Points, ahead: impl Fn(i128, 
     }
 }
 
-/// A counter against the reference: what it is ahead of the base, and the base of the reference at that time, by the line between the
-/// two reference points around it. Samples outside them are left out.
+/// A counter against the reference: what it is ahead of the base, and the base of the reference at that time, by the
+/// line between the two reference points around it. Samples outside them are left out.
 fn through_base(curve: &Curve, base: &Curve) -> Curve {
     let both: Vec<(usize, f64)> =
         curve.t.iter().enumerate().filter_map(|(number, t)| Some((number, interpolated(base, *t)?))).collect();
@@ -202,8 +204,8 @@ mod tests {
         About { base_hertz: 1e9, counters, reference: reference.map(str::to_owned), every_s: 1.0 }
     }
 
-    /// A base of 1 GHz that turns over after 5 s; a counter of 1 MHz that is 50 ppm fast, and 80 ppm in phase 1; a reference against
-    /// which the base is 10 ppm fast, read a quarter of a second before the counter.
+    /// A base of 1 GHz that turns over after 5 s; a counter of 1 MHz that is 50 ppm fast, and 80 ppm in phase 1; a
+    /// reference against which the base is 10 ppm fast, read a quarter of a second before the counter.
     fn samples() -> Vec<Sample> {
         let mut slow = 0;
         let sample = |second: u64| {

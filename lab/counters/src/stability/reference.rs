@@ -39,7 +39,7 @@ pub enum ReferenceError {
     },
 }
 
-/// Something that tells a time to compare counters with.
+/// A source of time to compare counters with.
 #[derive(Debug)]
 pub enum Reference {
     /// The clock that ffclockd publishes: the absolute time of a base reading.
@@ -52,7 +52,7 @@ pub enum Reference {
         device: File,
         /// Its path.
         path: PathBuf,
-        /// The number of the last pulse that was told.
+        /// The number of the last pulse that was handed over.
         last: Option<u32>,
     },
 }
@@ -133,7 +133,8 @@ fn new_pulse(last: &mut Option<u32>, pulse: Pulse) -> Option<Pulse> {
     (is_new && known && pulse.realtime > 0).then_some(pulse)
 }
 
-/// The pulse came a known time before now by the system clock: so many ticks before the base now. The true time is a whole second.
+/// The pulse came a known time before now by the system clock, which makes it a reading of the base. Its true time is a
+/// whole second.
 fn pulse_point(pulse: Pulse) -> Option<BracketedReading> {
     let now = narrowest(|| vdso(PosixClock::Realtime).read().map(i128::from))?;
     let age_ns = now.value - pulse.realtime;
@@ -150,7 +151,8 @@ fn pulse_point(pulse: Pulse) -> Option<BracketedReading> {
 /// The longest file that is taken: a week of seconds, some ten times over.
 const LONGEST_FILE: u64 = 256 << 20;
 
-/// The points of a file: each line a reading of the CPU's counter [ticks], a comma, the time [s]. Lines that begin with `#` are remarks.
+/// The points of a file: each line a reading of the CPU's counter [ticks], a comma, the time [s]. Lines that begin with
+/// `#` are remarks.
 ///
 /// # Errors
 /// [`ReferenceError::File`].
@@ -163,7 +165,7 @@ pub fn points_of_file(path: &Path) -> Result<Vec<BracketedReading>, ReferenceErr
     Ok(points)
 }
 
-/// Whether a file can be a reference once it has all its points: whoever writes it may just have begun.
+/// Whether a file can be a reference once it has all its points: its program may just have begun to write.
 ///
 /// # Errors
 /// [`ReferenceError::File`].

@@ -21,8 +21,8 @@ pub(super) struct Filter(TcHook);
 
 impl Drop for Filter {
     fn drop(&mut self) {
-        // A device that is gone took its filters along. The queueing discipline stays: another program may use it by now,
-        // and an empty one does nothing.
+        // A device that is gone took its filters along. The queueing discipline stays: another program may use it by
+        // now, and an empty one does nothing.
         let _ = self.0.detach();
     }
 }

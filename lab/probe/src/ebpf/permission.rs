@@ -1,4 +1,4 @@
-//! What forbids eBPF on this host, as far as that can be told before it is tried.
+//! What forbids eBPF on this host, as far as that is known before it is tried.
 
 use std::fs;
 use std::path::Path;

@@ -48,7 +48,7 @@ type Taken = Arc<Mutex<Vec<types::passage>>>;
 
 /// The programs at their places. Dropped, they are gone.
 pub struct Stamps {
-    // In this order they are dropped: who hands over, who takes, and what both belong to.
+    // They are dropped in this order: what hands over, what takes, and the programs to which both belong.
     _links: Vec<Link>,
     _at_tc: Vec<AtTc>,
     ring: RingBuffer<'static>,
@@ -139,10 +139,10 @@ fn traced(sites: Sites) -> Result<(Vec<&'static str>, Vec<String>), String> {
 
 /// Loads these programs and no others. Also returns the index of the device.
 fn load(scope: &ProgramScope<'_>, programs: &[&str]) -> Result<(StampsSkel<'static>, u32), String> {
-    // What is opened is dropped with the skeleton; the room that holds it, of two words, is not given back.
+    // What is opened is dropped with the skeleton. The two words that hold it are leaked.
     let room = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = StampsSkelBuilder::default().open(room).map_err(|error| explain(&error))?;
-    let device = tell(&mut open, scope).map_err(|error| format!("{}: {error}", scope.device))?;
+    let device = configure(&mut open, scope).map_err(|error| format!("{}: {error}", scope.device))?;
     open.maps.passages.set_max_entries(scope.buffer_bytes).map_err(|error| explain(&error))?;
     for mut program in open.open_object_mut().progs_mut() {
         let is_chosen = programs.iter().any(|name| program.name() == *name);
@@ -152,8 +152,8 @@ fn load(scope: &ProgramScope<'_>, programs: &[&str]) -> Result<(StampsSkel<'stat
     Ok((skeleton, device))
 }
 
-/// One program that is refused makes all be refused: then each of the kinds that a kernel may refuse is tried alone, and left out with the
-/// reason where it is the one.
+/// One program that is refused makes all be refused: then each of the kinds that a kernel may refuse is tried alone,
+/// and left out with the reason where it is the one.
 fn load_possible(
     scope: &ProgramScope<'_>,
     programs: &mut Vec<&'static str>,
@@ -174,8 +174,8 @@ fn load_possible(
     load(scope, programs)
 }
 
-/// Tells the programs what to look for, and returns the index of the device.
-fn tell(open: &mut OpenStampsSkel<'_>, scope: &ProgramScope<'_>) -> io::Result<u32> {
+/// Writes what the programs look for, and returns the index of the device.
+fn configure(open: &mut OpenStampsSkel<'_>, scope: &ProgramScope<'_>) -> io::Result<u32> {
     let device = device_index(scope.device)?;
     let network = std::fs::metadata("/proc/thread-self/ns/net")?.ino();
     let (shortest, longest) = scope.lengths.range();
@@ -227,8 +227,8 @@ mod tests {
 
     const PACKETS: u64 = 400;
 
-    /// Sends over loopback without taking anything; how many passages were there to take then, and how many were lost. `None` where the
-    /// kernel allows no programs.
+    /// Sends over loopback without taking anything; how many passages were there to take then, and how many were lost.
+    /// `None` where the kernel allows no programs.
     fn taken_and_lost(buffer_bytes: u32) -> Option<(u64, u64)> {
         let (server, client) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
         let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();

@@ -100,8 +100,8 @@ impl Draws {
     }
 }
 
-/// The closed form against the bootstrap itself: of 4000 resamples of the delays of both directions, with repetition, at least 95 % have an
-/// asymmetry inside the interval.
+/// The closed form against the bootstrap itself: of 4000 resamples of the delays of both directions, with repetition,
+/// at least 95 % have an asymmetry inside the interval.
 #[test]
 fn the_interval_holds_what_resampling_gives() {
     let mut draws = Draws(7);

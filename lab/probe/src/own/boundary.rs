@@ -1,5 +1,5 @@
-//! When the packets of a program on this host passed the boundary to the driver, for stamps that the program took of them
-//! itself.
+//! When the packets of a program on this host passed the boundary to the driver, for stamps that the program took of
+//! them itself.
 //!
 //! The kernel's tracing notes every packet of NTP's length at the driver, and an exchange that the daemon recorded is
 //! joined with the passages that lie between its two stamps. Two events for each packet and nothing else: no tap, no
@@ -163,7 +163,8 @@ pub enum StampPlace {
 /// An exchange at the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossed {
-    /// The first packet that left at or after the request was stamped: the request, or a foreign packet that left before it.
+    /// The first packet that left at or after the request was stamped: the request, or a foreign packet that left
+    /// before it.
     pub out: Counter,
     /// The last packet that came at or before the reply was stamped: the reply, or a foreign packet that came after it.
     pub back: Counter,
@@ -172,8 +173,8 @@ pub struct Crossed {
 }
 
 impl Crossings {
-    /// When the request and the reply of an exchange passed the driver, each of them as near to its stamp as is possible: the delays are no
-    /// longer than they were. `None` where nothing passed that could be them.
+    /// When the request and the reply of an exchange passed the driver, each of them as near to its stamp as is
+    /// possible: the delays are no longer than they were. `None` where nothing passed that could be them.
     pub fn of(&self, exchange: &Exchange, place: StampPlace) -> Option<Crossed> {
         let ticks = |counter: Counter| (counter - self.passed.begin).raw();
         let (sent, received) = (&exchange.sent, &exchange.received);

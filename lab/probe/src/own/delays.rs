@@ -1,8 +1,8 @@
 //! The host's delays of the daemon's own packets, and whether stamps may be moved by them.
 //!
-//! Each exchange is known twice: as the daemon stamped it, and as it passed the driver. The differences are the delays of
-//! the host. A clock of either kind sees the same network and the same server, so that only these delays make one ahead of
-//! the other.
+//! Each exchange is known twice: as the daemon stamped it, and as it passed the driver. The differences are the delays
+//! of the host. A clock of either kind sees the same network and the same server, so that only these delays make one
+//! ahead of the other.
 
 use super::boundary::Crossed;
 use crate::findings::{EDGE, Smallest};
@@ -81,8 +81,8 @@ pub struct HostDelays {
     least_ns: Option<EachWay<Smallest>>,
     /// The delays of each exchange whose packets are certain [ns].
     delays_ns: EachWay<Vec<f64>>,
-    /// The clock of the exchanges as the daemon stamped them, ahead of the clock of the same packets stamped at the driver
-    /// [ns]: median of the later half.
+    /// The clock of the exchanges as the daemon stamped them, ahead of the clock of the same packets stamped at the
+    /// driver [ns]: median of the later half.
     bias_ns: Option<f64>,
     /// The exchanges, and the period of the counter.
     twice: Vec<Twice>,
@@ -205,7 +205,8 @@ impl HostDelays {
         let ns = |later: Counter, earlier: Counter| (period * (later - earlier)).as_seconds() * 1e9;
         let out = |one: &Twice| ns(one.at_driver.sent.counter, one.stamped.sent.counter);
         let back = |one: &Twice| ns(one.stamped.received.counter, one.at_driver.received.counter);
-        // The fastest request comes right after another one, whose packets make it uncertain: it is in the minima all the same.
+        // The fastest request comes right after another one, whose packets make it uncertain: it is in the minima all
+        // the same.
         let least = |delay: &dyn Fn(&Twice) -> f64| Smallest::of(seen.iter().map(|(one, _)| delay(one)).collect());
         let Look { device, is_calibrated, events_lost, rows_unreadable } = look;
         HostDelays {
@@ -254,8 +255,8 @@ impl HostDelays {
         Some(EachWay { out: percentile(out, EDGE)?, back: percentile(back, EDGE)? })
     }
 
-    /// How far the figures may be off [ns], 95 %: the edges by the ranks between which they lie, each way for itself, and
-    /// the smallest delays by how large they could have come out, as those of test packets.
+    /// How far the figures may be off [ns], 95 %: the edges by the ranks between which they lie, each way for itself,
+    /// and the smallest delays by how large they could have come out, as those of test packets.
     fn uncertainty_ns(&self) -> Option<f64> {
         let half = |values: &[f64]| {
             let share = 1.96 * (EDGE * (1.0 - EDGE) / values.len() as f64).sqrt();
@@ -267,8 +268,8 @@ impl HostDelays {
         Some(edges_ns.max((out.high - out.min) + (back.high - back.min)))
     }
 
-    /// For the calibration. What the clock finds unequal is where the calibrated clock of these very packets is right: of a
-    /// few approximations the best.
+    /// For the calibration. What the clock finds unequal is where the calibrated clock of these very packets is right:
+    /// of a few approximations the best.
     ///
     /// # Errors
     /// [`NotCalibrated::NoClock`], [`NotCalibrated::StillOff`], [`NotCalibrated::Impossible`].
@@ -317,7 +318,8 @@ impl HostDelays {
         Ok(best)
     }
 
-    /// What the clock of these packets would still be ahead [ns] with this calibration, which makes stamps wider as well.
+    /// What the clock of these packets would still be ahead [ns] with this calibration, which makes stamps wider as
+    /// well.
     fn left_ns(&self, entry: &Entry) -> Result<f64, NotCalibrated> {
         let calibration = Calibration { entries: vec![entry.clone()] };
         let shift = calibration.shift(&entry.subject, entry.location, self.period)?;
@@ -375,8 +377,8 @@ impl Twice {
     }
 }
 
-/// How far the clock of one kind of stamps is ahead of that of the other, which sees the same packets: neither the network
-/// nor the server is in the difference.
+/// How far the clock of one kind of stamps is ahead of that of the other, which sees the same packets: neither the
+/// network nor the server is in the difference.
 fn bias_ns(twice: &[Twice], period: Period) -> Option<f64> {
     let mut clocks = [(); 2].map(|()| Chosen::new(Algorithm::default(), Configs::default(), period, None));
     let mut ahead = Vec::new();

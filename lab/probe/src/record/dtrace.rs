@@ -1,8 +1,9 @@
 //! What `packaging/freebsd/probe.d` prints on FreeBSD: a line for each time that a test packet passed a site.
 //!
-//! The script knows the length of a packet and no more, as the tracing of Linux does, so a packet is found by length and time: a stamp on
-//! the way out belongs to the last request of its length before it, one on the way in to the first reply of its length after it. DTrace
-//! prints the events of one CPU after those of another; here they are put in order.
+//! The script knows the length of a packet and no more, as the tracing of Linux does, so a packet is found by length
+//! and time: a stamp on the way out belongs to the last request of its length before it, one on the way in to the first
+//! reply of its length after it. DTrace prints the events of one CPU after those of another; here they are put in
+//! order.
 
 use super::{PhaseRecord, ProbeRecord, RecordError, append};
 use crate::agreement::Methods;
@@ -111,7 +112,8 @@ impl Lines {
             return Ok(());
         }
         let event = Event::deserialize(&value).map_err(|error| unfit(self.count, &error))?;
-        // DTrace's clock counts from the start of the machine; what is nearer than half of this fits into a record whatever came first.
+        // DTrace's clock counts from the start of the machine; what is nearer than half of this fits into a record
+        // whatever came first.
         if event.ns.unsigned_abs() >= BEYOND / 2 {
             return Err(unfit(self.count, &"its time is centuries away"));
         }
@@ -127,7 +129,8 @@ impl Lines {
 struct Packets {
     lengths: Lengths,
     rows: Vec<BTreeMap<Site, i64>>,
-    /// By code: when requests left user space, and when replies reached it, with the packet's number; in the order of time.
+    /// By code: when requests left user space, and when replies reached it, with the packet's number; in the order of
+    /// time.
     requests: Vec<Vec<(i64, usize)>>,
     replies: Vec<Vec<(i64, usize)>>,
     counts: Counts,

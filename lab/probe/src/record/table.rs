@@ -136,7 +136,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Takes a row group in, some rows of all columns at a time: what claims to be longer than it is shows before it fills the memory.
+    /// Takes a row group in, some rows of all columns at a time: what claims to be longer than it is shows before it
+    /// fills the memory.
     fn take_in(&mut self, file: &SerializedFileReader<File>, group: usize) -> Result<(), RecordError> {
         let mut phases = Column::find(file, group, PHASE)?;
         let mut sequences = Column::find(file, group, SEQUENCE)?;

@@ -22,7 +22,7 @@ pub(super) struct Copy {
     pub(super) payload: u64,
 }
 
-/// What tells a packet from all others of a few milliseconds.
+/// What distinguishes a packet from all others of a few milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     pub(super) source: SocketAddr,

@@ -32,19 +32,20 @@ const RECEIVES: [(&str, bool); 3] = [("recvfrom", false), ("recvmsg", true), ("r
 pub(super) enum What {
     /// A packet was queued for its device.
     Queued,
-    /// A packet of so many bytes from its network header on was handed to the driver.
+    /// A packet was handed to the driver; its bytes from the network header on.
     Started(u64),
     /// The driver is done with it.
     Done,
-    /// A packet of so many bytes from its network header on came in.
+    /// A packet came in; its bytes from the network header on.
     Came(Site, u64),
     /// The program calls the kernel to send.
     Sends,
-    /// The program calls the kernel to receive: whether that call can hand over stamps, and whether it looks at the error queue.
+    /// The program calls the kernel to receive: whether that call can hand over stamps, and whether it looks at the
+    /// error queue.
     Receives { with_stamps: bool, error_queue: bool },
-    /// Its call returns with so many bytes.
+    /// Its call returns with this number of bytes.
     Received(u64),
-    /// Its call returns with so many packets.
+    /// Its call returns with this number of packets.
     ReceivedMany(u64),
 }
 
@@ -53,7 +54,8 @@ pub(super) enum What {
 pub(super) struct Event {
     pub(super) counter: Counter,
     pub(super) what: What,
-    /// The address of the packet's buffer, which nobody else has while the packet is on its way; 0 for system calls.
+    /// The address of the packet's buffer, which no other packet has while the packet is on its way; 0 for system
+    /// calls.
     pub(super) buffer: u64,
     /// The index of the device; 0 for system calls.
     pub(super) device: u32,

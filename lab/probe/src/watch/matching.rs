@@ -163,7 +163,8 @@ impl<'a> Matching<'a> {
         self.pair(&packets, whose.port, counts)
     }
 
-    /// The thread that queued one of `copies`; none where packets are merely passed on, by whatever thread was interrupted.
+    /// The thread that queued one of `copies`; none where packets are merely passed on, by whatever thread was
+    /// interrupted.
     pub(super) fn sender(&self, copies: &[(i64, Copy)], whose: &Whose) -> Option<u32> {
         let all: Vec<&(i64, Copy)> = copies.iter().collect();
         let ours = copies.iter().filter(|(_, copy)| copy.passed == Direction::Outgoing && whose.is_ours(copy));
@@ -226,7 +227,8 @@ impl<'a> Matching<'a> {
         row
     }
 
-    /// The event that this copy was made next to: behind the stamp, and the only one that is not as near to another copy.
+    /// The event that this copy was made next to: behind the stamp, and the only one that is not as near to another
+    /// copy.
     fn event_of(&self, at: i64, copy: &Copy, copies: &[&(i64, Copy)]) -> Nearest {
         let all = if copy.passed == Direction::Outgoing { &self.events.started } else { &self.events.stack };
         let Some(all) = all.get(&(copy.device, copy.length)) else { return Nearest::None };
@@ -270,7 +272,8 @@ impl<'a> Matching<'a> {
         row.extend(came.map(|(ticks, _)| (Site::DriverIn, ticks)));
     }
 
-    /// Sockets hand packets over in the order in which they came: the first reception of so many bytes that no packet has yet.
+    /// Sockets hand packets over in the order in which they came: the first reception of that length that no packet has
+    /// yet.
     fn reception(&mut self, at: i64, bytes: u64) -> Option<i64> {
         let (events, scale) = (self.events, self.scale);
         let single = self.next_of(bytes, at).map(|(place, ticks)| (bytes, place, ticks));
@@ -300,8 +303,8 @@ impl<'a> Matching<'a> {
         calls.get(place).map(|(ticks, _)| (place, *ticks))
     }
 
-    /// Requests and replies: the next packet of the same two ends in the opposite direction. A request goes to the service's port, a reply
-    /// comes from it; where both ends have it, whoever speaks first asks.
+    /// Requests and replies: the next packet of the same two ends in the opposite direction. A request goes to the
+    /// service's port, a reply comes from it; where both ends have it, the end that speaks first asks.
     fn pair(&self, packets: &[Packet], port: u16, mut counts: WatchCounts) -> Found {
         let mut open: BTreeMap<(SocketAddr, SocketAddr), &Packet> = BTreeMap::new();
         let mut found: Vec<(i64, Row)> = Vec::new();

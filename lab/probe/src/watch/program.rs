@@ -1,8 +1,8 @@
-//! Which program has the port, and which stamps it can be using, as far as the kernel tells.
+//! Which program has the port, and which stamps it can be using, as far as the kernel says.
 //!
-//! A copy of its socket's descriptor (`pidfd_getfd`) tells the socket's options; `/proc` tells its packet sockets and clock devices. What
-//! no kernel tells: whether it reads a clock in user space, what it asks for packet by packet in control messages, and what it does with
-//! the stamps that it gets.
+//! A copy of its socket's descriptor (`pidfd_getfd`) has the socket's options; `/proc` lists its packet sockets and
+//! clock devices. The kernel does not say whether the program reads a clock in user space, what it asks for packet by
+//! packet in control messages, and what it does with the stamps that it gets.
 
 use crate::ffi;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub struct Socket {
     pub local: SocketAddr,
     /// The other end, where it is connected.
     pub remote: Option<SocketAddr>,
-    /// The stamps that it asks the kernel for, or why that cannot be told.
+    /// The stamps that it asks the kernel for, or why that is not known.
     pub stamps: Result<Vec<String>, String>,
 }
 
@@ -98,7 +98,8 @@ pub(super) fn siblings(thread: u32) -> BTreeSet<u32> {
     threads
 }
 
-/// Whether system calls can be attributed to programs: in a process namespace of our own, the numbers that we know are not the kernel's.
+/// Whether system calls can be attributed to programs: in a process namespace of our own, the numbers that we know are
+/// not the kernel's.
 pub fn sees_kernel_numbers() -> bool {
     // PROC_PID_INIT_INO of <linux/proc_ns.h>.
     fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link == Path::new("pid:[4026531836]"))
@@ -188,8 +189,8 @@ fn stamps(pid: u32, descriptor: i32) -> Result<Vec<String>, String> {
     Ok(asked)
 }
 
-/// What the flags of `SO_TIMESTAMPING` come to (Documentation/networking/timestamping.rst): a stamp is made where generation is asked for,
-/// and handed over where reporting is.
+/// What the flags of `SO_TIMESTAMPING` come to (Documentation/networking/timestamping.rst): a stamp is made where
+/// generation is asked for, and handed over where reporting is.
 fn timestamping_words(flags: u32) -> Vec<String> {
     let has = |flag: u32| flags & flag != 0;
     let (tx_hardware, tx_software, rx_hardware, rx_software) = (has(1), has(2), has(4), has(8));
@@ -201,8 +202,8 @@ fn timestamping_words(flags: u32) -> Vec<String> {
         (tx_hardware && raw_hardware, "transmit, hardware"),
         (scheduled && software, "transmit, when it enters the packet scheduler"),
         (acknowledged && software, "transmit, when it is acknowledged"),
-        (software && !(rx_software || tx_software), "software stamps that somebody else asked for"),
-        (raw_hardware && !(rx_hardware || tx_hardware), "hardware stamps that somebody else asked for"),
+        (software && !(rx_software || tx_software), "software stamps that another program asked for"),
+        (raw_hardware && !(rx_hardware || tx_hardware), "hardware stamps that another program asked for"),
     ];
     words.iter().filter(|(is, _)| *is).map(|(_, words)| format!("SO_TIMESTAMPING: {words}")).collect()
 }
@@ -235,7 +236,7 @@ mod tests {
         // Made, but not handed over.
         assert!(timestamping_words(2 | 8).is_empty());
         assert_eq!(timestamping_words(1 | 4 | 64).len(), 2);
-        assert_eq!(timestamping_words(16), ["SO_TIMESTAMPING: software stamps that somebody else asked for"]);
+        assert_eq!(timestamping_words(16), ["SO_TIMESTAMPING: software stamps that another program asked for"]);
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn a_request_that_was_not_seen_does_not_shift_the_pairs_after_it() {
     let found = run(&copies, &[], Role::Server);
     assert_eq!((found.counts.answered, found.counts.asked, found.counts.single), (2, 0, 1));
     assert_eq!(found.turnarounds, [100, 100]);
-    // Both ends have the port, as ntpd has it: whoever speaks first asks.
+    // Both ends have the port, as ntpd has it: the one that speaks first asks.
     let both = [
         (100, copy(Direction::Outgoing, ETHERNET, 1, [PORT, PORT])),
         (900, copy(Direction::Incoming, ETHERNET, 2, [PORT, PORT])),
