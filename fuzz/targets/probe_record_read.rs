@@ -4,14 +4,14 @@
 
 mod files;
 
-use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::record::{ProbeRecord, ProbeWriter, read};
+use ffclock_probe::findings::Findings;
+use ffclock_probe::record::{ProbeRecord, ProbeWriter, read};
 use libfuzzer_sys::fuzz_target;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-const SCRIPT: &[u8] = include_bytes!("../../lab/instruments/tests/probe-d.txt");
+const SCRIPT: &[u8] = include_bytes!("../../lab/probe/tests/probe-d.txt");
 /// What the first byte chooses from: the endings of names.
 const FORMS: [&str; 3] = ["parquet", "jsonl", "txt"];
 

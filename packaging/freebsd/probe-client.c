@@ -4,7 +4,7 @@
  *   cc -O2 -o probe-client probe-client.c && ./probe-client 192.0.2.7 10000 100
  *
  * A packet is 32 bytes of identity and padding up to a length that changes from packet to packet, which is how events that know only
- * lengths tell them apart; replies are one byte shorter (lab/instruments/src/probe/payload.rs).
+ * lengths tell them apart; replies are one byte shorter (lab/probe/src/payload.rs).
  */
 #include <sys/types.h>
 #include <sys/socket.h>

@@ -96,7 +96,7 @@ fn clearly_smaller(challenger: Bound, held: Bound) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Moment, Span};
+    use ffclock_units::{Moment, Span, StandardUncertainty};
 
     fn candidate(server: usize, micros: i64, status: Status) -> Candidate {
         Candidate { server, now: estimate(0, micros, status) }
@@ -110,7 +110,7 @@ mod tests {
             counter: Counter::from_raw(0),
             time: Moment::from_origin(Span::from_micros(offset)),
             period,
-            uncertainty: Bound::ZERO,
+            uncertainty: StandardUncertainty::ZERO,
             uncertainty_growth: bound_growth,
             bound: Bound::of(Span::from_micros(bound)),
             bound_growth,

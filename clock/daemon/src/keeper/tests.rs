@@ -6,6 +6,7 @@ mod server;
 use super::*;
 use crate::control::Reporter;
 use crate::control::report::{Agreement, Algorithm, SourceState, StatusReport};
+use crate::host_counter::Cpus;
 use crate::kernel_clock::KernelClock;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
@@ -16,7 +17,7 @@ use ffclock_freebsd::{KernelEstimate, KernelStatus};
 use ffclock_page::ReadError;
 use ffclock_sys::{Interest, SharedPageReader};
 use ffclock_trace::TraceReader;
-use ffclock_units::{LeapAnnouncement, LeapStep, Rate, Reading, Ticks};
+use ffclock_units::{Counter, LeapAnnouncement, LeapStep, Rate, Reading, Ticks};
 use ffclock_wire::LeapIndicator;
 use server::{TestServer, Truth};
 use std::cell::RefCell;

@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::waiting_time;
 use ffclock_counter::{CounterId, allowed_cpus, nominal};
-use ffclock_instruments::campaign::{Load, Phase, schedule};
-use ffclock_instruments::ways::{Way, every_way};
+use ffclock_counters::campaign::{Load, Phase, schedule};
+use ffclock_counters::ways::{Way, every_way};
 use ffclock_units::{Period, Span};
 use std::path::PathBuf;
 

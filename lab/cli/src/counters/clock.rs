@@ -1,11 +1,10 @@
-//! `ffclock counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same packets.
+//! `ffclock counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same
+//! packets.
 //!
-//! One server, whose time is a known function of the CPU's counter, and one stream of requests over loopback. Each packet is stamped by
-//! every counter; for each counter and kind of stamps an estimator of its own makes a clock, which is compared with the truth between
-//! two requests. Figures 5 (counter-availability) and 17, 18 (case-for-feed-forward).
+//! The experiment is `ffclock_counters::clocks`. Here a server is started for it on loopback, whose time is a known
+//! function of the CPU's counter, and its figures become tables and records.
 
-mod packets;
-mod tracks;
+mod served;
 
 use super::campaign::{Campaign, base_period, interval};
 use super::conditions::Conditions;
@@ -15,15 +14,15 @@ use crate::lab::truth::Truth;
 use crate::text::{self, Align};
 use crate::{Global, output, waiting_time};
 use ffclock_counter::{CounterId, read_ordered};
-use ffclock_instruments::campaign::{self, Course, Phase};
-use ffclock_instruments::recording::{Recorded, RecordingError};
-use ffclock_instruments::ways::one_for_each_counter;
+use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::clocks::tracks::{ClockFigures, StampFigures, Tracks};
+use ffclock_counters::recording::{Recorded, RecordingError};
+use ffclock_counters::ways::one_for_each_counter;
 use ffclock_sys::system_utc_now;
 use ffclock_units::{LeapTable, Period, Rate, Span};
-use packets::Packets;
 use serde::{Deserialize, Serialize};
+use served::Served;
 use std::fmt::Write;
-use tracks::{ClockFigures, StampFigures, Tracks};
 
 /// Options of `ffclock counters clock`.
 #[derive(clap::Args)]
@@ -76,8 +75,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let ways = one_for_each_counter(args.campaign.ways(period)?);
     let mut conditions = Conditions::prepare(&phases)?;
     let truth = truth(args, period);
-    let mut packets = Packets::begin(&truth, period, ways)?;
-    let mut tracks = Tracks::new(&packets, truth, period)?.after(args.warm_up);
+    let mut served = Served::begin(&truth, period, ways)?;
+    let packets = served.packets();
+    let tracks = Tracks::new(packets.ways(), &packets.driver_sources(), truth, period);
+    let mut tracks = tracks.map_err(|error| Failure::from(error.to_string()))?.after(args.warm_up);
     let about = About {
         base_hertz: period.as_hertz(),
         poll_s: args.poll.as_seconds(),
@@ -89,15 +90,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     };
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
     let Course { phases, ended } = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
-        if let Some(errors) = tracks.check(phase.number, t, &packets.beside_base()?) {
+        if let Some(errors) = tracks.check(phase.number, t, &served.beside_base()?) {
             record.append("errors", &errors)?;
         }
-        match packets.exchange()? {
+        match served.exchange()? {
             Some(exchanged) => record.append("exchange", &tracks.feed(phase.number, t, &exchanged)),
             None => record.append("lost", &serde_json::json!({ "t": t, "phase": phase.number })),
         }
     });
-    drop((conditions, packets));
+    drop((conditions, served));
     record.extend("phase", &phases)?;
     let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
     record.extend("clock", &result.clocks)?;
@@ -133,7 +134,7 @@ fn truth(args: &Args, period: Period) -> Truth {
     }
 }
 
-/// What came of it.
+/// The figures of a run.
 pub(super) struct Measured {
     phases: Vec<Phase>,
     clocks: Vec<ClockFigures>,
@@ -142,7 +143,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// As a recording tells it.
+    /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         let About { missing, .. } = recorded.about_as()?;
         Ok(Measured {

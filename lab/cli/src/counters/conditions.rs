@@ -2,7 +2,7 @@
 
 use super::stress::Stress;
 use crate::failure::Failure;
-use ffclock_instruments::campaign::{Phase, Surroundings};
+use ffclock_counters::campaign::{Phase, Surroundings};
 use ffclock_sys::{Interest, Signal, Signals, mono_now, poll};
 use ffclock_units::{Moment, Mono, Span};
 use std::io::{IsTerminal, Write, stderr};

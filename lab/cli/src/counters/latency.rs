@@ -9,10 +9,10 @@ use super::record::Record;
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
-use ffclock_instruments::campaign::{self, Course, Phase};
-use ffclock_instruments::handover::{Handover, play_all};
-use ffclock_instruments::latency::{About, BATCH, Figures, Latency, Outlier, Overhead, Plan};
-use ffclock_instruments::recording::{Recorded, RecordingError};
+use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::handover::{Handover, play_all};
+use ffclock_counters::latency::{About, BATCH, Figures, Latency, Outlier, Overhead, Plan};
+use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_units::Span;
 use std::fmt::Write;
 
@@ -74,7 +74,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     ended
 }
 
-/// What came of it.
+/// The figures of a run.
 pub(super) struct Measured {
     phases: Vec<Phase>,
     about: About,
@@ -85,7 +85,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// As a recording tells it.
+    /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         let about = recorded.about_as()?;
         Ok(Measured {

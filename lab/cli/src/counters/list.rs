@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::text::{self, Align, printable};
 use crate::{Global, output};
-use ffclock_instruments::handover::Handover;
-use ffclock_instruments::inventory::{Inventory, Item, take};
+use ffclock_counters::handover::Handover;
+use ffclock_counters::inventory::{Inventory, Item, take};
 use std::fmt::Write;
 
 /// Lists.

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files::in_the_way;
 use crate::{Global, output};
-use ffclock_instruments::recording::{Recorded, Recorder, RecordingError, read};
+use ffclock_counters::recording::{Recorded, Recorder, RecordingError, read};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind};
@@ -59,7 +59,8 @@ impl Record {
         output::write(&text)
     }
 
-    /// Ends the recording in good order, also where an error ended the measurement: what was measured before is kept, and the reason with it.
+    /// Ends the recording in good order, also where an error ended the measurement: what was measured before is kept,
+    /// and the reason with it.
     pub(super) fn conclude(mut self, ended: &Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = ended {
             self.append(BROKEN, &Broken { reason: failure.to_string() })?;
@@ -92,8 +93,8 @@ pub(super) fn why_broken(recorded: &Recorded) -> Result<Option<String>, Recordin
     Ok(recorded.all::<Broken>(BROKEN)?.pop().map(|broken| broken.reason))
 }
 
-/// Makes the file of a recording. What was measured before, or is the reference of this measurement, is never overwritten; a device or a
-/// pipe has nothing to lose.
+/// Makes the file of a recording. What was measured before, or is the reference of this measurement, is never
+/// overwritten; a device or a pipe has nothing to lose.
 fn create(path: &Path) -> Result<File, Failure> {
     match File::create_new(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && !path.is_file() => {

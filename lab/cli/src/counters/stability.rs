@@ -6,12 +6,12 @@ use super::record::Record;
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
-use ffclock_instruments::campaign::{self, Course, Phase};
-use ffclock_instruments::recording::{Recorded, RecordingError};
-use ffclock_instruments::stability::{
+use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::recording::{Recorded, RecordingError};
+use ffclock_counters::stability::{
     About, Reference, Sample, Stability, Steadiness, analyse, check_file, points_of_file, with_reference,
 };
-use ffclock_instruments::ways::one_for_each_counter;
+use ffclock_counters::ways::one_for_each_counter;
 use ffclock_units::Span;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     record.extend("phase", &phases)?;
     let joined = match &args.against {
         Some(Against::File(path)) => {
-            join(&about, &mut samples, path).and_then(|told| record.extend("sample", &samples[told..]))
+            join(&about, &mut samples, path).and_then(|before| record.extend("sample", &samples[before..]))
         }
         _ => Ok(()),
     };
@@ -116,19 +116,19 @@ fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, 
 /// A reference that said nothing is no reference, whatever the counters did among themselves.
 fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
     let Some(reference) = &about.reference else { return Ok(()) };
-    let told = samples.iter().filter(|sample| sample.reference.is_some()).count();
-    if told >= 2 {
+    let count = samples.iter().filter(|sample| sample.reference.is_some()).count();
+    if count >= 2 {
         return Ok(());
     }
-    let told = if told == 0 { "none".to_owned() } else { format!("only {told}") };
+    let few = if count == 0 { "none".to_owned() } else { format!("only {count}") };
     Err(format!(
-        "{told} of the times that {reference} should tell came while it was measured, and a rate needs two: measure for longer, and see \
+        "{few} of the times that {reference} should give came while it was measured, and a rate needs two: measure for longer, and see \
          whether its signal is connected (`ffclock counters` lists the devices)"
     )
     .into())
 }
 
-/// What came of it.
+/// The figures of a run.
 pub(super) struct Measured {
     phases: Vec<Phase>,
     found: Vec<Steadiness>,
@@ -140,7 +140,7 @@ impl Measured {
         Measured { phases, found }
     }
 
-    /// As a recording tells it.
+    /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         Ok(Measured { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
     }
@@ -164,7 +164,7 @@ impl Measured {
     fn rate_rows(&self, found: &Steadiness) -> Vec<Vec<String>> {
         let of_phase = |phase: &Phase| {
             let rates = found.rates_ppm.get(phase.number).copied().flatten();
-            let spread = |value: fn(&ffclock_instruments::spread::Spread) -> f64| {
+            let spread = |value: fn(&ffclock_counters::spread::Spread) -> f64| {
                 rates.as_ref().map_or("-".to_owned(), |rates| format!("{:+.4}", value(rates)))
             };
             vec![
@@ -199,7 +199,7 @@ const DEVIATION_HEADING: [(&str, Align); 4] =
     [("TAU s", Align::Right), ("ALLAN", Align::Right), ("MODIFIED", Align::Right), ("COUNT", Align::Right)];
 
 fn deviation_rows(found: &Steadiness) -> Vec<Vec<String>> {
-    let row = |deviation: &ffclock_instruments::stability::Deviation| {
+    let row = |deviation: &ffclock_counters::stability::Deviation| {
         vec![
             format!("{:.3}", deviation.tau_s),
             format!("{:.3e}", deviation.adev),

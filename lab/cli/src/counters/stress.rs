@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::link::{self, SERVER_ADDRESS};
 use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
-use ffclock_instruments::campaign::{Load, Phase};
+use ffclock_counters::campaign::{Load, Phase};
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Span};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const MISSING: &str = "the load needs stress-ng, which cannot be run here; `tool
 /// Sees to it that a load does not outlive us.
 const SETPRIV: &str = "setpriv";
 const UNGUARDED: &str = "the load is started by setpriv, which cannot be run here; install the package util-linux";
-/// A load ends by itself so long after its phase, should nobody be left to end it.
+/// How long after its phase a load ends by itself, should its parent be gone.
 const GRACE_S: f64 = 60.0;
 /// How long stress-ng may take to end in good order.
 const ENDING: Duration = Duration::from_secs(5);
@@ -137,7 +137,7 @@ impl Running {
     }
 }
 
-/// What stress-ng is told, for all CPUs.
+/// The options of stress-ng, for all CPUs.
 fn arguments(load: Load) -> &'static [&'static str] {
     match load {
         Load::Cpu | Load::TemperatureCycle => &["--cpu", "0"],
@@ -178,7 +178,8 @@ impl Drop for Program {
     }
 }
 
-/// Two namespaces, a link, a program that fills it, and one that captures every packet: the papers' tcpdump on a full hub.
+/// Two namespaces, a link, a program that fills it, and one that captures every packet: the papers' tcpdump on a full
+/// hub.
 fn traffic(directory: &Path) -> Result<Vec<Running>, Failure> {
     let ourselves = std::env::current_exe()?;
     let command = |words: &[&str]| -> Vec<String> {
@@ -235,7 +236,7 @@ impl Drop for Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_instruments::campaign::schedule;
+    use ffclock_counters::campaign::schedule;
 
     fn has_stress_ng() -> bool {
         let found = Command::new(STRESS_NG).arg("--version").output().is_ok();
@@ -264,7 +265,7 @@ mod tests {
         let directory = stress.directory.as_ref().unwrap().0.clone();
         stress.change(&phases[1]).unwrap();
         stress.keep().unwrap();
-        // On a busy host it takes a moment until the program is what it was told to become.
+        // On a busy host it takes a moment until the new program runs.
         let appears = (0..250).any(|_| {
             std::thread::sleep(STEP);
             processes_below(&directory) >= 1

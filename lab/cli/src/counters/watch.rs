@@ -4,8 +4,8 @@ use super::campaign::interval;
 use super::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{Global, output, waiting_time};
-use ffclock_instruments::campaign::{self, schedule};
-use ffclock_instruments::watching::{Finding, Watcher};
+use ffclock_counters::campaign::{self, schedule};
+use ffclock_counters::watching::{Finding, Watcher};
 use ffclock_units::Span;
 
 /// Options of `ffclock counters watch`.
@@ -30,14 +30,14 @@ pub(super) struct Args {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let phases = schedule(&[], args.length.unwrap_or(Span::from_secs(366 * 86_400)));
     let mut conditions = Conditions::prepare(&phases)?;
-    let failed = |error: ffclock_instruments::watching::WatchError| Failure::from(error.to_string());
+    let failed = |error: ffclock_counters::watching::WatchError| Failure::from(error.to_string());
     let mut watcher = Watcher::start().map_err(failed)?;
     let (mut looks, mut findings) = (0_u64, 0_u64);
     let watched = campaign::run(&phases, args.every, &mut conditions, |_, t| {
         let found = watcher.look(t).map_err(failed)?;
         looks += 1;
         findings += found.len() as u64;
-        found.iter().try_for_each(|finding| tell(global, finding))
+        found.iter().try_for_each(|finding| show(global, finding))
     });
     drop(conditions);
     watched.ended?;
@@ -49,7 +49,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if findings == 0 { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
-fn tell(global: &Global, finding: &Finding) -> Result<(), Failure> {
+fn show(global: &Global, finding: &Finding) -> Result<(), Failure> {
     if global.json {
         return output::json(finding);
     }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::link::{self, Carrier};
-use crate::lab::truth::Truth;
+use crate::lab::truth::{Truth, as_arguments};
 use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
 use ffclock_estimator::Algorithm;
 use ffclock_units::{Moment, Mono, Period, Rate, Span};
@@ -252,7 +252,7 @@ fn server_command(plan: &Plan<'_>, address: &str) -> Result<(Vec<String>, Rights
             // Any address of its own namespace; on a shared network loopback alone.
             let listen = if address == "127.0.0.1" { address } else { "0.0.0.0" };
             command.extend(["--listen".to_owned(), format!("{listen}:{}", plan.server.port())]);
-            command.extend(truth.as_arguments());
+            command.extend(as_arguments(&truth));
             Ok((command, Rights::None))
         }
         (Server::Embedded, Reference::SystemClock) => Err("the embedded server serves a truth of its own".into()),

@@ -1,11 +1,11 @@
 //! `ffclock probe advise`: where to stamp on this host.
 
-use super::answer::Told;
+use super::answer::Answer;
 use super::run::{Course, Extras, measure};
 use crate::failure::Failure;
 use crate::text;
 use crate::{Global, output};
-use ffclock_instruments::probe::advice::{Advice, advise};
+use ffclock_probe::advice::{Advice, advise};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -23,21 +23,21 @@ pub(super) struct Args {
     #[command(flatten)]
     course: Course,
     /// Judge this record instead of measuring
-    // In the group of what says where packets go: one of them must be told.
+    // In the group of what says where packets go: one of them must be given.
     #[arg(long, value_name = "RECORD", group = "Target")]
     from: Option<PathBuf>,
 }
 
 /// Measures or reads, and judges.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let told = match &args.from {
-        Some(record) => Told::recorded(record)?,
+    let answer = match &args.from {
+        Some(record) => Answer::recorded(record)?,
         // Whoever takes the advice does not pass a second probe at each place.
-        None => measure(&args.course.without_ebpf(), Extras::default())?.told(),
+        None => measure(&args.course.without_ebpf(), Extras::default())?.answer(),
     };
-    let advice = advise(&told.digest(), &told.unavailable());
+    let advice = advise(&answer.digest(), &answer.unavailable());
     if global.json {
-        output::json(&json!({ "about": told.about, "advice": advice }))?;
+        output::json(&json!({ "about": answer.about, "advice": advice }))?;
     } else {
         output::write(&page(&advice))?;
     }

@@ -4,26 +4,26 @@ use super::run::Measured;
 use super::table;
 use crate::failure::Failure;
 use crate::{Global, output};
-use ffclock_instruments::probe::digest::Digest;
-use ffclock_instruments::probe::effect::Effect;
-use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::paper;
-use ffclock_instruments::probe::record::{ProbeRecord, read};
+use ffclock_probe::digest::Digest;
+use ffclock_probe::effect::Effect;
+use ffclock_probe::findings::Findings;
+use ffclock_probe::paper;
+use ffclock_probe::record::{ProbeRecord, read};
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// A run as `run`, `show` and `advise` look at it.
-pub(super) struct Told {
+pub(super) struct Answer {
     pub(super) about: Value,
     pub(super) phases: Vec<Measured>,
     /// What the probes cost, where that was measured; a record does not keep it.
     pub(super) effect: Option<Effect>,
 }
 
-impl Told {
+impl Answer {
     /// Of a record.
     pub(super) fn recorded(path: &Path) -> Result<Self, Failure> {
-        Ok(Told::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
+        Ok(Answer::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
     }
 
     /// Of what was read of one.
@@ -38,7 +38,7 @@ impl Told {
             methods: phase.methods,
             corrected: Vec::new(),
         });
-        Told { about, phases: measured.collect(), effect: None }
+        Answer { about, phases: measured.collect(), effect: None }
     }
 
     /// The phases by load.

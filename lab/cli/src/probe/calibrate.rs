@@ -1,13 +1,14 @@
 //! `ffclock probe calibrate`: the host's own delays, for the daemon to take off its stamps.
 
-use super::own::{self, Purpose};
+use super::own;
 use super::run::{Course, Extras, Measured, measure};
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output, waiting_time};
 use ffclock_daemon::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
-use ffclock_instruments::probe::findings::{Asymmetry, Plausibility};
-use ffclock_instruments::probe::site::{Location, Site};
+use ffclock_probe::findings::{Asymmetry, Plausibility};
+use ffclock_probe::own::delays::Purpose;
+use ffclock_probe::site::{Location, Site};
 use ffclock_units::Span;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", default_value = "/var/lib/ffclock/calibration.json")]
     file: PathBuf,
     /// Measure the daemon's own packets instead: what it is recording, a file or the directory of `record`
-    // In the group of what says where packets go: one of them must be told.
+    // In the group of what says where packets go: one of them must be given.
     #[arg(long, value_name = "RECORDING", group = "Target", conflicts_with_all = ["stress", "phase", "packets", "rate", "size", "without", "xdp"])]
     own: Option<PathBuf>,
     /// With --own, how long to look at its packets; at least some hundred of them should pass
@@ -54,7 +55,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     probe_writing(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     let own = match &args.own {
         Some(recording) => {
-            Some(own::measure(recording, args.course.device(), args.length, Purpose::Calibration)?.entry()?)
+            let delays = own::measure(recording, args.course.device(), args.length, Purpose::Calibration)?;
+            Some(delays.entry().map_err(|error| error.to_string())?)
         }
         None => None,
     };
@@ -70,7 +72,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         return own.map_or_else(|| output::json(&entries), |own| output::json(&[own]));
     }
     let rows: Vec<_> = entries.iter().map(row).collect();
-    let rests_on = own.map_or_else(String::new, |own| own.told() + "\n");
+    let rests_on = own.map_or_else(String::new, |own| own::rests_on(&own) + "\n");
     output::write(&format!(
         "{}\n{rests_on}written to {}; ffclockd uses it with asymmetry = \"calibrated\" from its next start\n",
         text::table(&HEADING, &rows),
@@ -102,8 +104,8 @@ fn by_test_packets(args: &Args) -> Result<Vec<Entry>, Failure> {
 /// What the daemon's clock is off by for the host's delays.
 fn check(global: &Global, args: &Args) -> Result<(), Failure> {
     let Some(recording) = &args.own else { return Err(Failure::usage("--check is about --own")) };
-    let own = own::measure(recording, args.course.device(), args.length, Purpose::Check)?;
-    if global.json { output::json(&own.told()) } else { output::write(&own.table()) }
+    let figures = own::measure(recording, args.course.device(), args.length, Purpose::Check)?.figures();
+    if global.json { output::json(&figures) } else { output::write(&own::table(&figures)) }
 }
 
 fn read(args: &Args) -> Result<Calibration, Failure> {
@@ -124,7 +126,7 @@ fn of_phase(subject: &Subject, measured: &Measured) -> Result<Vec<Entry>, Failur
     let wanted = [(Location::User, Taken::User), (Location::Socket, Taken::Kernel)];
     let entries = wanted.into_iter().filter_map(|(location, taken)| {
         let found = findings.asymmetries.iter().find(|one| one.location == location)?;
-        (found.verdict != Plausibility::CausalityFault).then(|| entry(subject, (taken, found), measured))
+        (found.verdict != Plausibility::CausalityFault).then(|| entry(subject, taken, found, measured))
     });
     Ok(entries.collect())
 }
@@ -137,14 +139,14 @@ fn join(entries: &mut Vec<Entry>, next: Entry) {
         Some(known) => {
             known.out_ns = known.out_ns.min(next.out_ns);
             known.in_ns = known.in_ns.min(next.in_ns);
-            // By how much the ways are unequal, the first of the phases says: a mean of several would be nobody's.
+            // The first of the phases says how unequal the ways are: a mean of several would be that of none.
             known.uncertainty_ns = known.uncertainty_ns.max(next.uncertainty_ns);
             known.packets += next.packets;
         }
     }
 }
 
-fn entry(subject: &Subject, (location, found): (Taken, &Asymmetry), measured: &Measured) -> Entry {
+fn entry(subject: &Subject, location: Taken, found: &Asymmetry, measured: &Measured) -> Entry {
     Entry {
         subject: subject.clone(),
         location,

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::{Global, output};
-use ffclock_instruments::probe::echo::Echo;
+use ffclock_probe::echo::Echo;
 use ffclock_sys::{Interest, Signal, Signals, poll};
 use serde_json::json;
 use std::net::SocketAddr;

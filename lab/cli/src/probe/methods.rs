@@ -1,10 +1,11 @@
 //! The table that compares the two ways to take kernel stamps.
 
 use crate::text::{self, Align};
-use ffclock_instruments::probe::agreement::Agreement;
-use ffclock_instruments::probe::effect::{Effect, Kind};
-use ffclock_instruments::probe::pairs::MappingError;
-use ffclock_instruments::probe::payload::Direction;
+use ffclock_probe::agreement::Agreement;
+use ffclock_probe::effect::Effect;
+use ffclock_probe::kind::ProbeKind;
+use ffclock_probe::pairs::MappingError;
+use ffclock_probe::payload::Direction;
 use std::fmt::Write;
 
 /// The goal of the instrument [ns].
@@ -30,7 +31,7 @@ pub(super) fn text(agreements: &[Agreement], mapping: Option<MappingError>, effe
     );
     page += &text::table(&HEADING, &agreements.iter().map(row).collect::<Vec<_>>());
     let _ = writeln!(page, "\n{}", verdict(agreements));
-    if let Some(cost_ns) = effect.map(|effect| effect.cost_ns(Kind::Tracing)) {
+    if let Some(cost_ns) = effect.map(|effect| effect.cost_ns(ProbeKind::Tracing)) {
         let rest = widest(agreements.iter().map(|one| one.difference_ns.median - cost_ns));
         let _ = writeln!(
             page,

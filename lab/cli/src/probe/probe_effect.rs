@@ -1,8 +1,9 @@
 //! The tables of the probe effect.
 
 use crate::text::{self, Align};
-use ffclock_instruments::probe::effect::{Corrected, Effect, Kind, Level};
-use ffclock_instruments::probe::payload::Direction;
+use ffclock_probe::effect::{Corrected, Effect, Level};
+use ffclock_probe::kind::ProbeKind;
+use ffclock_probe::payload::Direction;
 use std::fmt::Write;
 
 const LEVELS: [(&str, Align); 7] = [
@@ -33,7 +34,7 @@ pub(super) fn text(effect: &Effect) -> String {
         effect.rounds
     );
     page += &text::table(&LEVELS, &effect.levels.iter().map(level_row).collect::<Vec<_>>());
-    for kind in [Kind::Tracing, Kind::Ebpf] {
+    for kind in [ProbeKind::Tracing, ProbeKind::Ebpf] {
         let Some(cost) = effect.levels.iter().find(|level| level.added == Some(kind)).and_then(|level| level.cost)
         else {
             continue;
@@ -54,7 +55,7 @@ fn level_row(level: &Level) -> Vec<String> {
         .map_or(("-".to_owned(), "-".to_owned()), |(median, (low, high))| (median, format!("{low:.0} to {high:.0}")));
     vec![
         level.probes.to_string(),
-        level.added.map_or("-", Kind::name).to_owned(),
+        level.added.map_or("-", ProbeKind::name).to_owned(),
         us(level.out_ns.median),
         us(level.in_ns.median),
         us(level.send_ns.median),

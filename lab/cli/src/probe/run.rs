@@ -1,21 +1,22 @@
 //! `ffclock probe run`: test packets, stamped at every location.
 
-use super::answer::Told;
+use super::answer::Answer;
 use super::echo::PORT;
 use super::network::Way;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{Global, waiting_time};
 use ffclock_counter::{CounterId, nominal};
+use ffclock_counters::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
 use ffclock_daemon::calibration::Subject;
-use ffclock_instruments::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
-use ffclock_instruments::probe::agreement::Methods;
-use ffclock_instruments::probe::effect::{self, Corrected, Effect};
-use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::payload::Lengths;
-use ffclock_instruments::probe::record::{ProbeWriter, RecordError};
-use ffclock_instruments::probe::run::{Active, Counts, MOST_PACKETS, Outcome, Plan, Probes};
-use ffclock_instruments::probe::site::{Site, Sites};
+use ffclock_probe::agreement::Methods;
+use ffclock_probe::effect::{self, Corrected, Effect};
+use ffclock_probe::findings::Findings;
+use ffclock_probe::outcome::{Counts, Outcome};
+use ffclock_probe::payload::Lengths;
+use ffclock_probe::plan::{MOST_PACKETS, PacketTap, Plan, Probes, QueueHook};
+use ffclock_probe::record::{ProbeWriter, RecordError};
+use ffclock_probe::site::{Site, Sites};
 use ffclock_sys::mono_now;
 use ffclock_units::{Period, Span};
 use serde::Serialize;
@@ -52,11 +53,11 @@ pub(super) struct Args {
 pub(super) struct Extras<'a> {
     /// Records every stamp into this file.
     record: Option<&'a Path>,
-    /// Measures first what the probes cost, in so many rounds.
+    /// Measures first what the probes cost, in this number of rounds.
     effect_rounds: Option<u16>,
 }
 
-/// What every measurement with test packets can be told.
+/// The options of every measurement with test packets.
 #[derive(Clone, clap::Args)]
 pub(super) struct Course {
     #[command(flatten)]
@@ -136,7 +137,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is told about a run.
+/// The description of a run.
 #[derive(Serialize)]
 struct About<'a> {
     way: &'a str,
@@ -177,13 +178,13 @@ pub(super) struct Whole {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let extras = Extras { record: args.record.as_deref(), effect_rounds: args.probe_effect };
     let whole = measure(&args.course, extras)?;
-    whole.told().print(global)
+    whole.answer().print(global)
 }
 
 impl Whole {
     /// Without the way, which ends here.
-    pub(super) fn told(self) -> Told {
-        Told { about: self.about, phases: self.phases, effect: self.effect }
+    pub(super) fn answer(self) -> Answer {
+        Answer { about: self.about, phases: self.phases, effect: self.effect }
     }
 }
 
@@ -198,6 +199,7 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
     }
     let mut conditions = Conditions::prepare(&phases)?;
     let subject = Subject::here(&way.device);
+    let base = Base { counter, period: nominal.period };
     let about = About {
         way: &way.description,
         device: &way.device,
@@ -212,16 +214,16 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
     let about = serde_json::to_value(&about).map_err(|error| Failure::from(error.to_string()))?;
     let mut record = extras.record.map(|path| Record::begin(path, &about)).transpose()?;
     let effect = match extras.effect_rounds {
-        Some(rounds) => course.effect(rounds, &way, (counter, nominal.period), &mut conditions)?,
+        Some(rounds) => course.effect(rounds, &way, base, &mut conditions)?,
         None => None,
     };
     let begin = mono_now();
     let mut measured = Vec::new();
     for phase in &phases {
         conditions.enter(phase)?;
-        let plan = course.plan(&way, (counter, nominal.period), phase);
+        let plan = course.plan(&way, base, phase);
         let began_s = (mono_now() - begin).as_seconds();
-        let (outcome, flow) = one_phase(&plan, &mut conditions, (phase, &phases))?;
+        let (outcome, flow) = one_phase(&plan, &mut conditions, phase, &phases)?;
         // As it really was.
         let phase = Phase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
         if let Some(record) = &mut record {
@@ -249,16 +251,24 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
     Ok(Whole { way, phases: measured, effect, about })
 }
 
+/// The counter that stamps, and its nominal period.
+#[derive(Clone, Copy)]
+struct Base {
+    counter: CounterId,
+    period: Period,
+}
+
 /// One phase, and whether the user wants no further ones.
 fn one_phase(
     plan: &Plan,
     conditions: &mut Conditions,
-    (phase, phases): (&Phase, &[Phase]),
+    phase: &Phase,
+    phases: &[Phase],
 ) -> Result<(Outcome, ControlFlow<()>), Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
     let mut wanted = ControlFlow::Continue(());
-    let outcome = ffclock_instruments::probe::run::run(plan, &mut |sent| {
+    let outcome = ffclock_probe::run::run(plan, &mut |sent| {
         let share = (phase.begin_s + sent as f64 / plan.rate) / total;
         match conditions.wait(mono_now(), share.min(1.0)) {
             Ok(flow) => {
@@ -337,14 +347,14 @@ impl Course {
         &self,
         rounds: u16,
         way: &Way,
-        counter: (CounterId, Period),
+        base: Base,
         conditions: &mut Conditions,
     ) -> Result<Option<Effect>, Failure> {
         let phases = self.phases();
         let Some(quiet) = phases.first() else { return Ok(None) };
         conditions.enter(quiet)?;
         let mut trouble = None;
-        let effect = effect::measure(&self.plan(way, counter, quiet), rounds.into(), &mut |share| {
+        let effect = effect::measure(&self.plan(way, base, quiet), rounds.into(), &mut |share| {
             conditions.wait(mono_now(), share).unwrap_or_else(|failure| {
                 trouble = Some(failure);
                 ControlFlow::Break(())
@@ -356,13 +366,12 @@ impl Course {
         }
     }
 
-    fn plan(&self, way: &Way, (counter, period): (CounterId, Period), phase: &Phase) -> Plan {
+    fn plan(&self, way: &Way, base: Base, phase: &Phase) -> Plan {
         let is_wanted = |probe| !self.without.contains(&probe);
-        let active = |probe| if is_wanted(probe) { Active::Yes } else { Active::No };
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
         let probes = Probes {
-            tap: active(Probe::Tap),
-            fentry: active(Probe::Fentry),
+            tap: if is_wanted(Probe::Tap) { PacketTap::Open } else { PacketTap::LeftOut },
+            queue_hook: if is_wanted(Probe::Fentry) { QueueHook::Fentry } else { QueueHook::Kprobe },
             tracing: match (is_wanted(Probe::Tracing), is_wanted(Probe::Stack)) {
                 (true, true) => Sites::TRACED,
                 (true, false) => Sites::DRIVER,
@@ -376,8 +385,8 @@ impl Course {
             packets: ((phase.length_s * self.rate).round() as u64).clamp(1, MOST_PACKETS),
             rate: self.rate,
             lengths: Lengths::from(self.size),
-            counter,
-            period,
+            counter: base.counter,
+            period: base.period,
             probes,
             burst: 0,
         }

@@ -1,9 +1,9 @@
 //! `ffclock probe show`: the tables of a record.
 
-use super::answer::Told;
+use super::answer::Answer;
 use crate::Global;
 use crate::failure::Failure;
-use ffclock_instruments::probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
+use ffclock_probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
 use std::path::{Path, PathBuf};
 
 /// Options of `ffclock probe show`.
@@ -30,7 +30,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.record {
         write(path, &record).map_err(|error| format!("the record {} cannot be written: it {error}", path.display()))?;
     }
-    Told::of(record).print(global)
+    Answer::of(record).print(global)
 }
 
 fn write(path: &Path, record: &ProbeRecord) -> Result<(), RecordError> {

@@ -1,14 +1,14 @@
 //! The tables of `ffclock probe run`.
 
-use super::answer::Told;
+use super::answer::Answer;
 use super::{methods, probe_effect};
 use crate::text::{self, Align};
-use ffclock_instruments::probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
-use ffclock_instruments::probe::paper::Claim;
-use ffclock_instruments::probe::payload::Direction;
-use ffclock_instruments::probe::run::Counts;
-use ffclock_instruments::probe::timeline::Step;
-use ffclock_instruments::spread::Spread;
+use ffclock_counters::spread::Spread;
+use ffclock_probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
+use ffclock_probe::outcome::Counts;
+use ffclock_probe::paper::Claim;
+use ffclock_probe::payload::Direction;
+use ffclock_probe::timeline::Step;
 use std::fmt::Write;
 
 const DELAYS: [(&str, Align); 11] = [
@@ -52,13 +52,13 @@ const ASYMMETRIES: [(&str, Align); 7] = [
 ];
 
 /// Everything, phase by phase.
-pub(super) fn page(told: &Told) -> String {
-    let way = told.about["way"].as_str().unwrap_or("of a record");
+pub(super) fn page(answer: &Answer) -> String {
+    let way = answer.about["way"].as_str().unwrap_or("of a record");
     let mut page = format!("packets {way}; delays in us against the boundary to the driver\n");
-    if let Some(effect) = &told.effect {
+    if let Some(effect) = &answer.effect {
         page += &probe_effect::text(effect);
     }
-    for measured in &told.phases {
+    for measured in &answer.phases {
         let _ = write!(page, "\nphase {}: {}\n", measured.phase.number + 1, measured.phase.name());
         page += &counts_line(&measured.counts, measured.length_s);
         for reason in &measured.unavailable {
@@ -67,7 +67,7 @@ pub(super) fn page(told: &Told) -> String {
         page.push('\n');
         tables(&measured.findings, &mut page);
         page += &probe_effect::corrected(&measured.corrected);
-        page += &methods::text(&measured.methods.agreements, measured.methods.mapping, told.effect.as_ref());
+        page += &methods::text(&measured.methods.agreements, measured.methods.mapping, answer.effect.as_ref());
     }
     page
 }
@@ -117,7 +117,8 @@ pub(super) fn tables(findings: &Findings, page: &mut String) {
     }
 }
 
-/// The paper's findings beside what was found here: each with its evidence on a line of its own, which is too long for a column.
+/// The paper's findings beside what was found here: each with its evidence on a line of its own, which is too long for
+/// a column.
 pub(super) fn paper(claims: &[Claim]) -> String {
     let mut lines = "THE PAPER'S FINDINGS, AND THIS HOST\n".to_owned();
     for claim in claims {

@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::text;
 use crate::{Global, output, waiting_time};
 use ffclock_counter::nominal;
-use ffclock_instruments::campaign::{Surroundings, schedule};
-use ffclock_instruments::probe::findings::Findings;
-use ffclock_instruments::probe::watch::program::{self, Program, Socket};
-use ffclock_instruments::probe::watch::{Calls, Role, WatchCounts, WatchPlan, Watched, Watcher};
-use ffclock_instruments::spread::Spread;
+use ffclock_counters::campaign::{Surroundings, schedule};
+use ffclock_counters::spread::Spread;
+use ffclock_probe::findings::Findings;
+use ffclock_probe::watch::program::{self, Program, Socket};
+use ffclock_probe::watch::{Calls, Role, WatchCounts, WatchPlan, Watched, Watcher};
 use ffclock_sys::mono_now;
 use ffclock_units::Span;
 use serde_json::json;
@@ -119,7 +119,7 @@ fn watch(plan: WatchPlan, args: &Args) -> Result<Watched, Failure> {
     let phases = schedule(&[], args.length);
     let mut conditions = Conditions::prepare(&phases)?;
     conditions.enter(&phases[0])?;
-    let failed = |error: ffclock_instruments::probe::watch::WatchError| Failure::from(error.to_string());
+    let failed = |error: ffclock_probe::watch::WatchError| Failure::from(error.to_string());
     let mut watcher = Watcher::start(plan).map_err(failed)?;
     let (begin, length) = (mono_now(), args.length.as_seconds());
     loop {

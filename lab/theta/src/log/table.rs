@@ -2,7 +2,7 @@
 
 use super::LogError;
 use super::columns::Optional;
-use ffclock_columns::{Fault, find, guarded};
+use ffclock_parquet_input::{Fault, find, guarded};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::DataType;
@@ -43,7 +43,7 @@ impl ColumnType {
 pub(super) fn open(path: &Path) -> Result<SerializedFileReader<File>, LogError> {
     let file = File::open(path).map_err(LogError::io(path))?;
     let bytes = file.metadata().map_err(LogError::io(path))?.len();
-    ffclock_columns::open(file, bytes).map_err(LogError::parquet(path))
+    ffclock_parquet_input::open(file, bytes).map_err(LogError::parquet(path))
 }
 
 /// The column `name` of row group `group`; `None` if the file has no such column.

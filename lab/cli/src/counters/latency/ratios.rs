@@ -1,6 +1,6 @@
 //! What the module's interface costs beside what it is made of, in the same run: back to back, medians.
 
-use ffclock_instruments::latency::{Arrangement, Figures};
+use ffclock_counters::latency::{Arrangement, Figures};
 
 /// A counter of the module against what it should cost at least.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub(super) fn ratios(figures: &[Figures]) -> Vec<Ratio> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_instruments::spread::Spread;
+    use ffclock_counters::spread::Spread;
 
     fn figures(counter: &str, access: &str, arrangement: Arrangement, ns: f64) -> Figures {
         let ns = Spread::of(&[ns]).unwrap();

@@ -1,0 +1,241 @@
+//! References: what counters are compared with.
+
+use crate::beside::{BracketedReading, narrowest};
+use crate::ffi::{self, Pulse};
+use crate::posix_clock::PosixClock;
+use crate::ways::{Way, ptp_clock, vdso};
+use ffclock_client::Clock;
+use std::fs::File;
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+
+/// Why there is no reference.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// The published clock cannot be read.
+    #[error(
+        "the published clock cannot be the reference: {0}; start ffclockd and wait with `ffclock wait`, or name another --against"
+    )]
+    Page(String),
+    /// A device cannot be used.
+    #[error(
+        "{path} cannot be the reference: {error}; `ffclock counters` lists the devices, and their group may read them"
+    )]
+    Device {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file cannot be used.
+    #[error(
+        "{path} cannot be the reference: {reason}; each line is a reading of the CPU's counter, a comma, and the time in s"
+    )]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A source of time to compare counters with.
+#[derive(Debug)]
+pub enum Reference {
+    /// The clock that ffclockd publishes: the absolute time of a base reading.
+    Published(Box<Clock>),
+    /// A PTP hardware clock.
+    Ptp(Way),
+    /// Pulses of a PPS input, mapped from the system clock to the base.
+    Pulses {
+        /// The device.
+        device: File,
+        /// Its path.
+        path: PathBuf,
+        /// The number of the last pulse that was handed over.
+        last: Option<u32>,
+    },
+}
+
+impl Reference {
+    /// The published clock at `page`, or at its usual place.
+    ///
+    /// # Errors
+    /// [`ReferenceError::Page`].
+    pub fn published(page: Option<&Path>) -> Result<Self, ReferenceError> {
+        let clock = match page {
+            Some(page) => Clock::open_at(page),
+            None => Clock::open(),
+        };
+        let clock = clock.map_err(|error| ReferenceError::Page(error.to_string()))?;
+        clock.now().map_err(|error| ReferenceError::Page(error.to_string()))?;
+        Ok(Reference::Published(Box::new(clock)))
+    }
+
+    /// A device: `/dev/ptpN` or `/dev/ppsN`.
+    ///
+    /// # Errors
+    /// [`ReferenceError::Device`].
+    pub fn device(path: &Path) -> Result<Self, ReferenceError> {
+        let failed = |error| ReferenceError::Device { path: path.to_owned(), error };
+        if !path.to_string_lossy().contains("pps") {
+            return ptp_clock(path).map(Reference::Ptp).map_err(failed);
+        }
+        let device = File::open(path).map_err(failed)?;
+        ffi::latest_pulse(&device).map_err(failed)?;
+        Ok(Reference::Pulses { device, path: path.to_owned(), last: None })
+    }
+
+    /// For people.
+    pub fn name(&self) -> &str {
+        match self {
+            Reference::Published(_) => "ffclock",
+            Reference::Ptp(way) => way.counter(),
+            Reference::Pulses { path, .. } => path.to_str().unwrap_or("reference"),
+        }
+    }
+
+    /// The time now, by the base; `None` when there is nothing new.
+    ///
+    /// # Errors
+    /// The reference is gone.
+    pub fn point(&mut self) -> Result<Option<BracketedReading>, ReferenceError> {
+        match self {
+            Reference::Published(clock) => published_point(clock).map(Some),
+            Reference::Ptp(way) => {
+                narrowest(|| way.read().map(i128::from)).map(Some).ok_or_else(|| ReferenceError::Device {
+                    path: PathBuf::from("/dev").join(way.counter()),
+                    error: io::Error::other("it cannot be read any more"),
+                })
+            }
+            Reference::Pulses { device, path, last } => {
+                let pulse =
+                    ffi::latest_pulse(device).map_err(|error| ReferenceError::Device { path: path.clone(), error })?;
+                Ok(new_pulse(last, pulse).and_then(pulse_point))
+            }
+        }
+    }
+}
+
+/// The published time between two readings of the base: the daemon may keep time with another counter.
+fn published_point(clock: &Clock) -> Result<BracketedReading, ReferenceError> {
+    let point = narrowest(|| clock.now().ok().map(|reading| reading.time.since_origin().as_nanos()));
+    point.ok_or_else(|| {
+        let why = clock.now().err().map_or_else(|| "it was gone for a moment".to_owned(), |error| error.to_string());
+        ReferenceError::Page(why)
+    })
+}
+
+fn new_pulse(last: &mut Option<u32>, pulse: Pulse) -> Option<Pulse> {
+    let is_new = *last != Some(pulse.sequence);
+    // The first one may be old.
+    let known = last.replace(pulse.sequence).is_some();
+    (is_new && known && pulse.realtime > 0).then_some(pulse)
+}
+
+/// The pulse came a known time before now by the system clock, which makes it a reading of the base. Its true time is a
+/// whole second.
+fn pulse_point(pulse: Pulse) -> Option<BracketedReading> {
+    let now = narrowest(|| vdso(PosixClock::Realtime).read().map(i128::from))?;
+    let age_ns = now.value - pulse.realtime;
+    let ticks_per_ns = ffclock_counter::nominal(ffclock_counter::CounterId::CPU).ok()?.period.as_hertz() * 1e-9;
+    let age = (age_ns as f64 * ticks_per_ns) as i64;
+    let second = (pulse.realtime + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000;
+    (0..2_000_000_000).contains(&age_ns).then(|| BracketedReading {
+        base: now.base.wrapping_sub(age as u64),
+        width: now.width,
+        value: second,
+    })
+}
+
+/// The longest file that is taken: a week of seconds, some ten times over.
+const LONGEST_FILE: u64 = 256 << 20;
+
+/// The points of a file: each line a reading of the CPU's counter [ticks], a comma, the time [s]. Lines that begin with
+/// `#` are remarks.
+///
+/// # Errors
+/// [`ReferenceError::File`].
+pub fn points_of_file(path: &Path) -> Result<Vec<BracketedReading>, ReferenceError> {
+    let points = all_points(path)?;
+    if points.len() < 3 {
+        let reason = format!("it has {} points, and a rate that changes needs three", points.len());
+        return Err(ReferenceError::File { path: path.to_owned(), reason });
+    }
+    Ok(points)
+}
+
+/// Whether a file can be a reference once it has all its points: its program may just have begun to write.
+///
+/// # Errors
+/// [`ReferenceError::File`].
+pub fn check_file(path: &Path) -> Result<(), ReferenceError> {
+    all_points(path).map(|_| ())
+}
+
+fn all_points(path: &Path) -> Result<Vec<BracketedReading>, ReferenceError> {
+    let failed = |reason: String| ReferenceError::File { path: path.to_owned(), reason };
+    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    let mut points = Vec::new();
+    for (number, line) in io::BufReader::new(file.take(LONGEST_FILE)).lines().enumerate() {
+        let line = line.map_err(|error| failed(error.to_string()))?;
+        if line.starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        points.push(file_point(&line).ok_or_else(|| failed(format!("line {} is not of this form", number + 1)))?);
+    }
+    Ok(points)
+}
+
+fn file_point(line: &str) -> Option<BracketedReading> {
+    let (counter, seconds) = line.split_once(',')?;
+    let (whole, fraction) = seconds.trim().split_once('.').unwrap_or((seconds.trim(), ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = fraction.get(..fraction.len().min(9))?;
+    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let nanos: i128 = format!("{digits:0<9}").parse().ok()?;
+    let value = whole.parse::<i64>().ok().map(i128::from)? * 1_000_000_000 + nanos;
+    Some(BracketedReading { base: counter.trim().parse().ok()?, width: 0, value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_of_a_file_are_exact() {
+        let point = file_point(" 18446744073709551615, 1700000000.25").unwrap();
+        assert_eq!((point.base, point.value), (u64::MAX, 1_700_000_000_250_000_000));
+        assert_eq!(file_point("5,3").unwrap().value, 3_000_000_000);
+        for bad in ["", "5", "5,", "x,1", "5,-1", "5,1.x", "5,1e3", "-5,1", "5,99999999999999999999", "5,1.\u{e9}"] {
+            assert!(file_point(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_reference_that_is_none_is_refused_with_a_remedy() {
+        let missing = Reference::published(Some(Path::new("/nonexistent/page"))).unwrap_err();
+        assert!(missing.to_string().contains("start ffclockd"), "{missing}");
+        for path in ["/dev/null", "/nonexistent/ptp0", "/nonexistent/pps0"] {
+            assert!(matches!(Reference::device(Path::new(path)), Err(ReferenceError::Device { .. })), "{path}");
+        }
+        let file = std::env::temp_dir().join(format!("ffclock-reference-{}", std::process::id()));
+        std::fs::write(&file, "# counter,time\n1,2\n").unwrap();
+        check_file(&file).unwrap();
+        let error = points_of_file(&file).unwrap_err().to_string();
+        std::fs::remove_file(&file).unwrap();
+        assert!(error.contains("it has 1 points"), "{error}");
+    }
+
+    #[test]
+    fn a_pulse_is_told_once() {
+        let mut last = None;
+        let pulse = |sequence| Pulse { sequence, realtime: 5_000_000_100 };
+        assert_eq!(new_pulse(&mut last, pulse(7)), None);
+        assert_eq!(new_pulse(&mut last, pulse(7)), None);
+        assert_eq!(new_pulse(&mut last, pulse(8)), Some(pulse(8)));
+        assert_eq!(pulse_point(pulse(8)), None, "a pulse of long ago belongs to no second of ours");
+    }
+}

@@ -1,0 +1,331 @@
+//! Where to stamp on this host, in plain words.
+//!
+//! A clock filters what varies and keeps what is constant, so the best location is the one whose delays reach least far
+//! above their minimum, summed over both directions, in the worst of the phases. What its minima leave is the
+//! asymmetry, which is stated with all that is known of it. A location whose stamps break causality is never advised.
+//! Where the 95 % intervals of the best two overlap or nearly do, another run may well reverse their order: then none
+//! is advised, and both are named.
+
+use crate::digest::{Digest, load_name};
+use crate::findings::{Asymmetry, Plausibility};
+use crate::site::{Location, Site};
+use ffclock_counters::campaign::Load;
+use serde::Serialize;
+
+/// With fewer packets a 99th percentile is one packet's.
+const FEW_PACKETS: usize = 1000;
+/// The gap between the intervals of two locations must be more than this [ns], half a microsecond each way: mapping a
+/// stamp of the socket or the tap to the counter may err as much, and two runs need not err alike.
+const LEVEL_NS: f64 = 1_000.0;
+/// Stress that widens delays by less than this share is not worth a word.
+const NOTABLE: f64 = 1.5;
+
+/// What is known about a location.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Which.
+    pub location: Location,
+    /// How far its delays reach above their minima, out and in together, 99 %, when the machine is quiet [ns].
+    pub reach_ns: f64,
+    /// Its 95 % interval in the phase in which it reaches farthest [ns].
+    pub worst_interval_ns: (f64, f64),
+    /// The same under each load.
+    pub under_loads: Vec<(Load, f64)>,
+    /// Its asymmetry when the machine is quiet; `None` where it is the reference itself.
+    pub asymmetry: Option<Asymmetry>,
+    /// Whether any phase found its stamps to break causality.
+    pub is_broken: bool,
+}
+
+/// The verdict.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// Where to stamp; `None` where nothing sound was measured, or the best two cannot be told apart.
+    pub location: Option<Location>,
+    /// What a program sets to stamp there.
+    pub how: Option<String>,
+    /// The reasons, a sentence each.
+    pub reasons: Vec<String>,
+    /// What the advice rests on, best first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Where programs can stamp without a reference of their own.
+const CANDIDATES: [Location; 3] = [Location::Socket, Location::Tap, Location::User];
+
+/// Judges a run. `unavailable` is what the host did not offer.
+pub fn advise(digest: &Digest<'_>, unavailable: &[String]) -> Advice {
+    let mut candidates: Vec<Candidate> =
+        CANDIDATES.into_iter().filter_map(|location| candidate(digest, location)).collect();
+    candidates.sort_by(|a, b| {
+        (a.is_broken, worst(a)).partial_cmp(&(b.is_broken, worst(b))).unwrap_or(core::cmp::Ordering::Equal)
+    });
+    let is_driver_seen = digest.all().all(|(_, findings)| findings.reference == (Site::DriverOut, Site::DriverIn));
+    let sound: Vec<&Candidate> = candidates.iter().filter(|candidate| !candidate.is_broken).collect();
+    let tie = sound.first().copied().zip(sound.get(1).copied());
+    let tie = tie.filter(|(best, next)| best.worst_interval_ns.1 + LEVEL_NS >= next.worst_interval_ns.0);
+    let best = sound.first().copied().filter(|_| tie.is_none());
+    let mut reasons = Vec::new();
+    if let Some((best, next)) = tie {
+        reasons.push(tie_words(best, next));
+    } else if let Some(best) = best {
+        reasons.push(why(best, &candidates[1..]));
+        reasons.extend(best.asymmetry.as_ref().map(asymmetry_words));
+        reasons.push(stress_words(best));
+    } else {
+        reasons.push("No location gave stamps that keep the order of events, so none can be advised.".to_owned());
+    }
+    for broken in candidates.iter().filter(|candidate| candidate.is_broken) {
+        reasons.push(format!(
+            "Do not pair stamps of {}: some of them contradict the order of events (see the causality lines of the tables).",
+            plain(broken.location)
+        ));
+    }
+    reasons.push(if is_driver_seen { seen_words() } else { unseen_words(unavailable) });
+    let packets = digest.with(None).flat_map(|findings| &findings.delays).map(|delay| delay.count).max().unwrap_or(0);
+    if packets < FEW_PACKETS {
+        reasons.push(format!(
+            "This rests on {packets} packets only; measure more of them (--packets) before relying on it."
+        ));
+    }
+    Advice {
+        location: best.map(|candidate| candidate.location),
+        how: best.map(|candidate| how(candidate.location).to_owned()),
+        reasons,
+        candidates,
+    }
+}
+
+fn candidate(digest: &Digest<'_>, location: Location) -> Option<Candidate> {
+    let reach = |load| reach(digest, load, location);
+    let loads = digest.loads().into_iter().flatten();
+    let under_loads: Vec<(Load, Reach)> = loads.filter_map(|load| Some((load, reach(Some(load))?))).collect();
+    let quiet = reach(None)?;
+    let worst = under_loads.iter().map(|(_, reach)| *reach).fold(quiet, |a, b| if b.ns > a.ns { b } else { a });
+    let mut asymmetries = digest.asymmetries(None, location);
+    asymmetries.sort_by(|a, b| width(a).total_cmp(&width(b)));
+    let everywhere = digest.all().flat_map(|(_, findings)| &findings.asymmetries);
+    let is_broken =
+        everywhere.filter(|one| one.location == location).any(|one| one.verdict == Plausibility::CausalityFault);
+    Some(Candidate {
+        location,
+        reach_ns: quiet.ns,
+        worst_interval_ns: worst.interval_ns,
+        under_loads: under_loads.into_iter().map(|(load, reach)| (load, reach.ns)).collect(),
+        asymmetry: asymmetries.first().copied(),
+        is_broken,
+    })
+}
+
+/// How far delays reach above their minimum, both directions together [ns], with the 95 % interval.
+#[derive(Clone, Copy)]
+struct Reach {
+    ns: f64,
+    interval_ns: (f64, f64),
+}
+
+/// The reach of both directions; a site that is the reference reaches nowhere.
+fn reach(digest: &Digest<'_>, load: Option<Load>, location: Location) -> Option<Reach> {
+    let (out, back) = location.sites();
+    let references = digest.with(load).map(|findings| findings.reference).next()?;
+    let one = |site, reference| match digest.site(load, site) {
+        Some(summary) => {
+            let (low, high) = summary.p99_interval_ns;
+            let above = |ns: f64| ns - summary.min_ns;
+            Some(Reach { ns: above(summary.p99_ns), interval_ns: (above(low), above(high)) })
+        }
+        None => (site == reference).then_some(Reach { ns: 0.0, interval_ns: (0.0, 0.0) }),
+    };
+    let (out, back) = (one(out, references.0)?, one(back, references.1)?);
+    // What varies in one direction does so by itself: the distances of the ends add as squares do.
+    let (ns, below, above) = (out.ns + back.ns, out.below().hypot(back.below()), out.above().hypot(back.above()));
+    Some(Reach { ns, interval_ns: (ns - below, ns + above) })
+}
+
+impl Reach {
+    fn below(self) -> f64 {
+        self.ns - self.interval_ns.0
+    }
+
+    fn above(self) -> f64 {
+        self.interval_ns.1 - self.ns
+    }
+}
+
+fn width(one: &Asymmetry) -> f64 {
+    one.interval_ns.1 - one.interval_ns.0
+}
+
+fn worst(candidate: &Candidate) -> f64 {
+    candidate.under_loads.iter().map(|(_, reach)| *reach).fold(candidate.reach_ns, f64::max)
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.2} us", ns / 1e3)
+}
+
+const fn plain(location: Location) -> &'static str {
+    match location {
+        Location::User => "user space",
+        Location::Socket => "the socket",
+        Location::Tap => "the packet tap",
+        Location::Driver => "the driver",
+    }
+}
+
+const fn how(location: Location) -> &'static str {
+    match location {
+        Location::User => "read the counter around sendmsg and recvmsg (ffclockd: stamps = \"user\")",
+        Location::Socket => "SO_TIMESTAMPING with software stamps, both directions (ffclockd: stamps = \"kernel\")",
+        Location::Tap => "AF_PACKET as libpcap uses it, both directions",
+        Location::Driver => "the kernel's tracing with a raw trace clock (ffclockd: stamps = \"trace\")",
+    }
+}
+
+fn why(best: &Candidate, others: &[Candidate]) -> String {
+    let rest: Vec<String> =
+        others.iter().map(|other| format!("{} {}", plain(other.location), us(worst(other)))).collect();
+    let against = if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) };
+    format!(
+        "Stamp at {}: of what a program can use, its delays reach least far above their minimum (99 %, both directions, worst phase): {}{against}.",
+        plain(best.location),
+        between_words(best)
+    )
+}
+
+fn between_words(candidate: &Candidate) -> String {
+    let (low, high) = candidate.worst_interval_ns;
+    format!("{} (95 %: {} to {})", us(worst(candidate)), us(low), us(high))
+}
+
+fn tie_words(best: &Candidate, next: &Candidate) -> String {
+    format!(
+        "{} and {} cannot be told apart: their delays reach above their minimum by {} and {} (99 %, both directions, worst phase), and another \
+         run may put them the other way round. Measure more packets (--packets), or on a quieter machine.",
+        plain(best.location),
+        plain(next.location),
+        between_words(best),
+        between_words(next)
+    )
+}
+
+fn asymmetry_words(one: &Asymmetry) -> String {
+    let (low, high) = one.interval_ns;
+    let measured = format!("Its own asymmetry is {} (95 %: {} to {})", us(one.asymmetry_ns), us(low), us(high));
+    let limit = if one.limit_ns >= 0.0 {
+        format!("round trips alone say only that it lies within +-{}", us(one.limit_ns))
+    } else {
+        "round trips alone say nothing, as it lies nearer to the wire than the reference".to_owned()
+    };
+    let cost = format!("a clock that takes it for zero is wrong by {}", us(one.asymmetry_ns.abs() / 2.0));
+    format!("{measured}; {limit}; {cost}, which `ffclock probe calibrate` takes off.")
+}
+
+fn stress_words(best: &Candidate) -> String {
+    if best.under_loads.is_empty() {
+        return "What stress does to it was not measured: add --stress io,syscall,ip,cpu,interrupt.".to_owned();
+    }
+    let notable = best.under_loads.iter().filter(|(_, reach)| *reach > NOTABLE * best.reach_ns.max(1.0));
+    let words: Vec<String> = notable.map(|(load, reach)| format!("{load} to {}", us(*reach))).collect();
+    let loads: Vec<&str> = best.under_loads.iter().map(|(load, _)| load_name(Some(*load))).collect();
+    if words.is_empty() {
+        return format!(
+            "Stress ({}) does not widen its delays notably: {} when quiet.",
+            loads.join(", "),
+            us(best.reach_ns)
+        );
+    }
+    format!("Stress widens its delays from {} when quiet: {}.", us(best.reach_ns), words.join(", "))
+}
+
+fn seen_words() -> String {
+    "The kernel's tracing sees the boundary to the driver here: ffclockd with stamps = \"trace\" stamps there and has none of these delays."
+        .to_owned()
+}
+
+fn unseen_words(unavailable: &[String]) -> String {
+    let reasons = if unavailable.is_empty() { "not asked for".to_owned() } else { unavailable.join("; ") };
+    format!(
+        "The boundary to the driver was not seen ({reasons}), so delays are counted from the socket's own stamps, and nothing can be \
+         said about those."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Findings;
+    use crate::passages::Passages;
+    use ffclock_units::Period;
+
+    /// Packets whose user stamps vary by `user` ns and socket stamps by `socket` ns; a socket that breaks causality
+    /// stamps late.
+    fn findings(user: i64, socket: i64, is_late: bool) -> Findings {
+        let mut passages = Passages::default();
+        for number in 0..1200 {
+            let share = (number * 37) % 101;
+            let late = if is_late && number == 7 { 100_000 } else { 0 };
+            passages
+                .restore([
+                    (Site::UserSend, 10_000 - 3_000 - user * share / 100),
+                    (Site::SocketOut, 10_000 - 500 - socket * share / 100 + late),
+                    (Site::DriverOut, 10_000),
+                    (Site::DriverIn, 60_000),
+                    (Site::SocketIn, 60_400 + socket * share / 100),
+                    (Site::UserReceive, 64_000 + user * share / 100),
+                ])
+                .unwrap();
+        }
+        Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"))
+    }
+
+    #[test]
+    fn the_steadiest_location_is_advised_with_its_asymmetry() {
+        let (quiet, busy) = (findings(20_000, 1_000, false), findings(90_000, 4_000, false));
+        let digest = Digest::of([(None, &quiet), (Some(Load::Cpu), &busy)]);
+        let advice = advise(&digest, &[]);
+        assert_eq!(advice.location, Some(Location::Socket));
+        let text = advice.reasons.join("\n");
+        assert!(text.contains("Stamp at the socket") && text.contains("user space 178"), "{text}");
+        assert!(text.contains("asymmetry is 0.10 us (95 %") && text.contains("wrong by 0.05 us"), "{text}");
+        assert!(text.contains("Stress widens its delays from 1.98 us when quiet: cpu to 7.92 us"), "{text}");
+        assert!(text.contains("stamps = \"trace\"") && !text.contains("packets only"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_not_advised() {
+        let quiet = findings(20_000, 19_900, false);
+        let advice = advise(&Digest::of([(None, &quiet)]), &[]);
+        assert_eq!((advice.location, &advice.how), (None, &None));
+        assert!(advice.reasons[0].contains("cannot be told apart") && advice.reasons[0].contains("95 %"), "{advice:?}");
+    }
+
+    #[test]
+    fn a_location_that_breaks_causality_is_never_advised() {
+        let quiet = findings(20_000, 1_000, true);
+        let advice = advise(&Digest::of([(None, &quiet)]), &[]);
+        assert_eq!(advice.location, Some(Location::User));
+        assert!(advice.reasons.iter().any(|reason| reason.contains("Do not pair stamps of the socket")), "{advice:?}");
+        assert!(advice.reasons.iter().any(|reason| reason.contains("--stress")), "{advice:?}");
+    }
+
+    #[test]
+    fn without_tracing_it_is_said_what_cannot_be_told() {
+        let mut passages = Passages::default();
+        for number in 0..10 {
+            passages
+                .restore([
+                    (Site::UserSend, 0),
+                    (Site::SocketOut, 3_000 + 1_000 * number),
+                    (Site::SocketIn, 60_000),
+                    (Site::UserReceive, 65_000),
+                ])
+                .unwrap();
+        }
+        let quiet = Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"));
+        let advice = advise(&Digest::of([(None, &quiet)]), &["kernel tracing: no right".to_owned()]);
+        assert_eq!(advice.location, Some(Location::Socket));
+        let text = advice.reasons.join("\n");
+        assert!(text.contains("not seen (kernel tracing: no right)") && text.contains("10 packets only"), "{text}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Stamps of test packets by eBPF programs: the second way, independent of the kernel's tracing.
+//!
+//! The programs (`stamps.bpf.c`) sit at the same tracepoints as the tracing, and at places where it sees nothing: tc,
+//! XDP and the socket's queue. They read `CLOCK_MONOTONIC`, which [`PairLine`](super::pairs::PairLine) turns into
+//! readings of the counter, and know a packet by the identity in its payload.
+//!
+//! A program built without the feature `ebpf` has none of it, and says so where it is asked. So does a kernel that does
+//! not allow it.
+
+#[cfg(feature = "ebpf")]
+mod attach;
+#[cfg(feature = "ebpf")]
+mod permission;
+#[cfg(feature = "ebpf")]
+mod place;
+#[cfg(feature = "ebpf")]
+mod skeleton;
+#[cfg(feature = "ebpf")]
+mod stamps;
+#[cfg(feature = "ebpf")]
+pub use stamps::Stamps;
+
+#[cfg(not(feature = "ebpf"))]
+mod absent;
+#[cfg(not(feature = "ebpf"))]
+pub use absent::Stamps;
+
+use crate::payload::Lengths;
+use crate::plan::QueueHook;
+use crate::site::{Site, Sites};
+use ffclock_units::{Moment, Mono};
+
+/// What to look for.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramScope<'a> {
+    /// The device that the packets pass, of the network namespace of the calling thread.
+    pub device: &'a str,
+    /// The run that the packets belong to.
+    pub run: u64,
+    /// The port of the echo server.
+    pub server_port: u16,
+    /// The port of the socket that sends.
+    pub own_port: u16,
+    /// How long they are.
+    pub lengths: Lengths,
+    /// Where to stamp them.
+    pub sites: Sites,
+    /// How to attach to the function that fills the socket's queue.
+    pub queue_hook: QueueHook,
+    /// Room for passages that were not yet taken: a power of two, at least a page.
+    pub buffer_bytes: u32,
+}
+
+/// Room for a second of passages at every site at 10,000 packets/s.
+pub const BUFFER_BYTES: u32 = 4 << 20;
+
+/// Programs that stamp, and what of the wish is missing, each with the reason.
+pub type Opened = (Stamps, Vec<String>);
+
+/// A packet passed a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Where.
+    pub site: Site,
+    /// When.
+    pub stamped: Moment<Mono>,
+    /// Which packet.
+    pub known: Known,
+}
+
+/// By what a packet is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Its number.
+    Sequence(u64),
+    /// Its number modulo [`LENGTHS`](crate::payload::LENGTHS): the payload was not at hand, only its length.
+    Code(u64),
+}

@@ -1,0 +1,31 @@
+//! What stands for the programs where this program was built without them.
+
+use super::{Opened, Passage, ProgramScope};
+use std::io;
+
+/// There are none of these.
+#[derive(Debug)]
+pub enum Stamps {}
+
+impl Stamps {
+    /// Says why there are none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open(_: &ProgramScope<'_>) -> Result<Opened, String> {
+        Err("this program was built without it (cargo feature `ebpf`, which takes clang)".to_owned())
+    }
+
+    /// Hands over nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn drain(&mut self, _: impl FnMut(Passage)) -> io::Result<()> {
+        match *self {}
+    }
+
+    /// How many passages were lost.
+    pub fn lost(&self) -> u64 {
+        match *self {}
+    }
+}

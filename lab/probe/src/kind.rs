@@ -1,0 +1,86 @@
+//! The kinds of probes, and which sites each of them stamped.
+
+use crate::payload::Direction;
+use crate::plan::{PacketTap, Probes};
+use crate::site::{Site, Sites};
+use serde::{Deserialize, Serialize};
+
+/// A kind of probe that can be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbeKind {
+    /// An event of the kernel's tracing.
+    Tracing,
+    /// An eBPF program at a tracepoint.
+    Ebpf,
+    /// An eBPF program at tc.
+    Tc,
+    /// The packet tap.
+    Tap,
+}
+
+impl ProbeKind {
+    /// In the order in which they are added: the cheapest first.
+    pub const ALL: [ProbeKind; 4] = [ProbeKind::Tracing, ProbeKind::Ebpf, ProbeKind::Tc, ProbeKind::Tap];
+
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ProbeKind::Tracing => "tracing event",
+            ProbeKind::Ebpf => "eBPF at a tracepoint",
+            ProbeKind::Tc => "eBPF at tc",
+            ProbeKind::Tap => "packet tap",
+        }
+    }
+
+    /// Adds one of this kind between user space and the driver on one way; a tap is on both.
+    pub(crate) fn add_to(self, mut probes: Probes, way: Direction) -> Probes {
+        let (stack, tc) = match way {
+            Direction::Outgoing => (Site::QueueOut, Site::TcOut),
+            Direction::Incoming => (Site::StackIn, Site::TcIn),
+        };
+        match self {
+            ProbeKind::Tracing => probes.tracing = probes.tracing.with(stack),
+            ProbeKind::Ebpf => probes.ebpf = probes.ebpf.with(stack),
+            ProbeKind::Tc => probes.ebpf = probes.ebpf.with(tc),
+            ProbeKind::Tap => probes.tap = PacketTap::Open,
+        }
+        probes
+    }
+
+    /// Whether a run with these probes has one of this kind.
+    pub(crate) fn is_in(self, probes: &Probes) -> bool {
+        match self {
+            ProbeKind::Tracing => !probes.tracing.is_empty(),
+            ProbeKind::Ebpf => Sites::TRACED.iter().any(|site| probes.ebpf.contains(site)),
+            ProbeKind::Tc => probes.ebpf.contains(Site::TcOut),
+            ProbeKind::Tap => probes.tap == PacketTap::Open,
+        }
+    }
+}
+
+/// Which sites each kind of probe stamped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// The kernel's tracing.
+    pub tracing: Sites,
+    /// eBPF programs.
+    pub ebpf: Sites,
+    /// The tap.
+    pub tap: Sites,
+}
+
+impl Stamped {
+    pub(crate) fn by_kind(&self) -> [(ProbeKind, Sites); 4] {
+        let tc = |wanted: bool| {
+            let is_tc = |site: &Site| matches!(site, Site::TcOut | Site::TcIn) == wanted;
+            self.ebpf.iter().filter(is_tc).fold(Sites::NONE, |set, site| set.with(site))
+        };
+        [
+            (ProbeKind::Tracing, self.tracing),
+            (ProbeKind::Ebpf, tc(false)),
+            (ProbeKind::Tc, tc(true)),
+            (ProbeKind::Tap, self.tap),
+        ]
+    }
+}

@@ -1,0 +1,325 @@
+//! The findings of the paper on FreeBSD 9, compared with the measurement on this host (sections IV and V, figures 3
+//! to 5).
+
+use crate::digest::{Digest, Summary, load_name};
+use crate::findings::Plausibility;
+use crate::payload::Direction;
+use crate::site::{Location, Site};
+use ffclock_counters::campaign::Load;
+use serde::Serialize;
+
+/// Medians and spreads that are no further apart are level: half of the most that mapping a software stamp to the
+/// counter may err [ns].
+const LEVEL_NS: f64 = 250.0;
+
+/// Whether a finding of the paper holds here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It does.
+    Confirmed,
+    /// It does not.
+    NotOnThisKernel,
+    /// What would show it was not measured.
+    NotMeasured,
+}
+
+impl Verdict {
+    /// For tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Confirmed => "confirmed",
+            Verdict::NotOnThisKernel => "not on this kernel",
+            Verdict::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// A finding of the paper, and whether it holds here.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// What the paper says.
+    pub claim: String,
+    /// Where it says so.
+    pub source: &'static str,
+    /// Whether it holds.
+    pub verdict: Verdict,
+    /// The numbers that show it, or what is missing.
+    pub evidence: String,
+}
+
+/// The locations that programs stamp at, from the best of the paper to its worst.
+const LOCATIONS: [Location; 3] = [Location::Tap, Location::Socket, Location::User];
+const WAYS: [Direction; 2] = [Direction::Outgoing, Direction::Incoming];
+
+/// All of them, in the order of the paper.
+pub fn claims(digest: &Digest<'_>) -> Vec<Claim> {
+    let view = View { digest };
+    let mut claims = Vec::new();
+    for way in WAYS {
+        claims.push(view.tap_is_best(way));
+        claims.push(view.user_is_worst(way));
+    }
+    claims.extend([
+        view.order_under_stress(),
+        view.outgoing_is_worse(),
+        view.stress_orders(),
+        view.minima_drop(),
+        view.ip_spares_incoming(),
+        view.socket_out_breaks_causality(),
+        view.tap_asymmetry_is_steady(),
+    ]);
+    claims
+}
+
+fn site(location: Location, way: Direction) -> Site {
+    let (out, back) = location.sites();
+    if way == Direction::Outgoing { out } else { back }
+}
+
+fn word(way: Direction) -> &'static str {
+    if way == Direction::Outgoing { "out" } else { "in" }
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.2}", ns / 1e3)
+}
+
+/// A verdict and the numbers that show it.
+struct Judgement {
+    verdict: Verdict,
+    evidence: String,
+}
+
+impl Judgement {
+    fn missing(what: &str) -> Self {
+        Judgement { verdict: Verdict::NotMeasured, evidence: what.to_owned() }
+    }
+
+    fn claim(self, text: impl Into<String>, source: &'static str) -> Claim {
+        Claim { claim: text.into(), source, verdict: self.verdict, evidence: self.evidence }
+    }
+}
+
+/// A statement about this host, with its numbers.
+struct Statement {
+    holds: bool,
+    words: String,
+}
+
+impl Statement {
+    fn judged(self) -> Judgement {
+        let verdict = if self.holds { Verdict::Confirmed } else { Verdict::NotOnThisKernel };
+        Judgement { verdict, evidence: self.words }
+    }
+}
+
+/// Of several statements of the same kind all have to hold.
+fn all_of(statements: &[Statement], otherwise: &str) -> Judgement {
+    if statements.is_empty() {
+        return Judgement::missing(otherwise);
+    }
+    let kept = statements.iter().filter(|statement| statement.holds).count();
+    let words: Vec<&str> = statements.iter().map(|statement| statement.words.as_str()).collect();
+    let words = format!("{kept} of {}: {}", statements.len(), words.join("; "));
+    Statement { holds: kept == statements.len(), words }.judged()
+}
+
+struct View<'a> {
+    digest: &'a Digest<'a>,
+}
+
+impl View<'_> {
+    fn quiet(&self, location: Location, way: Direction) -> Option<Summary> {
+        self.digest.site(None, site(location, way))
+    }
+
+    /// Distance from the reference and spread of each location when the machine is quiet.
+    fn three(&self, way: Direction) -> Option<[Summary; 3]> {
+        let [tap, socket, user] = LOCATIONS.map(|location| self.quiet(location, way));
+        Some([tap?, socket?, user?])
+    }
+
+    fn words(way: Direction, three: &[Summary; 3]) -> String {
+        let one = |(location, summary): (&Location, &Summary)| {
+            format!("{} {} (IQR {})", location.name(), us(summary.median_ns), us(summary.iqr_ns))
+        };
+        let all: Vec<String> = LOCATIONS.iter().zip(three).map(one).collect();
+        format!("median {} us: {}", word(way), all.join(", "))
+    }
+
+    fn tap_is_best(&self, way: Direction) -> Claim {
+        let text = format!("the tap has the smallest and least variable delay on the way {}", word(way));
+        let found = self.three(way).map(|three| {
+            let [tap, others @ ..] = &three;
+            let holds = others.iter().all(|other| {
+                tap.median_ns.abs() <= other.median_ns.abs() + LEVEL_NS && tap.iqr_ns <= other.iqr_ns + LEVEL_NS
+            });
+            Statement { holds, words: Self::words(way, &three) }.judged()
+        });
+        found
+            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
+            .claim(text, "IV, figures 3 and 4")
+    }
+
+    fn user_is_worst(&self, way: Direction) -> Claim {
+        let text = format!("user space has the largest and most variable delay on the way {}", word(way));
+        let found = self.three(way).map(|three| {
+            let [others @ .., user] = &three;
+            let holds =
+                others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns);
+            Statement { holds, words: Self::words(way, &three) }.judged()
+        });
+        found
+            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
+            .claim(text, "IV, figures 3 and 4")
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        self.digest.loads().into_iter().flatten().collect()
+    }
+
+    fn order_under_stress(&self) -> Claim {
+        let mut statements = Vec::new();
+        for load in self.loads() {
+            let median = |location, way| Some(self.digest.site(Some(load), site(location, way))?.median_ns);
+            let (out, back) = (Direction::Outgoing, Direction::Incoming);
+            let (tap_out, user_out) = (median(Location::Tap, out), median(Location::User, out));
+            let in_three = LOCATIONS.map(|location| median(location, back));
+            let (Some(tap_out), Some(user_out), [Some(tap), Some(socket), Some(user)]) = (tap_out, user_out, in_three)
+            else {
+                continue;
+            };
+            let holds = tap_out < user_out && tap <= socket + LEVEL_NS && socket < user;
+            let words = format!(
+                "{load} out tap {}, user {}, in tap {}, socket {}, user {} us",
+                us(tap_out),
+                us(user_out),
+                us(tap),
+                us(socket),
+                us(user)
+            );
+            statements.push(Statement { holds, words });
+        }
+        let text = "every stress keeps the order: tap before user space going out; tap, socket, user space coming in";
+        all_of(&statements, "needs --stress, tap, socket and user space").claim(text, "figure 3")
+    }
+
+    fn outgoing_is_worse(&self) -> Claim {
+        let mut statements = Vec::new();
+        for location in [Location::Tap, Location::User] {
+            let both = (self.quiet(location, Direction::Outgoing), self.quiet(location, Direction::Incoming));
+            if let (Some(out), Some(back)) = both {
+                let holds = out.median_ns > back.median_ns && out.iqr_ns > back.iqr_ns;
+                let words = format!(
+                    "{} out {} (IQR {}), in {} (IQR {}) us",
+                    location.name(),
+                    us(out.median_ns),
+                    us(out.iqr_ns),
+                    us(back.median_ns),
+                    us(back.iqr_ns)
+                );
+                statements.push(Statement { holds, words });
+            }
+        }
+        let text = "delays are larger and more variable on the way out than on the way in";
+        all_of(&statements, "needs the tap or user space").claim(text, "IV, direction")
+    }
+
+    /// Every location and direction that was stamped quiet and under all of `loads`, with its spreads in that order.
+    fn series(&self, loads: &[Load], of: fn(&Summary) -> f64) -> Vec<(String, Vec<f64>)> {
+        let mut series = Vec::new();
+        for location in LOCATIONS {
+            for way in WAYS {
+                let place = site(location, way);
+                let all = core::iter::once(None).chain(loads.iter().copied().map(Some));
+                let values: Option<Vec<f64>> =
+                    all.map(|load| self.digest.site(load, place).map(|summary| of(&summary))).collect();
+                series.extend(values.map(|values| (format!("{} {}", location.name(), word(way)), values)));
+            }
+        }
+        series
+    }
+
+    fn stress_orders(&self) -> Claim {
+        let series = self.series(&[Load::Io, Load::Syscall], |summary| summary.p99_ns - summary.min_ns);
+        let statements: Vec<Statement> = series
+            .into_iter()
+            .map(|(name, values)| {
+                let [quiet, io, syscall] = [values[0], values[1], values[2]];
+                let words = format!("{name} quiet {}, io {}, syscall {} us", us(quiet), us(io), us(syscall));
+                Statement { holds: quiet < io && io < syscall, words }
+            })
+            .collect();
+        let text = "system calls disrupt more than disk activity, and that more than quiet (99 % less minimum)";
+        all_of(&statements, "needs --stress io,syscall").claim(text, "IV, stress")
+    }
+
+    fn minima_drop(&self) -> Claim {
+        let mut statements = Vec::new();
+        for load in [Load::Syscall, Load::Ip] {
+            for (name, values) in self.series(&[load], |summary| summary.min_ns) {
+                let words = format!("{load} {name} {} to {}", us(values[0]), us(values[1]));
+                statements.push(Statement { holds: values[1] < values[0], words });
+            }
+        }
+        let text = "smallest delays shrink under system calls and IP traffic (hot caches)";
+        all_of(&statements, "needs --stress syscall,ip").claim(text, "IV, stress")
+    }
+
+    fn ip_spares_incoming(&self) -> Claim {
+        let series = self.series(&[Load::Ip], |summary| summary.median_ns);
+        let spared = series.iter().filter(|(name, _)| name == "tap in" || name == "socket in");
+        let statements: Vec<Statement> = spared
+            .map(|(name, values)| {
+                let change = values[1] - values[0];
+                let words = format!("{name} {} to {} us", us(values[0]), us(values[1]));
+                Statement { holds: change.abs() <= LEVEL_NS.max(0.2 * values[0].abs()), words }
+            })
+            .collect();
+        let text = "IP traffic leaves tap and socket almost as they are on the way in (medians)";
+        all_of(&statements, "needs --stress ip, and the tap").claim(text, "IV, stress")
+    }
+
+    /// The paper's stamp is taken from a copy that comes back over loopback, at any time; Linux takes it in the driver.
+    fn socket_out_breaks_causality(&self) -> Claim {
+        let text = "the socket's stamp on the way out can come after the packet is back";
+        let pairs = [(Site::SocketOut, Site::DriverIn), (Site::SocketOut, Site::SocketIn)];
+        let orders = self.digest.all().flat_map(|(_, findings)| &findings.causality);
+        let ours = orders.filter(|order| pairs.contains(&(order.first, order.second)));
+        let (packets, broken) =
+            ours.fold((0, 0), |(packets, broken), order| (packets.max(order.count), broken + order.violations));
+        let smallest = self.digest.all().flat_map(|(_, findings)| &findings.delays);
+        let earliest = smallest.filter(|delay| delay.site == Site::SocketOut).map(|delay| delay.delay_ns.min);
+        let Some(earliest) = earliest.reduce(f64::min).filter(|_| packets > 0) else {
+            return Judgement::missing("needs the socket's stamps and the driver").claim(text, "IV and V");
+        };
+        let words = format!(
+            "{broken} violations; the stamp lies up to {} us behind the driver's boundary (the paper: 356 us)",
+            us((-earliest).max(0.0))
+        );
+        Statement { holds: broken > 0, words }.judged().claim(text, "IV and V")
+    }
+
+    fn tap_asymmetry_is_steady(&self) -> Claim {
+        let text = "the tap's asymmetry hardly depends on stress (about 1 us)";
+        let of = |load| {
+            let all = self.digest.asymmetries(load, Location::Tap);
+            let sound = all.iter().filter(|one| one.verdict != Plausibility::CausalityFault);
+            let values: Vec<f64> = sound.map(|one| one.asymmetry_ns).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let loads = self.digest.loads();
+        let values: Vec<(Option<Load>, f64)> = loads.into_iter().filter_map(|load| Some((load, of(load)?))).collect();
+        let Some((_, quiet)) = values.iter().find(|(load, _)| load.is_none()).filter(|_| values.len() > 1) else {
+            return Judgement::missing("needs --stress, and the tap").claim(text, "V, figure 5");
+        };
+        let holds = values.iter().all(|(_, value)| (value - quiet).abs() <= 1e3);
+        let words: Vec<String> =
+            values.iter().map(|(load, value)| format!("{} {}", load_name(*load), us(*value))).collect();
+        Statement { holds, words: format!("{} us", words.join(", ")) }.judged().claim(text, "V, figure 5")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+use crate::findings::Findings;
+use crate::passages::Passages;
+use ffclock_units::Period;
+
+/// Where the sites lie against the driver [ns], and how widely they vary.
+#[derive(Clone, Copy)]
+struct Host {
+    tap: i64,
+    socket_out: i64,
+    user: i64,
+    width: i64,
+}
+
+/// FreeBSD 9 as the paper has it, roughly.
+const PAPER: Host = Host { tap: 5_000, socket_out: 9_000, user: 20_000, width: 1_000 };
+
+fn findings(host: Host) -> Findings {
+    let mut passages = Passages::default();
+    for number in 0..400 {
+        let share = (number * 37) % 101;
+        let vary = |scale: i64| host.width * scale * share / 100;
+        passages
+            .restore([
+                (Site::UserSend, 100_000 - host.user - vary(6)),
+                (Site::TapOut, 100_000 - host.tap - vary(2)),
+                (Site::SocketOut, 100_000 - host.socket_out - vary(4)),
+                (Site::DriverOut, 100_000),
+                (Site::DriverIn, 300_000),
+                (Site::TapIn, 300_000 + host.tap / 4 + vary(1)),
+                (Site::SocketIn, 300_000 + host.tap + vary(3)),
+                (Site::UserReceive, 300_000 + host.user / 2 + vary(5)),
+            ])
+            .unwrap();
+    }
+    Findings::of(&passages, Period::from_hertz(1e9).expect("a frequency"))
+}
+
+fn claims_of(phases: &[(Option<Load>, Findings)]) -> Vec<Claim> {
+    claims(&Digest::of(phases.iter().map(|(load, findings)| (*load, findings))))
+}
+
+fn find<'a>(claims: &'a [Claim], words: &str) -> &'a Claim {
+    claims.iter().find(|one| one.claim.contains(words)).unwrap_or_else(|| panic!("no claim {words}: {claims:?}"))
+}
+
+fn verdict(claims: &[Claim], words: &str) -> Verdict {
+    find(claims, words).verdict
+}
+
+#[test]
+fn a_host_like_the_papers_confirms_its_findings() {
+    let phases = [
+        (None, findings(PAPER)),
+        (Some(Load::Io), findings(Host { width: 4_000, ..PAPER })),
+        (Some(Load::Syscall), findings(Host { width: 9_000, tap: 4_800, user: 15_000, socket_out: 7_000 })),
+    ];
+    let claims = claims_of(&phases);
+    for words in [
+        "smallest and least variable delay on the way out",
+        "smallest and least variable delay on the way in",
+        "largest and most variable delay on the way out",
+        "largest and most variable delay on the way in",
+        "every stress keeps the order",
+        "larger and more variable on the way out",
+        "system calls disrupt more",
+        "asymmetry hardly depends",
+    ] {
+        assert_eq!(verdict(&claims, words), Verdict::Confirmed, "{words}: {claims:#?}");
+    }
+    assert_eq!(verdict(&claims, "can come after the packet is back"), Verdict::NotOnThisKernel);
+    assert_eq!(verdict(&claims, "IP traffic leaves"), Verdict::NotMeasured);
+}
+
+#[test]
+fn a_stamp_in_the_driver_is_nearer_than_the_tap_and_no_fault() {
+    let claims = claims_of(&[(None, findings(Host { socket_out: -100, width: 100, ..PAPER }))]);
+    assert_eq!(verdict(&claims, "least variable delay on the way out"), Verdict::NotOnThisKernel);
+    let Claim { verdict, evidence, .. } = find(&claims, "packet is back");
+    assert_eq!(*verdict, Verdict::NotOnThisKernel);
+    assert!(evidence.contains("0 violations") && evidence.contains("up to 0.10 us behind"), "{evidence}");
+}
+
+#[test]
+fn a_stamp_after_the_return_is_the_papers_fault() {
+    let claims = claims_of(&[(None, findings(Host { socket_out: -356_000, width: 10, ..PAPER }))]);
+    assert_eq!(verdict(&claims, "packet is back"), Verdict::Confirmed);
+}
+
+#[test]
+fn nothing_measured_confirms_nothing() {
+    for Claim { claim, verdict, evidence, .. } in claims_of(&[]) {
+        assert_eq!(verdict, Verdict::NotMeasured, "{claim}");
+        assert!(!evidence.is_empty(), "{claim}");
+    }
+}
