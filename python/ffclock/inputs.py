@@ -1,6 +1,6 @@
 """Whatever a report can be made of, as one :class:`Run`: directories, samples, replays, traces and simulated runs.
 
-What a file is, is told by its beginning, as ``ffclock replay`` does it. Traces are replayed by the command ``ffclock``, which alone
+What a file is, is told by its beginning, as ``ffclock-lab replay`` does it. Traces are replayed by the command ``ffclock``, which alone
 knows their formats.
 """
 
@@ -95,7 +95,7 @@ def _simulated(path: Path, wishes: Wishes) -> Run:
 
 
 def _simulated_again(path: Path, wishes: Wishes) -> Run:
-    """A result of ``ffclock sim run --json`` holds figures only; but the same scenario and seed give the same run to the last bit."""
+    """A result of ``ffclock-lab sim run --json`` holds figures only; but the same scenario and seed give the same run to the last bit."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
         scenario, seed = str(result["scenario"]), int(result["seed"])

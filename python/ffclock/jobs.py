@@ -54,7 +54,7 @@ def _toml(value: str) -> str:
 
 
 def run_job(job: Job, ffclock: str | None) -> dict[str, Any]:
-    """The result of ``ffclock sim run --json``; ProgramError if the command is missing here or refuses the scenario."""
+    """The result of ``ffclock-lab sim run --json``; ProgramError if the command is missing here or refuses the scenario."""
     program = Program.find(Path(ffclock) if ffclock else None)
     options = ["--oracle"] if job.oracle else []
     options += [f"--without={part}" for part in job.without]

@@ -1,4 +1,4 @@
-"""Turns a record of ``ffclock probe run`` into a page: ``python -m ffclock.probe_report RECORD -o report.html``.
+"""Turns a record of ``ffclock-lab probe run`` into a page: ``python -m ffclock.probe_report RECORD -o report.html``.
 
 The page holds counterparts of figures 1 to 5 of "Probing the Latencies of Software Timestamping", the tail of every delay, the tables and
 the paper's findings beside what was found. It runs no script and loads nothing. Where the output is a directory, it receives
@@ -177,10 +177,10 @@ def _labelled(text: str) -> tuple[str, Path]:
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.probe_report",
-        description="Draw a record of `ffclock probe run` as a page with pictures that loads nothing.",
-        epilog="example: ffclock probe run --netns --record probe.parquet && python -m ffclock.probe_report probe.parquet -o probe.html",
+        description="Draw a record of `ffclock-lab probe run` as a page with pictures that loads nothing.",
+        epilog="example: ffclock-lab probe run --netns --record probe.parquet && python -m ffclock.probe_report probe.parquet -o probe.html",
     )
-    parser.add_argument("record", type=Path, metavar="RECORD", help="what `ffclock probe run --record` or probe.d wrote")
+    parser.add_argument("record", type=Path, metavar="RECORD", help="what `ffclock-lab probe run --record` or probe.d wrote")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("probe.html"), metavar="FILE", help="the page, or a directory for page and pictures"
     )

@@ -1,7 +1,7 @@
 """Turns a trace or a run into pictures and a page: ``python -m ffclock.report RUN -o report.html``.
 
-RUN is a trace that ``ffclock replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock sim run``; a record of
-``ffclock probe``; a CSV file of samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and
+RUN is a trace that ``ffclock-lab replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock-lab sim run``; a record of
+``ffclock-lab probe``; a CSV file of samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and
 ``summary.json``). The page holds the pictures inside itself, runs no script and loads nothing, so it can be mailed or kept as it is. Where
 the output is a directory, it receives the page and the pictures beside it.
 """
@@ -143,13 +143,13 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.report",
         description="Draw a trace or a run as a page with pictures that loads nothing.",
-        epilog="example: ffclock sim run lan-16 --series lan.csv && python -m ffclock.report lan.csv -o lan.html",
+        epilog="example: ffclock-lab sim run lan-16 --series lan.csv && python -m ffclock.report lan.csv -o lan.html",
     )
     parser.add_argument(
         "run",
         type=Path,
         metavar="RUN",
-        help="a trace, a replay, a simulated run, a record of `ffclock probe`, samples as CSV, or a directory with samples.csv",
+        help="a trace, a replay, a simulated run, a record of `ffclock-lab probe`, samples as CSV, or a directory with samples.csv",
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path(), metavar="FILE", help="the page, if it ends in .html, or a directory (default: here)"
@@ -165,12 +165,12 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def probe_report(options: argparse.Namespace) -> int:
-    """The page of a record of ``ffclock probe``, which has figures of its own."""
+    """The page of a record of ``ffclock-lab probe``, which has figures of its own."""
     from . import probe_report as probe  # noqa: PLC0415
 
     foreign = [name for name in ("clock", "estimator") if getattr(options, name)]
     if foreign:
-        print(f"ffclock.report: {options.run} is a record of ffclock probe, which has no {foreign[0]}", file=sys.stderr)
+        print(f"ffclock.report: {options.run} is a record of ffclock-lab probe, which has no {foreign[0]}", file=sys.stderr)
         return 2
     return probe.run(
         argparse.Namespace(

@@ -86,9 +86,9 @@ def test_a_world_of_the_paper_is_named_by_its_file_and_others_by_their_name(prog
     lab = Laboratory(program, SCENARIOS, 5)
     world = lab.run("start", later=2)
     assert world.seed == 7
-    assert world.command == "ffclock sim run scenarios/paper/start.toml --seed 7 --series start.csv"
+    assert world.command == "ffclock-lab sim run scenarios/paper/start.toml --seed 7 --series start.csv"
     assert world.bias_s == pytest.approx(13e-6, abs=2e-6)
-    assert lab.run("start-0ppm").command == "ffclock sim run start-0ppm --seed 5 --series start-0ppm.csv"
+    assert lab.run("start-0ppm").command == "ffclock-lab sim run start-0ppm --seed 5 --series start-0ppm.csv"
 
 
 def test_figures_table_and_page_are_written(program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is drawn of records of ``ffclock probe``, and what is said about input that is none."""
+"""What is drawn of records of ``ffclock-lab probe``, and what is said about input that is none."""
 
 from __future__ import annotations
 

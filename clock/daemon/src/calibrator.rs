@@ -1,7 +1,7 @@
 //! Which calibration holds for which link.
 
-use crate::calibration::{Calibration, CalibrationError, Shift, Subject, Taken};
 use crate::config::{DaemonConfig, HostAsymmetry, StampChoice};
+use ffclock_control::calibration::{Calibration, CalibrationError, Shift, Subject, Taken};
 use ffclock_units::{Period, Stamp, StampLocation};
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! `ffclock replay`: runs the estimator over a recorded trace, and says how good its clock was where the trace knows the truth.
+//! `ffclock-lab replay`: runs the estimator over a recorded trace, and says how good its clock was where the trace knows the truth.
 //!
 //! The estimator is fed as the daemon feeds it, so the same trace gives the same estimates. Two clocks are judged at each reply, both
 //! as a reader of the page would have seen them: the one published right after the exchange (`error`), and the one published before
@@ -35,14 +35,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use track::{Steps, Track};
 
-/// Options of `ffclock replay`.
+/// Options of `ffclock-lab replay`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock replay site.trace
-  $ ffclock replay --json lab.csv.zst | jq '.error.iqr, .containment'
-  $ ffclock replay --smooth --output clock.csv lab.trace
-  $ ffclock replay --smooth --stamps stamps.txt lab.trace
-  $ ffclock replay --output clock.csv --from '1 h' --set 'offset_window=512 s' lab.csv
+  $ ffclock-lab replay site.trace
+  $ ffclock-lab replay --json lab.csv.zst | jq '.error.iqr, .containment'
+  $ ffclock-lab replay --smooth --output clock.csv lab.trace
+  $ ffclock-lab replay --smooth --stamps stamps.txt lab.trace
+  $ ffclock-lab replay --output clock.csv --from '1 h' --set 'offset_window=512 s' lab.csv
 
 FILE is a recording of ffclockd, CSV with a header (Ta, Tb, Te, Tf and optional columns), RADclock stamps, ntpd rawstats or chrony
 measurements, plain or compressed with gzip or zstd; docs/trace.md describes them. Errors are clock minus true time, in seconds.")]

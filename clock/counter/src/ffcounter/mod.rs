@@ -119,7 +119,9 @@ pub enum FfcounterError {
         found: u32,
     },
     /// The machine has no such counter, or the module cannot tell which one it is.
-    #[error("this machine has no counter {0} that the module can read (`ffclock counters` lists those that it has)")]
+    #[error(
+        "this machine has no counter {0} that the module can read (`ffclock-lab counters` lists those that it has)"
+    )]
     NoCounter(ModuleCounter),
     /// The machine is being put to sleep or woken up.
     #[error("the counter {0} is asleep: a suspend is under way, and a new epoch follows it")]

@@ -3,9 +3,9 @@
 use super::{Keeper, tai_at};
 use crate::config::StampChoice;
 use crate::control::Reporter;
-use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusReport};
 use crate::journal::Weight;
 use crate::peer::{Peer, Stamping};
+use ffclock_control::protocol::{ClockReport, CounterReport, SourceReport, StatusReport};
 use ffclock_counter::read_narrowest;
 use ffclock_units::{Bound, Counter, Estimate, LeapTable, Reading};
 

@@ -5,9 +5,9 @@ mod server;
 
 use super::*;
 use crate::control::Reporter;
-use crate::control::report::StatusReport;
 use crate::kernel_clock::KernelClock;
 use crate::timepiece::Cpus;
+use ffclock_control::protocol::StatusReport;
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
     Choice, Chosen, CounterKind, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,

@@ -1,7 +1,7 @@
 //! What a server's state looks like from outside.
 
 use super::{Link, Peer, STAMPS_MISSED};
-use crate::control::report::SourceReport;
+use ffclock_control::protocol::SourceReport;
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
 use ffclock_sys::StampMode;

@@ -8,7 +8,7 @@ use self::recording::Recording;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::text::{self, Align};
-use ffclock_daemon::calibration::{Calibration, Entry, QUIET, Subject, Taken};
+use ffclock_control::calibration::{Calibration, Entry, QUIET, Subject, Taken};
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_instruments::campaign::{Surroundings, schedule};
 use ffclock_instruments::probe::findings::{EDGE, Smallest};

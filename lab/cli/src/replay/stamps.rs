@@ -2,8 +2,8 @@
 
 use super::retrospect::Hindsight;
 use crate::failure::Failure;
-use crate::stamp::StampText;
 use crate::{Global, output, text};
+use ffclock_cli::StampText;
 use ffclock_estimator::SmoothedTime;
 use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Utc};
 use serde::Serialize;

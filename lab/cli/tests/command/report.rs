@@ -28,7 +28,7 @@ fn a_report_does_not_overwrite_its_run() {
     let name = path.to_str().unwrap();
     let ended = place.run(&["report", name, "-o", name, "--python", "/nowhere/python"]);
     assert_eq!(ended.code, 2, "{ended:?}");
-    assert_eq!(ended.err, "ffclock: --output would overwrite the run; name another file\n");
+    assert_eq!(ended.err, "ffclock-lab: --output would overwrite the run; name another file\n");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
 }
 

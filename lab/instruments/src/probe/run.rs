@@ -44,7 +44,7 @@ pub enum ProbeError {
     },
     /// Nobody answers.
     #[error(
-        "none of {sent} packets was answered by {to}{reason}; start `ffclock probe echo` there, and let UDP port {port} pass",
+        "none of {sent} packets was answered by {to}{reason}; start `ffclock-lab probe echo` there, and let UDP port {port} pass",
         port = to.port()
     )]
     NoAnswer {
