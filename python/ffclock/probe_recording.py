@@ -1,4 +1,4 @@
-"""Records of ``ffclock-lab probe``: every stamp of every packet, and what the command ``ffclock`` says about them.
+"""Records of ``ffclock-lab probe``: every stamp of every packet, and what the command ``ffclock-lab`` says about them.
 
 Delays, asymmetries and the paper's findings are computed by ``ffclock-lab probe show`` alone; here are the stamps themselves, for what is
 drawn packet by packet. Every form of a record is read, for the command turns it into Parquet first.

@@ -188,7 +188,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--effect", type=_labelled, action="append", default=[], metavar="LABEL=RECORD", help="a run with other probes active, for figure 2"
     )
     parser.add_argument("--title", default="", help="heading")
-    parser.add_argument("--ffclock", type=Path, metavar="PATH", help="the command that reads records (default: $FFCLOCK, the PATH)")
+    parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command that reads records (default: $FFCLOCK_LAB, the PATH)")
     parser.add_argument("--json", action="store_true", help="name what was written as JSON")
     return parser.parse_args(arguments)
 
@@ -207,7 +207,7 @@ def run(options: Any) -> int:
         print(f"ffclock.probe_report: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     try:
-        program = Program.find(options.ffclock)
+        program = Program.find(options.ffclock_lab)
         effect = [(label, read_record(path, program)) for label, path in options.effect]
         written = [str(path) for path in write_report(read_record(options.record, program), options.output, effect, options.title)]
     except (ProbeError, ProgramError, OSError) as error:

@@ -158,7 +158,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--clock", default="", metavar="NAME", help="which clock of a simulated run is looked at in detail")
     parser.add_argument("--estimator", default="", metavar="NAME", help="the algorithm that replays a trace: classic or learned")
     parser.add_argument(
-        "--ffclock", type=Path, metavar="PATH", help="the command that replays traces (default: $FFCLOCK, the PATH, this checkout)"
+        "--ffclock-lab", type=Path, metavar="PATH", help="the command that replays traces (default: $FFCLOCK_LAB, the PATH, this checkout)"
     )
     parser.add_argument("--json", action="store_true", help="name what was written as JSON")
     return parser.parse_args(arguments)
@@ -174,7 +174,7 @@ def probe_report(options: argparse.Namespace) -> int:
         return 2
     return probe.run(
         argparse.Namespace(
-            record=options.run, output=options.output, effect=[], title=options.title or "", ffclock=options.ffclock, json=options.json
+            record=options.run, output=options.output, effect=[], title=options.title or "", ffclock_lab=options.ffclock_lab, json=options.json
         )
     )
 
@@ -196,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if is_probe_record(options.run):
         return probe_report(options)
     try:
-        run = read_input(options.run, Wishes(options.clock, options.estimator, options.ffclock))
+        run = read_input(options.run, Wishes(options.clock, options.estimator, options.ffclock_lab))
         if options.title:
             run = replace(run, summary=replace(run.summary, title=options.title))
         written = [str(path) for path in write_report(run, options.output)]

@@ -5,8 +5,8 @@ mod common;
 
 use common::server::{Behaviour, TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
+use ffclock_control::protocol::Answer;
 use ffclock_counter::CounterKind;
-use ffclock_daemon::control::report::Answer;
 use ffclock_units::{Bound, Span, Status};
 use ffclock_wire::{LeapIndicator, NtpTimestamp, Packet};
 use std::time::Duration;

@@ -51,7 +51,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     // Replaying is done by this very program.
     if let Ok(program) = std::env::current_exe() {
-        command.arg("--ffclock").arg(program);
+        command.arg("--ffclock-lab").arg(program);
     }
     if global.json {
         command.arg("--json");

@@ -77,7 +77,7 @@ def _live(program: Program, cell: Cell, extent: Extent, place: Path) -> Measured
         except ProgramError as error:
             failed.append(str(error))
         shutil.rmtree(log, ignore_errors=True)
-    command = "ffclock " + " ".join(_quoted(cell.live(_rounds(extent.live_rounds, cell), "LOG", processors)))
+    command = "ffclock-lab " + " ".join(_quoted(cell.live(_rounds(extent.live_rounds, cell), "LOG", processors)))
     return Measured(cell, tuple(runs), tuple(failed), priorities, command)
 
 

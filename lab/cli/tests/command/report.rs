@@ -16,7 +16,7 @@ fn everything_is_handed_to_the_package() {
     let place = Place::new();
     let python = interpreter(&place, "[ \"$1\" = -c ] || echo \"$@\"");
     let said = place.run(&["report", "a.trace", "-o", "b.html", "--title", "A day", "--python", &python]).well();
-    assert!(said.starts_with("-m ffclock.report -o b.html --title=A day --ffclock "), "{said}");
+    assert!(said.starts_with("-m ffclock.report -o b.html --title=A day --ffclock-lab "), "{said}");
     assert!(said.ends_with(" -- a.trace\n"), "{said}");
 }
 
