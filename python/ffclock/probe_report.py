@@ -178,7 +178,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.probe_report",
         description="Draw a record of `ffclock-lab probe run` as a page with pictures that loads nothing.",
-        epilog="example: ffclock-lab probe run --netns --record probe.parquet && python -m ffclock.probe_report probe.parquet -o probe.html",
+        epilog="example: ffclock-lab probe run --netns --record p.parquet && python -m ffclock.probe_report p.parquet -o probe.html",
     )
     parser.add_argument("record", type=Path, metavar="RECORD", help="what `ffclock-lab probe run --record` or probe.d wrote")
     parser.add_argument(

@@ -1,7 +1,7 @@
 """Turns a trace or a run into pictures and a page: ``python -m ffclock.report RUN -o report.html``.
 
-RUN is a trace that ``ffclock-lab replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock-lab sim run``; a record of
-``ffclock-lab probe``; a CSV file of samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and
+RUN is a trace that ``ffclock-lab replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock-lab sim run``; a
+record of ``ffclock-lab probe``; a CSV file of samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and
 ``summary.json``). The page holds the pictures inside itself, runs no script and loads nothing, so it can be mailed or kept as it is. Where
 the output is a directory, it receives the page and the pictures beside it.
 """
@@ -174,7 +174,12 @@ def probe_report(options: argparse.Namespace) -> int:
         return 2
     return probe.run(
         argparse.Namespace(
-            record=options.run, output=options.output, effect=[], title=options.title or "", ffclock_lab=options.ffclock_lab, json=options.json
+            record=options.run,
+            output=options.output,
+            effect=[],
+            title=options.title or "",
+            ffclock_lab=options.ffclock_lab,
+            json=options.json,
         )
     )
 
