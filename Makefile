@@ -8,8 +8,8 @@ help: ## show this help
 setup: ## install what is missing (Debian packages, peers unpacked below target, Python environment)
 	@tools/setup
 
-build: ## build the daemon and the command line (with its eBPF programs where clang is there)
-	cargo build --release --locked --package ffclock-daemon --package ffclock-cli $$(tools/ebpf-features)
+build: ## build the daemon and both commands (ffclock-lab with its eBPF programs where clang is there)
+	cargo build --release --locked --package ffclock-daemon --package ffclock-cli --package ffclock-lab $$(tools/ebpf-features)
 
 test: setup ## run every check and test; the last line is the count
 	@tools/test

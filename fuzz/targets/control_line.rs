@@ -1,7 +1,7 @@
 //! Any line on the control socket: a request, or a reason.
 #![no_main]
 
-use ffclock_daemon::control::parse_request;
+use ffclock_control::protocol::parse_request;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|line: &[u8]| {

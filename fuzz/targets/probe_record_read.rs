@@ -1,4 +1,4 @@
-//! A small record of `ffclock probe run`, damaged or replaced, as a Parquet file, as JSON lines and as output of the DTrace script: an error
+//! A small record of `ffclock-lab probe run`, damaged or replaced, as a Parquet file, as JSON lines and as output of the DTrace script: an error
 //! in words, or a record that can be looked at and written again; never a panic.
 #![no_main]
 

@@ -1,5 +1,5 @@
 /*
- * Sends test packets to `ffclock probe echo`, for probe.d to look at. Any POSIX system:
+ * Sends test packets to `ffclock-lab probe echo`, for probe.d to look at. Any POSIX system:
  *
  *   cc -O2 -o probe-client probe-client.c && ./probe-client 192.0.2.7 10000 100
  *

@@ -1,13 +1,13 @@
 #!/usr/sbin/dtrace -s
 /*
  * Where packets wait in a FreeBSD host: the stamping locations of "Probing the Latencies of Software Timestamping", for packets of
- * probe-client on their way to `ffclock probe echo` and back. As root:
+ * probe-client on their way to `ffclock-lab probe echo` and back. As root:
  *
  *   cc -O2 -o probe-client probe-client.c
  *   tcpdump -i igb0 -w /dev/null udp port 8777 &        (without a listener the kernel calls no tap)
  *   dtrace -s probe.d -c './probe-client 192.0.2.7 10000 100' -o freebsd.txt igb0
  *
- * On any machine: ffclock probe show freebsd.txt, and ffclock report freebsd.txt -o freebsd.html.
+ * On any machine: ffclock-lab probe show freebsd.txt, and ffclock-lab report freebsd.txt -o freebsd.html.
  *
  * One line for each time that a packet passes a location, with DTrace's timestamp [ns] and the length of the UDP payload, which tells
  * packets apart; docs/probe.md describes the format. The events of one CPU may come after those of another.

@@ -132,4 +132,4 @@ def _theta_merge(tallies: list[str]) -> str:
     """Adds the tallies of ranges that follow one another."""
 
 def _theta_report(directory: str | PathLike[str], tally: str) -> str:
-    """What the tally of a whole log means, as ``ffclock theta analyse --json`` prints it."""
+    """What the tally of a whole log means, as ``ffclock-lab theta analyse --json`` prints it."""

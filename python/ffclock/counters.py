@@ -1,4 +1,4 @@
-"""Draws what ``ffclock counters`` recorded, beside the figures of the papers: ``python -m ffclock.counters RECORDING... -o DIR``.
+"""Draws what ``ffclock-lab counters`` recorded, beside the figures of the papers: ``python -m ffclock.counters RECORDING... -o DIR``.
 
 DIR receives a picture for each figure and ``counters.md``, a page with the tables. What a recording does not have (a module, HPET, ACPI)
 is named there as missing.
@@ -137,18 +137,18 @@ def _clock(recording: Recording) -> list[str]:
 def _missing(recordings: Sequence[Recording], inventory: dict[str, Any] | None) -> list[str]:
     missing = [f"{item['what']}: {item['remedy']}" for item in (inventory or {}).get("missing", [])]
     have = {recording.instrument for recording in recordings}
-    missing += [f"a recording of `ffclock counters {name}`" for name in ("latency", "stability", "clock") if name not in have]
+    missing += [f"a recording of `ffclock-lab counters {name}`" for name in ("latency", "stability", "clock") if name not in have]
     return missing or ["nothing"]
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.counters",
-        description="Draw recordings of `ffclock counters` beside the papers' figures.",
-        epilog="example: ffclock counters latency --record latency.jsonl && python -m ffclock.counters latency.jsonl -o out",
+        description="Draw recordings of `ffclock-lab counters` beside the papers' figures.",
+        epilog="example: ffclock-lab counters latency --record latency.jsonl && python -m ffclock.counters latency.jsonl -o out",
     )
-    parser.add_argument("recordings", type=Path, metavar="RECORDING", nargs="+", help="what `ffclock counters ... --record` wrote")
-    parser.add_argument("--inventory", type=Path, metavar="FILE", help="what `ffclock counters --json` printed")
+    parser.add_argument("recordings", type=Path, metavar="RECORDING", nargs="+", help="what `ffclock-lab counters ... --record` wrote")
+    parser.add_argument("--inventory", type=Path, metavar="FILE", help="what `ffclock-lab counters --json` printed")
     parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to put the figures (default: here)")
     return parser.parse_args(arguments)
 
@@ -187,9 +187,9 @@ def _inventory(path: Path) -> dict[str, Any]:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise RecordingError(f"{path} is not what `ffclock counters --json` prints: {error}") from error
+        raise RecordingError(f"{path} is not what `ffclock-lab counters --json` prints: {error}") from error
     if not isinstance(told, dict) or "counters" not in told:
-        raise RecordingError(f"{path} is not what `ffclock counters --json` prints")
+        raise RecordingError(f"{path} is not what `ffclock-lab counters --json` prints")
     return told
 
 

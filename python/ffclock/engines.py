@@ -42,13 +42,13 @@ class Engine(Protocol):
 class Processes:
     """As many processes of the command at a time as were asked for."""
 
-    def __init__(self, ffclock: str | None, at_once: int) -> None:
-        self._ffclock = ffclock
+    def __init__(self, ffclock_lab: str | None, at_once: int) -> None:
+        self._ffclock_lab = ffclock_lab
         self._at_once = at_once
 
     def program(self) -> str:
         """The fingerprint of the command of this machine."""
-        return fingerprint(self._ffclock)
+        return fingerprint(self._ffclock_lab)
 
     def outcomes(self, jobs: Iterable[Job]) -> Generator[Outcome, None, None]:
         """Each run is a process of its own; the threads here only wait for them."""
@@ -57,7 +57,7 @@ class Processes:
             waiting: dict[Future[dict[str, Any]], Job] = {}
             while True:
                 for job in itertools.islice(left, self._at_once * _AHEAD - len(waiting)):
-                    waiting[pool.submit(run_job, job, self._ffclock)] = job
+                    waiting[pool.submit(run_job, job, self._ffclock_lab)] = job
                 if not waiting:
                     return
                 try:
@@ -74,21 +74,21 @@ class Processes:
 class Cluster:
     """The workers of a Dask cluster. Each needs the package ``ffclock`` and the command, at the same path or on its PATH."""
 
-    def __init__(self, client: Any, ffclock: str | None) -> None:
+    def __init__(self, client: Any, ffclock_lab: str | None) -> None:
         self._client = client
-        self._ffclock = ffclock
+        self._ffclock_lab = ffclock_lab
 
     def program(self) -> str:
         """The fingerprint of the command of all workers; EngineError if they differ or have none."""
         try:
-            found = self._client.run(fingerprint, self._ffclock)
+            found = self._client.run(fingerprint, self._ffclock_lab)
         except (ProgramError, ImportError) as error:
             raise EngineError(f"a worker of the cluster cannot simulate: {error}") from error
         if not found:
             raise EngineError("the cluster has no workers; start some with: dask worker SCHEDULER-ADDRESS")
         builds = sorted(set(found.values()))
         if len(builds) > 1:
-            raise EngineError(f"the workers have different builds of the command ffclock ({', '.join(builds)}); give all of them one")
+            raise EngineError(f"the workers have different builds of the command ffclock-lab ({', '.join(builds)}); give all of them one")
         return str(builds[0])
 
     def outcomes(self, jobs: Iterable[Job]) -> Generator[Outcome, None, None]:
@@ -100,7 +100,7 @@ class Cluster:
 
         def hand_out(count: int) -> None:
             for job in itertools.islice(left, count):
-                future = self._client.submit(run_job, job, self._ffclock, key=f"ffclock-{job.digest}", pure=False)
+                future = self._client.submit(run_job, job, self._ffclock_lab, key=f"ffclock-{job.digest}", pure=False)
                 jobs_of[future.key] = job
                 done.add(future)
 
@@ -113,7 +113,7 @@ class Cluster:
 
 
 @contextmanager
-def cluster(address: str, ffclock: str | None) -> Iterator[Cluster]:
+def cluster(address: str, ffclock_lab: str | None) -> Iterator[Cluster]:
     """Connects to the scheduler at ``address``; EngineError if that fails."""
     try:
         distributed: Any = import_module("distributed")
@@ -124,6 +124,6 @@ def cluster(address: str, ffclock: str | None) -> Iterator[Cluster]:
     except (OSError, TimeoutError, ValueError) as error:
         raise EngineError(f"{address}: no Dask scheduler answers there ({type(error).__name__}: {error})") from error
     try:
-        yield Cluster(client, ffclock)
+        yield Cluster(client, ffclock_lab)
     finally:
         client.close()

@@ -1,6 +1,6 @@
 """Whatever a report can be made of, as one :class:`Run`: directories, samples, replays, traces and simulated runs.
 
-What a file is, is told by its beginning, as ``ffclock replay`` does it. Traces are replayed by the command ``ffclock``, which alone
+What a file is, is told by its beginning, as ``ffclock-lab replay`` does it. Traces are replayed by the command ``ffclock-lab``, which alone
 knows their formats.
 """
 
@@ -33,7 +33,7 @@ class Wishes:
     """Which clock of a simulated run."""
     estimator: str = ""
     """With which algorithm a trace is replayed."""
-    ffclock: Path | None = None
+    ffclock_lab: Path | None = None
     """The command that replays it."""
 
 
@@ -76,7 +76,7 @@ def _replayed(path: Path, wishes: Wishes) -> Run:
 
 
 def _replay(path: Path, wishes: Wishes) -> tuple[Run, Exchanges, dict[str, Any]]:
-    program = Program.find(wishes.ffclock)
+    program = Program.find(wishes.ffclock_lab)
     chosen = ["--estimator", wishes.estimator] if wishes.estimator else []
     with tempfile.TemporaryDirectory(prefix="ffclock-report-") as place:
         clock, exchanges = Path(place) / "clock.csv", Path(place) / "exchanges.csv"
@@ -95,7 +95,7 @@ def _simulated(path: Path, wishes: Wishes) -> Run:
 
 
 def _simulated_again(path: Path, wishes: Wishes) -> Run:
-    """A result of ``ffclock sim run --json`` holds figures only; but the same scenario and seed give the same run to the last bit."""
+    """A result of ``ffclock-lab sim run --json`` holds figures only; but the same scenario and seed give the same run to the last bit."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
         scenario, seed = str(result["scenario"]), int(result["seed"])
@@ -104,7 +104,7 @@ def _simulated_again(path: Path, wishes: Wishes) -> Run:
     with tempfile.TemporaryDirectory(prefix="ffclock-report-") as place:
         series = Path(place) / "series.csv"
         trace = Path(place) / "run.trace"
-        Program.find(wishes.ffclock).simulate(scenario, seed, ["--series", str(series), "--trace", str(trace)])
+        Program.find(wishes.ffclock_lab).simulate(scenario, seed, ["--series", str(series), "--trace", str(trace)])
         return replace(_simulated(series, wishes), source=path)
 
 

@@ -53,9 +53,9 @@ def _toml(value: str) -> str:
     return f'"{escaped}"'
 
 
-def run_job(job: Job, ffclock: str | None) -> dict[str, Any]:
-    """The result of ``ffclock sim run --json``; ProgramError if the command is missing here or refuses the scenario."""
-    program = Program.find(Path(ffclock) if ffclock else None)
+def run_job(job: Job, ffclock_lab: str | None) -> dict[str, Any]:
+    """The result of ``ffclock-lab sim run --json``; ProgramError if the command is missing here or refuses the scenario."""
+    program = Program.find(Path(ffclock_lab) if ffclock_lab else None)
     options = ["--oracle"] if job.oracle else []
     options += [f"--without={part}" for part in job.without]
     text = job.file()
@@ -67,6 +67,6 @@ def run_job(job: Job, ffclock: str | None) -> dict[str, Any]:
         return program.simulate(str(path), job.seed, options)
 
 
-def fingerprint(ffclock: str | None) -> str:
+def fingerprint(ffclock_lab: str | None) -> str:
     """Which build of the command runs here: results of two builds do not belong into one table."""
-    return hashlib.sha256(Program.find(Path(ffclock) if ffclock else None).path.read_bytes()).hexdigest()[:12]
+    return hashlib.sha256(Program.find(Path(ffclock_lab) if ffclock_lab else None).path.read_bytes()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Counterparts of the figures of "Probing the Latencies of Software Timestamping" (2012), each from a record of ``ffclock probe``.
+"""Counterparts of the figures of "Probing the Latencies of Software Timestamping" (2012), each from a record of ``ffclock-lab probe``.
 
 Delays are against the boundary to the driver, in microseconds, positive in the order of causes. A location has one colour and a load one
 shade in all of them.

@@ -1,6 +1,6 @@
-"""Records of ``ffclock probe``: every stamp of every packet, and what the command ``ffclock`` says about them.
+"""Records of ``ffclock-lab probe``: every stamp of every packet, and what the command ``ffclock-lab`` says about them.
 
-Delays, asymmetries and the paper's findings are computed by ``ffclock probe show`` alone; here are the stamps themselves, for what is
+Delays, asymmetries and the paper's findings are computed by ``ffclock-lab probe show`` alone; here are the stamps themselves, for what is
 drawn packet by packet. Every form of a record is read, for the command turns it into Parquet first.
 """
 
@@ -38,7 +38,7 @@ SITES: Final = {
 
 
 class ProbeError(ValueError):
-    """The input is no record of ``ffclock probe`` that can be used: the message says which file and why."""
+    """The input is no record of ``ffclock-lab probe`` that can be used: the message says which file and why."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Phase:
     counts: dict[str, int]
     unavailable: list[str]
     findings: dict[str, Any]
-    """What ``ffclock probe show --json`` says about it."""
+    """What ``ffclock-lab probe show --json`` says about it."""
     stamps: dict[str, Floats]
     """By site: when each packet passed [s since the beginning of the phase], NaN where it has no stamp."""
 
@@ -101,7 +101,7 @@ def is_outgoing(site: str) -> bool:
 
 
 def is_probe_record(path: Path) -> bool:
-    """Whether the file begins as a record of ``ffclock probe`` does."""
+    """Whether the file begins as a record of ``ffclock-lab probe`` does."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -128,7 +128,7 @@ def stamps_of(table: Path) -> dict[int, pl.DataFrame]:
     try:
         metadata = pl.read_parquet_metadata(table)
         if json.loads(metadata.get(KEY, "{}")).get("format") != FORMAT:
-            raise ProbeError(f'{table}: is no record of ffclock probe: its metadata does not say "{FORMAT}"')
+            raise ProbeError(f'{table}: is no record of ffclock-lab probe: its metadata does not say "{FORMAT}"')
         frame = pl.read_parquet(table)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         if isinstance(error, ProbeError):

@@ -1,4 +1,4 @@
-"""Turns a record of ``ffclock probe run`` into a page: ``python -m ffclock.probe_report RECORD -o report.html``.
+"""Turns a record of ``ffclock-lab probe run`` into a page: ``python -m ffclock.probe_report RECORD -o report.html``.
 
 The page holds counterparts of figures 1 to 5 of "Probing the Latencies of Software Timestamping", the tail of every delay, the tables and
 the paper's findings beside what was found. It runs no script and loads nothing. Where the output is a directory, it receives
@@ -177,10 +177,10 @@ def _labelled(text: str) -> tuple[str, Path]:
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.probe_report",
-        description="Draw a record of `ffclock probe run` as a page with pictures that loads nothing.",
-        epilog="example: ffclock probe run --netns --record probe.parquet && python -m ffclock.probe_report probe.parquet -o probe.html",
+        description="Draw a record of `ffclock-lab probe run` as a page with pictures that loads nothing.",
+        epilog="example: ffclock-lab probe run --netns --record p.parquet && python -m ffclock.probe_report p.parquet -o probe.html",
     )
-    parser.add_argument("record", type=Path, metavar="RECORD", help="what `ffclock probe run --record` or probe.d wrote")
+    parser.add_argument("record", type=Path, metavar="RECORD", help="what `ffclock-lab probe run --record` or probe.d wrote")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("probe.html"), metavar="FILE", help="the page, or a directory for page and pictures"
     )
@@ -188,7 +188,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--effect", type=_labelled, action="append", default=[], metavar="LABEL=RECORD", help="a run with other probes active, for figure 2"
     )
     parser.add_argument("--title", default="", help="heading")
-    parser.add_argument("--ffclock", type=Path, metavar="PATH", help="the command that reads records (default: $FFCLOCK, the PATH)")
+    parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command that reads records (default: $FFCLOCK_LAB, the PATH)")
     parser.add_argument("--json", action="store_true", help="name what was written as JSON")
     return parser.parse_args(arguments)
 
@@ -207,7 +207,7 @@ def run(options: Any) -> int:
         print(f"ffclock.probe_report: {missing(_NEEDS, error)}", file=sys.stderr)
         return 2
     try:
-        program = Program.find(options.ffclock)
+        program = Program.find(options.ffclock_lab)
         effect = [(label, read_record(path, program)) for label, path in options.effect]
         written = [str(path) for path in write_report(read_record(options.record, program), options.output, effect, options.title)]
     except (ProbeError, ProgramError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The command ``ffclock`` as a tool of the package: it replays traces and runs simulated worlds."""
+"""The command ``ffclock-lab`` as a tool of the package: it replays traces and runs simulated worlds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
-NOT_FOUND: Final = """the command ffclock was not found; build it with `make build` and put it on the PATH,
-or name it with --ffclock PATH or in the environment variable FFCLOCK"""
+NOT_FOUND: Final = """the command ffclock-lab was not found; build it with `make build` and put it on the PATH,
+or name it with --ffclock-lab PATH or in the environment variable FFCLOCK_LAB"""
 
 
 class ProgramError(RuntimeError):
@@ -25,30 +25,30 @@ class ProgramError(RuntimeError):
 
 @dataclass(frozen=True)
 class Program:
-    """One ``ffclock`` to be run."""
+    """One ``ffclock-lab`` to be run."""
 
     path: Path
 
     @classmethod
     def find(cls, named: Path | None = None) -> Program:
-        """The one that is named, else that of ``$FFCLOCK``, of the PATH, of this checkout; :class:`ProgramError` if there is none."""
-        given = named or os.environ.get("FFCLOCK")
+        """The one that is named, else that of ``$FFCLOCK_LAB``, of the PATH, of this checkout; :class:`ProgramError` if there is none."""
+        given = named or os.environ.get("FFCLOCK_LAB")
         if given:
             found = shutil.which(str(given))
             if found is None:
                 raise ProgramError(f"{given}: no program that can be run; {NOT_FOUND}")
             return cls(Path(found).resolve())
-        installed = shutil.which("ffclock")
+        installed = shutil.which("ffclock-lab")
         if installed:
             return cls(Path(installed).resolve())
-        built = [path for kind in ("release", "debug") if (path := _CHECKOUT / "target" / kind / "ffclock").is_file()]
+        built = [path for kind in ("release", "debug") if (path := _CHECKOUT / "target" / kind / "ffclock-lab").is_file()]
         if not built:
             raise ProgramError(NOT_FOUND)
         # The one built last is the one that fits the sources.
         return cls(max(built, key=lambda path: path.stat().st_mtime))
 
     def json(self, arguments: Sequence[str], allowed: Sequence[int] = (0,)) -> Any:
-        """What ``ffclock --json ARGUMENTS`` answers; a list where it answers with several lines. :class:`ProgramError` if it fails."""
+        """What ``ffclock-lab --json ARGUMENTS`` answers; a list where it answers with several lines. :class:`ProgramError` if it fails."""
         done = self._run(["--json", *arguments], allowed)
         answers = [json.loads(line) for line in done.splitlines() if line]
         return answers[0] if len(answers) == 1 else answers

@@ -1,7 +1,7 @@
 """Turns a trace or a run into pictures and a page: ``python -m ffclock.report RUN -o report.html``.
 
-RUN is a trace that ``ffclock replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock sim run``; a record of
-``ffclock probe``; a CSV file of samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and
+RUN is a trace that ``ffclock-lab replay`` reads; the output of ``replay --output``; a series or a result of ``ffclock-lab sim run``; a
+record of ``ffclock-lab probe``; a CSV file of samples; or a directory with ``samples.csv`` (and, where recorded, ``exchanges.csv`` and
 ``summary.json``). The page holds the pictures inside itself, runs no script and loads nothing, so it can be mailed or kept as it is. Where
 the output is a directory, it receives the page and the pictures beside it.
 """
@@ -143,13 +143,13 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.report",
         description="Draw a trace or a run as a page with pictures that loads nothing.",
-        epilog="example: ffclock sim run lan-16 --series lan.csv && python -m ffclock.report lan.csv -o lan.html",
+        epilog="example: ffclock-lab sim run lan-16 --series lan.csv && python -m ffclock.report lan.csv -o lan.html",
     )
     parser.add_argument(
         "run",
         type=Path,
         metavar="RUN",
-        help="a trace, a replay, a simulated run, a record of `ffclock probe`, samples as CSV, or a directory with samples.csv",
+        help="a trace, a replay, a simulated run, a record of `ffclock-lab probe`, samples as CSV, or a directory with samples.csv",
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path(), metavar="FILE", help="the page, if it ends in .html, or a directory (default: here)"
@@ -158,23 +158,28 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--clock", default="", metavar="NAME", help="which clock of a simulated run is looked at in detail")
     parser.add_argument("--estimator", default="", metavar="NAME", help="the algorithm that replays a trace: classic or learned")
     parser.add_argument(
-        "--ffclock", type=Path, metavar="PATH", help="the command that replays traces (default: $FFCLOCK, the PATH, this checkout)"
+        "--ffclock-lab", type=Path, metavar="PATH", help="the command that replays traces (default: $FFCLOCK_LAB, the PATH, this checkout)"
     )
     parser.add_argument("--json", action="store_true", help="name what was written as JSON")
     return parser.parse_args(arguments)
 
 
 def probe_report(options: argparse.Namespace) -> int:
-    """The page of a record of ``ffclock probe``, which has figures of its own."""
+    """The page of a record of ``ffclock-lab probe``, which has figures of its own."""
     from . import probe_report as probe  # noqa: PLC0415
 
     foreign = [name for name in ("clock", "estimator") if getattr(options, name)]
     if foreign:
-        print(f"ffclock.report: {options.run} is a record of ffclock probe, which has no {foreign[0]}", file=sys.stderr)
+        print(f"ffclock.report: {options.run} is a record of ffclock-lab probe, which has no {foreign[0]}", file=sys.stderr)
         return 2
     return probe.run(
         argparse.Namespace(
-            record=options.run, output=options.output, effect=[], title=options.title or "", ffclock=options.ffclock, json=options.json
+            record=options.run,
+            output=options.output,
+            effect=[],
+            title=options.title or "",
+            ffclock_lab=options.ffclock_lab,
+            json=options.json,
         )
     )
 
@@ -196,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if is_probe_record(options.run):
         return probe_report(options)
     try:
-        run = read_input(options.run, Wishes(options.clock, options.estimator, options.ffclock))
+        run = read_input(options.run, Wishes(options.clock, options.estimator, options.ffclock_lab))
         if options.title:
             run = replace(run, summary=replace(run.summary, title=options.title))
         written = [str(path) for path in write_report(run, options.output)]

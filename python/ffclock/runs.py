@@ -1,7 +1,7 @@
 """A recorded run: what the clock said and how far it was off, as it stands on disk.
 
 Two kinds of input are understood (docs/python.md describes them): the directory of a run, with ``samples.csv``, and optionally
-``exchanges.csv`` and ``summary.json``; and a single CSV file, either such samples or the output of ``ffclock replay --output``.
+``exchanges.csv`` and ``summary.json``; and a single CSV file, either such samples or the output of ``ffclock-lab replay --output``.
 Missing columns are ``None`` and missing cells are NaN, never zero. What cannot be understood is a :class:`RunError` that names the
 file, the line and the column.
 """
@@ -200,7 +200,7 @@ def _replay(table: Table) -> Run:
 
 
 def read_exchanges(path: Path) -> Exchanges:
-    """Reads what ``ffclock replay --exchanges`` wrote; times are seconds since the first of its rows."""
+    """Reads what ``ffclock-lab replay --exchanges`` wrote; times are seconds since the first of its rows."""
     table = Table.read(path, may_be_empty=True)
     return _exchanges(table, table.seconds_since_first("utc_ns"))
 

@@ -1,4 +1,4 @@
-"""What every clock of a simulated run showed over time: the file of ``ffclock sim run --series``, described in docs/sim.md."""
+"""What every clock of a simulated run showed over time: the file of ``ffclock-lab sim run --series``, described in docs/sim.md."""
 
 from __future__ import annotations
 

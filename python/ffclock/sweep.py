@@ -65,7 +65,7 @@ class Table:
         except (pl.exceptions.PolarsError, OSError) as error:
             raise SweepError(f"{path}: is not the table of a sweep ({str(error).splitlines()[0]}); --fresh replaces it") from error
         if made_by - {program}:
-            raise SweepError(f"{path}: was made by another build of the command ffclock; name another file, or replace it with --fresh")
+            raise SweepError(f"{path}: was made by another build of the command ffclock-lab; name another file, or replace it with --fresh")
         return table
 
     @property
@@ -203,15 +203,15 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time (default: one a processor)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler, such as tcp://host:8786")
-    parser.add_argument("--ffclock", metavar="PATH", help="the command that simulates; with --scheduler, its path on the workers")
+    parser.add_argument("--ffclock-lab", metavar="PATH", help="the command that simulates; with --scheduler, its path on the workers")
     parser.add_argument("--json", action="store_true", help="say what was done as JSON")
     return parser.parse_args(arguments)
 
 
 def _engine(options: argparse.Namespace) -> AbstractContextManager[Engine]:
     if options.scheduler:
-        return cluster(options.scheduler, options.ffclock)
-    return nullcontext(Processes(str(Program.find(options.ffclock).path), max(options.jobs, 1)))
+        return cluster(options.scheduler, options.ffclock_lab)
+    return nullcontext(Processes(str(Program.find(options.ffclock_lab).path), max(options.jobs, 1)))
 
 
 def _tell(options: argparse.Namespace, jobs: Sequence[Job], table: Table, failed: Sequence[Outcome]) -> None:

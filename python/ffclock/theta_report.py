@@ -1,6 +1,6 @@
 """Turns an analysis of message delays into a page: ``python -m ffclock.theta_report ANALYSIS.json -o DIR``.
 
-ANALYSIS.json is what ``ffclock theta analyse --histograms --json`` prints, or ``-`` for standard input. DIR receives ``theta.png`` and
+ANALYSIS.json is what ``ffclock-lab theta analyse --histograms --json`` prints, or ``-`` for standard input. DIR receives ``theta.png`` and
 ``theta.html``; the page holds the picture inside itself, runs no script and loads nothing.
 """
 
@@ -34,9 +34,9 @@ def read_analysis(text: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise AnalysisError(f"no JSON: {error}") from error
     if not isinstance(analysis, dict) or "first" not in analysis or "all" not in analysis:
-        raise AnalysisError("no analysis: ffclock theta analyse --histograms --json prints one")
+        raise AnalysisError("no analysis: ffclock-lab theta analyse --histograms --json prints one")
     if not analysis.get("histograms"):
-        raise AnalysisError("the analysis has no histograms: run ffclock theta analyse with --histograms")
+        raise AnalysisError("the analysis has no histograms: run ffclock-lab theta analyse with --histograms")
     return analysis
 
 
@@ -123,9 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.theta_report",
         description="Draw an analysis of message delays: theta.png and a self-contained theta.html.",
-        epilog="example: ffclock theta analyse run-1 --histograms --theta --json | python -m ffclock.theta_report - -o out",
+        epilog="example: ffclock-lab theta analyse run-1 --histograms --theta --json | python -m ffclock.theta_report - -o out",
     )
-    parser.add_argument("analysis", metavar="ANALYSIS", help="the JSON of ffclock theta analyse --histograms, or - for standard input")
+    parser.add_argument("analysis", metavar="ANALYSIS", help="the JSON of ffclock-lab theta analyse --histograms, or - for standard input")
     parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to put the report (default: here)")
     parser.add_argument("--title", default="Message delay correlation", help="heading")
     options = parser.parse_args(arguments)

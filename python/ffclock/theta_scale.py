@@ -1,6 +1,6 @@
 """Analyses a log of message delays in shards of time: ``python -m ffclock.theta_scale LOG --shards N``.
 
-The compiled pass that ``ffclock theta analyse`` runs is mapped over the shards on Dask, here or on a cluster whose machines see the log
+The compiled pass that ``ffclock-lab theta analyse`` runs is mapped over the shards on Dask, here or on a cluster whose machines see the log
 at the same path. A shard is exact by itself, and tallies add up, so the result is that of a single pass. Worth it beyond some 10^10
 messages; below, one thread is quicker than a cluster is started.
 """
@@ -51,7 +51,7 @@ def on_dask(client: Any) -> Mapper:
 
 
 def analyse(log: str | Path, shards: int = 1, mapper: Mapper = here, stamp: str = "after", detail: str = "plain") -> str:
-    """The report of a log as JSON, as ``ffclock theta analyse --json`` prints it; ValueError says what is wrong with the log.
+    """The report of a log as JSON, as ``ffclock-lab theta analyse --json`` prints it; ValueError says what is wrong with the log.
 
     ``shards`` is how many tasks there are; ``mapper`` runs them. ``stamp`` is "after" or "before", ``detail`` "plain" or "full" (Theta
     and the histograms too).

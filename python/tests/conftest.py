@@ -19,11 +19,11 @@ def _coarse_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """The command ``ffclock``; where it was not built, what needs it is left out."""
+    """The command ``ffclock-lab``; where it was not built, what needs it is left out."""
     try:
         return Program.find()
     except ProgramError:
-        pytest.skip("the command ffclock was not built (cargo build -p ffclock-cli)")
+        pytest.skip("the command ffclock-lab was not built (cargo build -p ffclock-lab)")
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_the_kernels_figure_is_drawn_where_the_module_was(tmp_path: Path) -> Non
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     text = page([read_recording(clock(tmp_path / "c"))], None, [])
-    assert "a recording of `ffclock counters latency`" in text
+    assert "a recording of `ffclock-lab counters latency`" in text
 
 
 def test_a_recording_cut_anywhere_is_refused(tmp_path: Path) -> None:

@@ -145,8 +145,8 @@ def test_what_is_no_simulated_run_is_named(tmp_path: Path, content: str, complai
 def test_a_missing_or_failing_command_is_named(tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProgramError, match="make build"):
         Program.find(tmp_path / "nothing")
-    monkeypatch.setenv("FFCLOCK", str(tmp_path / "nothing"))
-    with pytest.raises(ProgramError, match="FFCLOCK"):
+    monkeypatch.setenv("FFCLOCK_LAB", str(tmp_path / "nothing"))
+    with pytest.raises(ProgramError, match="FFCLOCK_LAB"):
         Program.find()
     with pytest.raises(ProgramError, match="fish"):
         program.simulate("fish", 1)

@@ -86,14 +86,14 @@ def test_a_world_of_the_paper_is_named_by_its_file_and_others_by_their_name(prog
     lab = Laboratory(program, SCENARIOS, 5)
     world = lab.run("start", later=2)
     assert world.seed == 7
-    assert world.command == "ffclock sim run scenarios/paper/start.toml --seed 7 --series start.csv"
+    assert world.command == "ffclock-lab sim run scenarios/paper/start.toml --seed 7 --series start.csv"
     assert world.bias_s == pytest.approx(13e-6, abs=2e-6)
-    assert lab.run("start-0ppm").command == "ffclock sim run start-0ppm --seed 5 --series start-0ppm.csv"
+    assert lab.run("start-0ppm").command == "ffclock-lab sim run start-0ppm --seed 5 --series start-0ppm.csv"
 
 
 def test_figures_table_and_page_are_written(program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "figures"
-    chosen = ["--only", "7", "--table-scenarios", "start-0ppm", "--table-seeds", "2", "--jobs", "1", "--ffclock", str(program.path)]
+    chosen = ["--only", "7", "--table-scenarios", "start-0ppm", "--table-seeds", "2", "--jobs", "1", "--ffclock-lab", str(program.path)]
     assert main(["-o", str(out), *chosen]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["figure-07.png", "index.html", "table.csv", "table.png"]
     text = (out / "index.html").read_text(encoding="utf-8")
@@ -108,14 +108,14 @@ def test_figures_table_and_page_are_written(program: Program, tmp_path: Path, ca
 
 
 def test_what_is_missing_is_named(tmp_path: Path, program: Program, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--ffclock", str(tmp_path / "none")]) == 2
+    assert main(["--ffclock-lab", str(tmp_path / "none")]) == 2
     assert "make build" in capsys.readouterr().err
-    assert main(["--ffclock", str(program.path), "--scenarios", str(tmp_path / "none")]) == 2
+    assert main(["--ffclock-lab", str(program.path), "--scenarios", str(tmp_path / "none")]) == 2
     assert "--scenarios DIR" in capsys.readouterr().err
 
 
 def test_it_runs_as_a_module_in_several_processes(program: Program, tmp_path: Path) -> None:
-    options = ["--only", "4", "--no-table", "--jobs", "2", "--ffclock", str(program.path), "-o", str(tmp_path)]
+    options = ["--only", "4", "--no-table", "--jobs", "2", "--ffclock-lab", str(program.path), "-o", str(tmp_path)]
     done = subprocess.run([sys.executable, "-m", "ffclock.paper", *options], capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "figure-04.png").read_bytes().startswith(b"\x89PNG")

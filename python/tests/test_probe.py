@@ -1,4 +1,4 @@
-"""What is drawn of records of ``ffclock probe``, and what is said about input that is none."""
+"""What is drawn of records of ``ffclock-lab probe``, and what is said about input that is none."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_the_command_reads_what_polars_wrote(tmp_path: Path, program: Program) -
     assert tap is not None
     assert tap["min"] == pytest.approx(np.nanmin(whole.phases[0].delay("tap-out")) * 1e9, abs=1.0)
     out = tmp_path / "out"
-    assert report.main([str(tmp_path / "a.parquet"), "--ffclock", str(program.path), "-o", str(out)]) == 0
+    assert report.main([str(tmp_path / "a.parquet"), "--ffclock-lab", str(program.path), "-o", str(out)]) == 0
     assert {"probe.html", "figure-3-series.png"} <= {path.name for path in out.iterdir()}
 
 
@@ -160,14 +160,14 @@ def test_every_form_of_a_record_is_read(tmp_path: Path, program: Program) -> Non
     lines = tmp_path / "a.jsonl"
     program.json(["probe", "show", str(table(tmp_path / "a.parquet")), "--record", str(lines)])
     assert is_probe_record(lines)
-    assert main([str(lines), "--ffclock", str(program.path), "-o", str(tmp_path / "page.html")]) == 0
+    assert main([str(lines), "--ffclock-lab", str(program.path), "-o", str(tmp_path / "page.html")]) == 0
     assert "synthetic" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_other_input_is_refused_in_words(tmp_path: Path, program: Program, capsys: pytest.CaptureFixture[str]) -> None:
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(table(tmp_path / "a.parquet").read_bytes()[:-20])
-    assert main([str(cut), "--ffclock", str(program.path)]) == 2
+    assert main([str(cut), "--ffclock-lab", str(program.path)]) == 2
     assert "without its end" in capsys.readouterr().err
     assert report.main([str(tmp_path / "a.parquet"), "--estimator", "classic"]) == 2
     assert "has no estimator" in capsys.readouterr().err

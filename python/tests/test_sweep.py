@@ -149,7 +149,7 @@ def test_the_command_runs_files_and_variations(
     program: Program, short_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "table.parquet"
-    base = ["-o", str(out), "--ffclock", str(program.path), "--jobs", "2", "--json"]
+    base = ["-o", str(out), "--ffclock-lab", str(program.path), "--jobs", "2", "--json"]
     assert main([str(short_world), "--seeds", "3,4", *base]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["runs"], told["failed"], told["rows"]) == (2, 0, pl.read_parquet(out).height)
@@ -168,7 +168,7 @@ def test_the_command_runs_files_and_variations(
 
 def test_parts_are_left_out_and_the_rows_say_so(program: Program, short_world: Path, tmp_path: Path) -> None:
     out = tmp_path / "table.parquet"
-    base = [str(short_world), "--seeds", "1", "-o", str(out), "--ffclock", str(program.path)]
+    base = [str(short_world), "--seeds", "1", "-o", str(out), "--ffclock-lab", str(program.path)]
     assert main(base) == 0
     assert main([*base, "--without", "floor-changes", "--without", "directions"]) == 0
     assert main([*base, "--without", "directions", "--without", "floor_changes"]) == 0
@@ -180,7 +180,7 @@ def test_parts_are_left_out_and_the_rows_say_so(program: Program, short_world: P
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "table.parquet"
-    assert main(["start-0ppm", "fish", "--seeds", "1", "-o", str(out), "--ffclock", str(program.path)]) == 1
+    assert main(["start-0ppm", "fish", "--seeds", "1", "-o", str(out), "--ffclock-lab", str(program.path)]) == 1
     said = capsys.readouterr()
     assert "fish with seed 1" in said.err
     assert "1 of 2 runs" in said.out
@@ -190,7 +190,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(program: Program, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["lan-16", "--ffclock", "/nowhere/ffclock"], "make build"),
+        (["lan-16", "--ffclock-lab", "/nowhere/ffclock-lab"], "make build"),
         (["/nowhere/world.toml"], "No such file"),
         (["lan-16", "--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler answers"),
         (["lan-16", "--scheduler", "nonsense://x"], "no Dask scheduler answers"),
@@ -209,10 +209,10 @@ def test_a_sweep_that_cannot_be_made_is_explained(
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_makes_the_same_table(program: Program, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
-    common = ["start-0ppm", "--seeds", "1..3", "--vary", "path.loss=0,0.2", "--ffclock", str(program.path)]
+    common = ["start-0ppm", "--seeds", "1..3", "--vary", "path.loss=0,0.2", "--ffclock-lab", str(program.path)]
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as local:
         assert main([*common, "--scheduler", local.scheduler_address, "-o", str(tmp_path / "there.parquet")]) == 0
-        missing = ["start-0ppm", "--seeds", "1", "--scheduler", local.scheduler_address, "--ffclock", "/nowhere/ffclock"]
+        missing = ["start-0ppm", "--seeds", "1", "--scheduler", local.scheduler_address, "--ffclock-lab", "/nowhere/ffclock-lab"]
         assert main([*missing, "-o", str(tmp_path / "none.parquet")]) == 2
     assert main([*common, "-o", str(tmp_path / "here.parquet")]) == 0
     order = ["seed", "path.loss", "clock", "window"]
@@ -229,7 +229,7 @@ def test_processes_keep_few_runs_in_hand(monkeypatch: pytest.MonkeyPatch) -> Non
             taken += 1
             yield Job("a", taken)
 
-    monkeypatch.setattr("ffclock.engines.run_job", lambda job, ffclock: RESULT)
+    monkeypatch.setattr("ffclock.engines.run_job", lambda job, ffclock_lab: RESULT)
     outcomes = Processes(None, 2).outcomes(endless())
     for _ in range(10):
         next(outcomes)

@@ -184,7 +184,7 @@ def test_the_table_has_the_papers_values_beside_ours() -> None:
 
 def test_simulated_runs_become_a_page(program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    assert main(["--short", "--no-live", "-o", str(out), "--ffclock", str(program.path)]) == 0
+    assert main(["--short", "--no-live", "-o", str(out), "--ffclock-lab", str(program.path)]) == 0
     told = capsys.readouterr().out
     assert "simulated  ✓ confirmed               g_r > 1 in every cell: 7 of 7" in told
     page = (out / "index.html").read_text(encoding="utf-8")

@@ -126,10 +126,12 @@ fn in_short(error: &FfcounterError) -> &'static str {
             "/dev/ffcounter speaks another version of its interface: build module and program from the same source"
         }
         FfcounterError::Foreign(_) => "machines of this kind have none",
-        FfcounterError::NoCounter(_) => "this machine has none any more (`ffclock counters` lists those that it has)",
+        FfcounterError::NoCounter(_) => {
+            "this machine has none any more (`ffclock-lab counters` lists those that it has)"
+        }
         FfcounterError::Asleep(_) => "it is asleep: a suspend is under way, and a new epoch follows it",
         FfcounterError::StampingDenied | FfcounterError::Io { .. } => {
-            "/dev/ffcounter fails: `ffclock counters` shows the error, and the kernel's log may say why"
+            "/dev/ffcounter fails: `ffclock-lab counters` shows the error, and the kernel's log may say why"
         }
     }
 }

@@ -51,7 +51,9 @@ pub enum FfcounterError {
         found: u32,
     },
     /// The machine has no such counter, or the module cannot tell which one it is.
-    #[error("this machine has no counter {0} that the module can read (`ffclock counters` lists those that it has)")]
+    #[error(
+        "this machine has no counter {0} that the module can read (`ffclock-lab counters` lists those that it has)"
+    )]
     NoCounter(ModuleCounter),
     /// The counter is that of another kind of machine.
     #[error("machines of this kind have no counter {0}")]

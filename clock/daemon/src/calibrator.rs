@@ -1,7 +1,7 @@
 //! Which calibration holds for which link.
 
-use crate::calibration::{Calibration, CalibrationError, Subject, Taken};
 use crate::config::{DaemonConfig, HostAsymmetry, StampChoice};
+use ffclock_control::calibration::{Calibration, CalibrationError, Subject, Taken};
 use ffclock_sys::StampShifts;
 use ffclock_units::{Period, StampShift};
 use std::net::IpAddr;

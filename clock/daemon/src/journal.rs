@@ -1,7 +1,7 @@
 //! What happened lately: told to the log with rate limits, and kept for status.
 
-use crate::control::report::EventReport;
 use crate::limiter::Limiter;
+use ffclock_control::protocol::EventReport;
 use ffclock_units::{Moment, Mono};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -4,10 +4,9 @@
 #![deny(missing_docs)]
 
 pub mod arguments;
-pub mod calibration;
 mod calibrator;
 pub mod config;
-pub mod control;
+mod control;
 mod event_loop;
 mod host_counter;
 mod journal;

@@ -5,8 +5,8 @@ mod common;
 
 use common::server::{Behaviour, TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
+use ffclock_control::protocol::{Answer, SourceState};
 use ffclock_counter::CounterId;
-use ffclock_daemon::control::report::{Answer, SourceState};
 use ffclock_units::{Bound, Span, Status};
 use ffclock_wire::{LeapIndicator, NtpTimestamp, Packet};
 use std::time::Duration;

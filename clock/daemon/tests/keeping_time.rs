@@ -4,8 +4,8 @@ mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
+use ffclock_control::protocol::{SourceState, StatusReport};
 use ffclock_counter::CounterId;
-use ffclock_daemon::control::report::{SourceState, StatusReport};
 use ffclock_sys::DriverStamps;
 use ffclock_units::{Span, Status};
 use std::time::Duration;

@@ -4,8 +4,8 @@ mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
+use ffclock_control::protocol::{BeliefReport, QuorumReport, SourceState, StatusReport};
 use ffclock_counter::CounterId;
-use ffclock_daemon::control::report::{BeliefReport, QuorumReport, SourceState, StatusReport};
 use ffclock_units::{Bound, Span, Status};
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn beliefs(status: &StatusReport) -> Vec<BeliefReport> {
 }
 
 fn is_named(status: &StatusReport, name: &str) -> bool {
-    let names_it = |event: &&ffclock_daemon::control::report::EventReport| event.source.as_deref() == Some(name);
+    let names_it = |event: &&ffclock_control::protocol::EventReport| event.source.as_deref() == Some(name);
     status.events.iter().filter(names_it).any(|event| event.text.starts_with("falseticker"))
 }
 

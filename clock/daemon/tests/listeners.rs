@@ -4,8 +4,8 @@ mod common;
 
 use common::server::{TestServer, Truth};
 use common::{Daemon, Scratch, server_section};
+use ffclock_control::protocol::Answer;
 use ffclock_counter::CounterId;
-use ffclock_daemon::control::report::Answer;
 use ffclock_trace::TraceReader;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

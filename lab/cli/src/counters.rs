@@ -1,4 +1,4 @@
-//! `ffclock counters`: what counters there are, how long reading them takes, how steady they run, what clock comes of each.
+//! `ffclock-lab counters`: what counters there are, how long reading them takes, how steady they run, what clock comes of each.
 
 mod campaign;
 mod clock;
@@ -14,13 +14,13 @@ mod watch;
 use crate::Global;
 use crate::failure::Failure;
 
-/// Options of `ffclock counters`.
+/// Options of `ffclock-lab counters`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  $ ffclock counters
-  $ ffclock counters latency --for '30 s' --record latency.jsonl
-  $ ffclock counters stability --for '10 min' --stress cpu,network --phase '2 min'
-  $ ffclock counters watch --json
+  $ ffclock-lab counters
+  $ ffclock-lab counters latency --for '30 s' --record latency.jsonl
+  $ ffclock-lab counters stability --for '10 min' --stress cpu,network --phase '2 min'
+  $ ffclock-lab counters watch --json
 
 Without a subcommand, lists what this machine has and which counter ffclock would use. The recordings
 are described in docs/counters.md; `make figures-counters` draws them beside the papers' figures.")]

@@ -24,9 +24,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Arguments of `ffclock demo`.
+/// Arguments of `ffclock-lab demo`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  $ ffclock demo --output out/demo")]
+#[command(after_help = "Example:\n  $ ffclock-lab demo --output out/demo")]
 pub(crate) struct Args {
     /// Where the results go; the directory is made if it is missing.
     #[arg(long, value_name = "DIR", default_value = "out/demo")]

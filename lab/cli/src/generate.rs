@@ -1,4 +1,4 @@
-//! `ffclock generate` (hidden): writes the man pages, the shell completions and the reference of the configuration.
+//! `ffclock-lab generate` (hidden): writes the man pages and shell completions of both commands and the reference of the configuration.
 //!
 //! All of it comes from the declarations in the code; the files are committed, and a test fails when they are out of date.
 
@@ -8,13 +8,13 @@ mod man;
 use crate::failure::Failure;
 use crate::{Cli, Global, Public, output};
 use clap::CommandFactory;
-use clap_complete::Shell;
+use clap_complete::{Generator, Shell};
 use std::path::PathBuf;
 
-/// Options of `ffclock generate`.
+/// Options of `ffclock-lab generate`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  $ cargo run -p ffclock-cli -- generate --output .")]
+  $ cargo run -p ffclock-lab -- generate --output .")]
 pub(crate) struct Args {
     /// The project's directory, below which docs/ and completions/ are written
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -56,11 +56,13 @@ fn everything() -> Result<Vec<Generated>, Failure> {
 }
 
 fn completions() -> impl Iterator<Item = Generated> {
-    let shells = [(Shell::Bash, "ffclock.bash"), (Shell::Zsh, "_ffclock"), (Shell::Fish, "ffclock.fish")];
-    shells.into_iter().map(|(shell, name)| {
-        let mut text = Vec::new();
-        clap_complete::generate(shell, &mut Cli::<Public>::command(), "ffclock", &mut text);
-        Generated { path: PathBuf::from("completions").join(name), text }
+    let commands = [("ffclock", ffclock_cli::command()), ("ffclock-lab", Cli::<Public>::command())];
+    commands.into_iter().flat_map(|(name, mut command)| {
+        [Shell::Bash, Shell::Zsh, Shell::Fish].map(|shell| {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, name, &mut text);
+            Generated { path: PathBuf::from("completions").join(shell.file_name(name)), text }
+        })
     })
 }
 
@@ -76,7 +78,7 @@ mod tests {
             let committed = std::fs::read(root.join(&file.path)).unwrap_or_default();
             assert!(
                 committed == file.text,
-                "{} is out of date: run `cargo run -p ffclock-cli -- generate`",
+                "{} is out of date: run `cargo run -p ffclock-lab -- generate`",
                 file.path.display()
             );
         }

@@ -8,7 +8,7 @@ pub(crate) mod worker;
 
 use crate::failure::Failure;
 
-/// Arguments of `ffclock lab`.
+/// Arguments of `ffclock-lab lab`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `ffclock probe`: where packets wait in this host.
+//! `ffclock-lab probe`: where packets wait in this host.
 
 mod advise;
 mod answer;
@@ -16,14 +16,14 @@ mod watch;
 use crate::Global;
 use crate::failure::Failure;
 
-/// Options of `ffclock probe`.
+/// Options of `ffclock-lab probe`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  $ ffclock probe run --netns --packets 2000
-  $ ffclock probe echo                      (on another host)
-  $ ffclock probe run --to 192.0.2.7 --record probe.parquet
-  $ ffclock probe show probe.parquet
-  $ ffclock probe advise --from probe.parquet
+  $ ffclock-lab probe run --netns --packets 2000
+  $ ffclock-lab probe echo                      (on another host)
+  $ ffclock-lab probe run --to 192.0.2.7 --record probe.parquet
+  $ ffclock-lab probe show probe.parquet
+  $ ffclock-lab probe advise --from probe.parquet
 
 docs/probe.md explains the locations, the signs and the tables.")]
 pub(crate) struct Args {

@@ -1,4 +1,4 @@
-//! `ffclock replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace knows
+//! `ffclock-lab replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace knows
 //! the truth.
 //!
 //! The replay itself and its figures are in `ffclock_replay`; this is the way in and out.
@@ -24,14 +24,14 @@ use stamps::Stamps;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Options of `ffclock replay`.
+/// Options of `ffclock-lab replay`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock replay site.trace
-  $ ffclock replay --json lab.csv.zst | jq '.error.iqr, .containment'
-  $ ffclock replay --smooth --output clock.csv lab.trace
-  $ ffclock replay --smooth --stamps stamps.txt lab.trace
-  $ ffclock replay --output clock.csv --from '1 h' --set 'offset_window=512 s' lab.csv
+  $ ffclock-lab replay site.trace
+  $ ffclock-lab replay --json lab.csv.zst | jq '.error.iqr, .containment'
+  $ ffclock-lab replay --smooth --output clock.csv lab.trace
+  $ ffclock-lab replay --smooth --stamps stamps.txt lab.trace
+  $ ffclock-lab replay --output clock.csv --from '1 h' --set 'offset_window=512 s' lab.csv
 
 FILE is a recording of ffclockd, CSV with a header (Ta, Tb, Te, Tf and optional columns), RADclock stamps, ntpd rawstats or chrony
 measurements, plain or compressed with gzip or zstd; docs/trace.md describes them. Errors are clock minus true time, in seconds.")]

@@ -1,4 +1,4 @@
-//! `ffclock report`: a page with pictures of how well a clock did, drawn by the Python package.
+//! `ffclock-lab report`: a page with pictures of how well a clock did, drawn by the Python package.
 //!
 //! Finds a Python with the package and hands everything over.
 
@@ -7,16 +7,16 @@ use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Options of `ffclock report`.
+/// Options of `ffclock-lab report`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock report site.trace -o site.html
-  $ ffclock sim run lan-16 --series lan.csv && ffclock report lan.csv -o lan.html
-  $ ffclock report out/demo --title 'Two minutes' -o demo.html
-  $ ffclock probe run --netns --record probe.parquet && ffclock report probe.parquet -o probe.html
+  $ ffclock-lab report site.trace -o site.html
+  $ ffclock-lab sim run lan-16 --series lan.csv && ffclock-lab report lan.csv -o lan.html
+  $ ffclock-lab report out/demo --title 'Two minutes' -o demo.html
+  $ ffclock-lab probe run --netns --record probe.parquet && ffclock-lab report probe.parquet -o probe.html
 
-RUN is a trace that `ffclock replay` reads, what `replay --output` or `sim run --series` wrote, the JSON of `sim run`, a record of
-`ffclock probe run`, or the directory of a demonstration. The page holds its pictures inside itself and loads nothing. It is drawn by the Python package: docs/python.md.")]
+RUN is a trace that `ffclock-lab replay` reads, what `replay --output` or `sim run --series` wrote, the JSON of `sim run`, a record of
+`ffclock-lab probe run`, or the directory of a demonstration. The page holds its pictures inside itself and loads nothing. It is drawn by the Python package: docs/python.md.")]
 pub(crate) struct Args {
     /// A trace or a run
     run: PathBuf,
@@ -51,7 +51,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     // Replaying is done by this very program.
     if let Ok(program) = std::env::current_exe() {
-        command.arg("--ffclock").arg(program);
+        command.arg("--ffclock-lab").arg(program);
     }
     if global.json {
         command.arg("--json");

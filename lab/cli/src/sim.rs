@@ -1,4 +1,4 @@
-//! `ffclock sim`: the simulated laboratory.
+//! `ffclock-lab sim`: the simulated laboratory.
 //!
 //! Runs scenarios in virtual time and shows the error of each clock against the truth, and whether the checks of the
 //! scenario hold. The models are in `ffclock_sim`; this is the way in and out.
@@ -21,15 +21,15 @@ use ffclock_sim::{RunResult, Scenario, ScenarioError};
 use pool::Job;
 use std::path::{Path, PathBuf};
 
-/// Options of `ffclock sim`.
+/// Options of `ffclock-lab sim`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock sim list
-  $ ffclock sim run lan-16 --seed 3 --oracle
-  $ ffclock sim run lan-16 --trace lan.trace && ffclock replay lan.trace
-  $ ffclock sim run lan-16 --series lan.csv && ffclock report lan.csv -o lan.html
-  $ ffclock sim sweep route-up-forward --seeds 1..100 --jobs 2
-  $ ffclock sim goals --seeds 1..20 --jobs 2
+  $ ffclock-lab sim list
+  $ ffclock-lab sim run lan-16 --seed 3 --oracle
+  $ ffclock-lab sim run lan-16 --trace lan.trace && ffclock-lab replay lan.trace
+  $ ffclock-lab sim run lan-16 --series lan.csv && ffclock-lab report lan.csv -o lan.html
+  $ ffclock-lab sim sweep route-up-forward --seeds 1..100 --jobs 2
+  $ ffclock-lab sim goals --seeds 1..20 --jobs 2
 
 A scenario is a short TOML file; docs/sim.md describes what it may say. Errors are clock minus true time, read between exchanges.")]
 pub(crate) struct Args {
@@ -79,7 +79,7 @@ fn is_file(name: &str) -> bool {
 fn open(name: &str) -> Result<Named, Failure> {
     if !is_file(name) {
         let scenario =
-            Scenario::named(name).map_err(|error| Failure::usage(format!("{error}; see ffclock sim list")))?;
+            Scenario::named(name).map_err(|error| Failure::usage(format!("{error}; see ffclock-lab sim list")))?;
         return Ok(Named { name: name.to_owned(), scenario });
     }
     let path = PathBuf::from(name);

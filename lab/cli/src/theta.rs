@@ -1,4 +1,4 @@
-//! `ffclock theta`: message delay correlation between hosts.
+//! `ffclock-lab theta`: message delay correlation between hosts.
 //!
 //! The work is done in `ffclock_theta` and `ffclock_theta_live`. Each command parses, calls and prints, in a file of
 //! its own.
@@ -18,16 +18,16 @@ mod tests;
 
 use crate::{Failure, Global};
 
-/// Options of `ffclock theta`.
+/// Options of `ffclock-lab theta`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
-  $ ffclock theta run --netns 4 --f 1 --log run-2
-  $ ffclock theta analyse run-1
+  $ ffclock-lab theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
+  $ ffclock-lab theta run --netns 4 --f 1 --log run-2
+  $ ffclock-lab theta analyse run-1
   Omega 2.718  at round 17 of process 2 (tau+ 120 us, tau_r- 44.14 us)
-  $ ffclock theta check --printed --n 7 --f 2
-  $ ffclock theta analyse run-1 --trim '1 s'
-  $ ffclock theta report run-1 --output out
+  $ ffclock-lab theta check --printed --n 7 --f 2
+  $ ffclock-lab theta analyse run-1 --trim '1 s'
+  $ ffclock-lab theta report run-1 --output out
 
 docs/theta.md defines what is measured. docs/theta-live.md describes live runs, docs/theta-run.md simulation and checking, docs/theta-log.md
 the format of a log.")]

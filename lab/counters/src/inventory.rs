@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
-/// Everything that `ffclock counters` lists.
+/// Everything that `ffclock-lab counters` lists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inventory {
     /// The counters and clocks.

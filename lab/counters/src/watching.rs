@@ -29,7 +29,7 @@ pub struct Finding {
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// It does not even run steadily at the beginning.
-    #[error("{counter} cannot be watched: {error}. Use `ffclock counters` to see which counters run")]
+    #[error("{counter} cannot be watched: {error}. Use `ffclock-lab counters` to see which counters run")]
     Unsteady {
         /// Which.
         counter: CounterId,

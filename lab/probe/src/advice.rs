@@ -218,7 +218,7 @@ fn asymmetry_words(one: &Asymmetry) -> String {
         "round trips alone say nothing, as it lies nearer to the wire than the reference".to_owned()
     };
     let cost = format!("a clock that takes it for zero is wrong by {}", us(one.asymmetry_ns.abs() / 2.0));
-    format!("{measured}; {limit}; {cost}, which `ffclock probe calibrate` takes off.")
+    format!("{measured}; {limit}; {cost}, which `ffclock-lab probe calibrate` takes off.")
 }
 
 fn stress_words(best: &Candidate) -> String {

@@ -17,7 +17,7 @@ pub enum ProbeError {
     },
     /// No reply came.
     #[error(
-        "none of {sent} packets was answered by {to}{reason}; start `ffclock probe echo` there, and let UDP port {port} pass",
+        "none of {sent} packets was answered by {to}{reason}; start `ffclock-lab probe echo` there, and let UDP port {port} pass",
         port = to.port()
     )]
     NoAnswer {

@@ -44,7 +44,7 @@ pub enum RecordError {
     #[error("is a damaged Parquet file ({0}); record again, or restore it from where it was copied")]
     Table(#[from] parquet::errors::ParquetError),
     /// A Parquet file of something else.
-    #[error("is a Parquet file, but not one of `ffclock probe run --record`: {0}")]
+    #[error("is a Parquet file, but not one of `ffclock-lab probe run --record`: {0}")]
     Foreign(String),
     /// Its parts do not fit together.
     #[error(

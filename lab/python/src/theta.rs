@@ -72,7 +72,7 @@ pub(crate) fn merge(tallies: Vec<String>) -> PyResult<String> {
     serde_json::to_string(&sum.ok_or_else(|| wrong("there is no tally to add"))?).map_err(wrong)
 }
 
-/// What the tally of a whole log means, as `ffclock theta analyse --json` prints it.
+/// What the tally of a whole log means, as `ffclock-lab theta analyse --json` prints it.
 #[pyfunction(name = "_theta_report")]
 pub(crate) fn report(directory: PathBuf, tally: &str) -> PyResult<String> {
     let log = LogReader::open(&directory).map_err(wrong)?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Clocks of longer runs are not checked here: `ffclock theta analyse --certify` does it.
+/// Clocks of longer runs are not checked here: `ffclock-lab theta analyse --certify` does it.
 const CHECKED_MESSAGES_MAX: u64 = 2_000_000;
 
 /// The log of a rank.

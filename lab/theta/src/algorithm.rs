@@ -2,7 +2,7 @@
 //!
 //! D. Albeseder, "Evaluation of message delay correlation in distributed systems", Figure 1, with a repair. As
 //! printed, a process that jumps by the catch-up rule sends only the round that it lands on. From f = 2 on, two-faced
-//! processes can then stop the system forever: `ffclock theta check --printed --n 7 --f 2` finds how. The repaired
+//! processes can then stop the system forever: `ffclock-lab theta check --printed --n 7 --f 2` finds how. The repaired
 //! form sends every round that was jumped over. docs/theta-run.md gives the argument why that suffices.
 //!
 //! [`Process`] is sans-IO: it owns no socket and reads no clock. The live runner, the simulator and the model checker

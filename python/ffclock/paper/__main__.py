@@ -60,7 +60,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--table-scenarios", nargs="+", metavar="NAME", help="the table has these scenarios instead of all")
     parser.add_argument("--no-table", action="store_true", help="figures only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one a processor)")
-    parser.add_argument("--ffclock", type=Path, metavar="PATH", help="the command that simulates (default: as ffclock.report)")
+    parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command that simulates (default: as ffclock.report)")
     parser.add_argument(
         "--scenarios",
         type=Path,
@@ -76,7 +76,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     from .making import Plan  # noqa: PLC0415
     from .worlds import Laboratory  # noqa: PLC0415
 
-    program = Program.find(options.ffclock)
+    program = Program.find(options.ffclock_lab)
     if not options.scenarios.is_dir():
         raise ProgramError(f"{options.scenarios}: no such directory; name the one that has the paper's scenarios with --scenarios DIR")
     listed = [] if options.no_table else options.table_scenarios or [line["name"] for line in program.json(["sim", "list"])]

@@ -48,7 +48,7 @@ class Comparison:
 
 
 def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The figures of one result of ``ffclock sim run --json`` over the whole time of its statistics."""
+    """The figures of one result of ``ffclock-lab sim run --json`` over the whole time of its statistics."""
     found = []
     for clock in result["clocks"]:
         whole = next(window for window in clock["windows"] if window["name"] == "")

@@ -46,7 +46,7 @@ def _tables(comparison: Comparison, overview: bytes) -> list[str]:
     seeds = ", ".join(map(str, comparison.seeds))
     parts = [
         f"<h2>All clocks in all scenarios</h2><p>Medians over the seeds {escape(seeds)}; the best clock of each row is bold. "
-        f"<code>ffclock sim run NAME --seed N --json</code>{_about_oracles(comparison)}</p>",
+        f"<code>ffclock-lab sim run NAME --seed N --json</code>{_about_oracles(comparison)}</p>",
         f"<figure>{picture(overview, 'Interquartile ranges and 99 % of the errors of all clocks in all scenarios')}</figure>",
     ]
     for figure, title in FIGURES:

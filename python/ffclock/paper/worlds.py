@@ -66,7 +66,7 @@ class Laboratory:
             result = self.program.simulate(scenario, seed, ["--series", str(path)])
             series = read_clocks(path)
         shown = f"scenarios/paper/{name}.toml" if file.is_file() else name
-        return World(name, seed, series, result, f"ffclock sim run {shown} --seed {seed} --series {name}.csv")
+        return World(name, seed, series, result, f"ffclock-lab sim run {shown} --seed {seed} --series {name}.csv")
 
 
 def iqr(errors: Floats) -> float:

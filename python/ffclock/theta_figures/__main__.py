@@ -69,7 +69,7 @@ def _measure(options: argparse.Namespace) -> tuple[list[Measured], dict[str, Any
     from ..program import Program  # noqa: PLC0415
     from .campaign import SHORT, Extent, measure, namespaces_missing  # noqa: PLC0415
 
-    program = Program.find(options.ffclock)
+    program = Program.find(options.ffclock_lab)
     extent = SHORT if options.short else Extent()
     missing = "left out by --no-live" if options.no_live else namespaces_missing()
     if missing:
@@ -95,7 +95,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="few and short runs, to see that everything works")
     parser.add_argument("--no-live", action="store_true", help="simulated runs only; live ones need root")
     parser.add_argument("--results", type=Path, metavar="FILE", help="draw and judge the results.json of an earlier run again")
-    parser.add_argument("--ffclock", type=Path, metavar="PATH", help="the command to be run (default: as ffclock.report)")
+    parser.add_argument("--ffclock-lab", type=Path, metavar="PATH", help="the command to be run (default: as ffclock.report)")
     return parser.parse_args(arguments)
 
 

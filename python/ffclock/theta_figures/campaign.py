@@ -77,7 +77,7 @@ def _live(program: Program, cell: Cell, extent: Extent, place: Path) -> Measured
         except ProgramError as error:
             failed.append(str(error))
         shutil.rmtree(log, ignore_errors=True)
-    command = "ffclock " + " ".join(_quoted(cell.live(_rounds(extent.live_rounds, cell), "LOG", processors)))
+    command = "ffclock-lab " + " ".join(_quoted(cell.live(_rounds(extent.live_rounds, cell), "LOG", processors)))
     return Measured(cell, tuple(runs), tuple(failed), priorities, command)
 
 
@@ -94,7 +94,7 @@ def _simulated(program: Program, cell: Cell, extent: Extent, place: Path) -> Mea
         except ProgramError as error:
             failed.append(str(error))
         shutil.rmtree(log, ignore_errors=True)
-    command = f"ffclock theta simulate --scenario SCENARIO --seed 1 ... {extent.simulated_runs} --log LOG"
+    command = f"ffclock-lab theta simulate --scenario SCENARIO --seed 1 ... {extent.simulated_runs} --log LOG"
     return Measured(cell, tuple(runs), tuple(failed), (), command)
 
 

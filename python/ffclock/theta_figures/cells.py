@@ -97,7 +97,7 @@ class Run:
 
     @classmethod
     def of(cls, analysis: Mapping[str, Any], with_histograms: bool = False) -> Run | None:
-        """From what ``ffclock theta analyse --json`` prints; None if there was no switch to judge."""
+        """From what ``ffclock-lab theta analyse --json`` prints; None if there was no switch to judge."""
         first, every = analysis["first"], analysis["all"]
         if not first["omega"] or analysis["delay_max_ps"] is None or not first["relevant_min_ps"]:
             return None

@@ -63,9 +63,18 @@ fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
 
 /// The product never depends on the laboratory, not even in its tests.
 fn upward(house: &House<'_>, directory: &str, name: &str) -> Option<String> {
-    let room = name.strip_prefix("ffclock-")?;
-    let leaves_its_wing = directory.starts_with("clock/") && house.rules.packages.contains_key(&format!("lab/{room}"));
-    leaves_its_wing.then(|| format!("may not know {room}: clock/ never depends on lab/"))
+    let leaves_its_wing = directory.starts_with("clock/") && home(house, name)?.starts_with("lab/");
+    leaves_its_wing.then(|| format!("may not know {name}: clock/ never depends on lab/"))
+}
+
+/// Where the crate of this name lives: directories of the two wings may end alike, names of crates do not.
+fn home<'h>(house: &House<'h>, name: &str) -> Option<&'h str> {
+    let is_named = |directory: &&str| {
+        let text = house.tree.text(&format!("{directory}/Cargo.toml")).unwrap_or_default();
+        let manifest = text.parse::<Table>().ok();
+        manifest.and_then(|manifest| Some(manifest.get("package")?.get("name")?.as_str()? == name)).unwrap_or(false)
+    };
+    house.tree.packages().find(is_named)
 }
 
 fn complaint(house: &House<'_>, package: &Package, (name, is_for_tests): (&str, bool)) -> Option<String> {
@@ -169,13 +178,13 @@ mod tests {
     fn the_product_may_not_know_the_laboratory_even_where_a_table_says_so() {
         let rules = "[packages.'clock/page']\nknows = ['sim']\n[packages.'lab/sim']\nknows = ['page']";
         let manifests = [
-            ("clock/page/Cargo.toml", "[package]\n[dev-dependencies]\nffclock-sim = {}"),
-            ("lab/sim/Cargo.toml", "[package]\n[dependencies]\nffclock-page = {}"),
+            ("clock/page/Cargo.toml", "[package]\nname = 'ffclock-page'\n[dev-dependencies]\nffclock-sim = {}"),
+            ("lab/sim/Cargo.toml", "[package]\nname = 'ffclock-sim'\n[dependencies]\nffclock-page = {}"),
             ("clock/page/src/lib.rs", "#![deny(missing_docs)] use ffclock_sim;"),
             ("lab/sim/src/lib.rs", "#![deny(missing_docs)] use ffclock_page;"),
         ];
         let found = complaints(check, rules, manifests);
-        assert_eq!(found, ["clock/page/Cargo.toml:3: may not know sim: clock/ never depends on lab/"]);
+        assert_eq!(found, ["clock/page/Cargo.toml:4: may not know ffclock-sim: clock/ never depends on lab/"]);
     }
 
     #[test]

@@ -28,9 +28,9 @@ ffclock_units::options! {
         /// Where packets are stamped: in user space, by the kernel through the socket, or, in addition to that, by the raw counter at the
         /// boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module` needs the kernel module ffcounter.
         stamps: StampChoice = StampChoice::Kernel;
-        /// What is known of this host's own delays: with `calibrated`, those that `ffclock probe calibrate` measured are taken off the stamps.
+        /// What is known of this host's own delays: with `calibrated`, those that `ffclock-lab probe calibrate` measured are taken off the stamps.
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
-        /// The file in which `ffclock probe calibrate` keeps what it measured.
+        /// The file in which `ffclock-lab probe calibrate` keeps what it measured.
         calibration: FilePath = FilePath::fixed(places::CALIBRATION);
         /// What to do with the feed-forward clock that FreeBSD's kernel can keep (`options FFCLOCK`): with `drive`, it is handed the
         /// published estimate every 16 s. The counter must be the kernel's own then, `module:active`, which `auto` chooses.

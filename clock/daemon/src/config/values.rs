@@ -85,7 +85,7 @@ words!(StampChoice { Kernel: "kernel", User: "user", Trace: "trace", Module: "mo
 pub enum HostAsymmetry {
     /// Nothing.
     Unknown,
-    /// What `ffclock probe calibrate` measured.
+    /// What `ffclock-lab probe calibrate` measured.
     Calibrated,
 }
 

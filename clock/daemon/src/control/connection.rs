@@ -240,8 +240,8 @@ fn too_long(service: Service) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::report::{CounterReport, StatusReport};
     use super::*;
+    use ffclock_control::protocol::{CounterReport, StatusReport};
 
     pub(crate) struct Idle;
 

@@ -1,7 +1,8 @@
 //! Metrics in OpenMetrics 1.0 text, over the smallest HTTP that scrapers accept.
 
 use super::Reporter;
-use super::report::{
+use ffclock_control::metrics::{self, Family};
+use ffclock_control::protocol::{
     Agreement, Algorithm, BeliefReport, QuorumReport, SourceReport, SourceState, Status, StatusReport,
 };
 use std::fmt::Write;
@@ -32,41 +33,35 @@ pub(super) fn http_error(status: &str) -> String {
 struct Exposition(String);
 
 impl Exposition {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let unit = name.rsplit('_').next().filter(|unit| matches!(*unit, "seconds" | "ppm"));
-        let _ = writeln!(self.0, "# TYPE ffclock_{name} {kind}");
-        if let Some(unit) = unit {
-            let _ = writeln!(self.0, "# UNIT ffclock_{name} {unit}");
+    fn describe(&mut self, family: &Family) {
+        let Family { name, kind, unit, help } = family;
+        let _ = writeln!(self.0, "# TYPE {name} {}", kind.name());
+        if !unit.is_empty() {
+            let _ = writeln!(self.0, "# UNIT {name} {unit}");
         }
-        let _ = writeln!(self.0, "# HELP ffclock_{name} {help}");
+        let _ = writeln!(self.0, "# HELP {name} {help}");
     }
 
-    fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
+    fn of_daemon(&mut self, family: &Family, value: Option<f64>) {
         if let Some(value) = value {
-            self.family(name, "gauge", help);
-            let _ = writeln!(self.0, "ffclock_{name} {value}");
+            self.describe(family);
+            let _ = writeln!(self.0, "{} {value}", family.sample());
         }
     }
 
-    fn per_source(
-        &mut self,
-        name: &str,
-        help: &str,
-        sources: &[SourceReport],
-        value: fn(&SourceReport) -> Option<f64>,
-    ) {
-        self.family(name, "gauge", help);
+    fn of_sources(&mut self, family: &Family, sources: &[SourceReport], value: fn(&SourceReport) -> Option<f64>) {
+        self.describe(family);
         for source in sources {
             if let Some(value) = value(source) {
-                let _ = writeln!(self.0, "ffclock_{name}{{source=\"{}\"}} {value}", escaped(&source.name));
+                let _ = writeln!(self.0, "{}{{source=\"{}\"}} {value}", family.sample(), escaped(&source.name));
             }
         }
     }
 
-    fn count_per_source(&mut self, name: &str, help: &str, sources: &[SourceReport], value: fn(&SourceReport) -> u64) {
-        self.family(name, "counter", help);
+    fn counts(&mut self, family: &Family, sources: &[SourceReport], value: fn(&SourceReport) -> u64) {
+        self.describe(family);
         for source in sources {
-            let _ = writeln!(self.0, "ffclock_{name}_total{{source=\"{}\"}} {}", escaped(&source.name), value(source));
+            let _ = writeln!(self.0, "{}{{source=\"{}\"}} {}", family.sample(), escaped(&source.name), value(source));
         }
     }
 }
@@ -78,73 +73,56 @@ fn escaped(label: &str) -> String {
 /// The whole text, ended as OpenMetrics wants it.
 fn exposition(status: &StatusReport) -> String {
     let mut text = Exposition(String::new());
-    let clock = status.clock.as_ref();
-    let synchronised = clock.is_some_and(|clock| clock.status == Status::Synchronised);
-    text.gauge("synchronised", "Whether the published clock is synchronised.", Some(f64::from(synchronised)));
-    let is_majority = status.quorum.map(|quorum| f64::from(quorum == QuorumReport::Majority));
-    text.gauge("majority", "Whether more than half of the servers agree.", is_majority);
-    text.gauge("bound_seconds", "Largest possible error of the published clock.", clock.map(|clock| clock.bound_s));
-    text.gauge(
-        "uncertainty_seconds",
-        "Standard uncertainty (k = 1) of the published clock, without the unknown asymmetry.",
-        clock.map(|clock| clock.uncertainty_s),
-    );
-    text.gauge(
-        "system_clock_behind_seconds",
-        "Published clock - system clock.",
-        clock.map(|clock| clock.system_clock_behind_s),
-    );
-    text.gauge(
-        "rate_ppm",
-        "Long-term rate of the counter against its nominal frequency.",
-        clock.map(|clock| clock.rate_ppm),
-    );
-    text.gauge("rate_bound_ppm", "Largest error of the long-term rate.", clock.map(|clock| clock.rate_bound_ppm));
-    text.gauge("counter_epoch", "Number of the counter's present epoch.", Some(status.counter.epoch as f64));
-    text.gauge("uptime_seconds", "Time since the daemon started.", Some(status.uptime_s));
-    let sources = &status.sources;
-    text.per_source("source_selected", "Whether this source is published.", sources, |s| Some(f64::from(s.selected)));
-    text.per_source(
-        "source_falseticker",
-        "Whether the majority of the servers contradicts this source.",
-        sources,
-        |s| Some(f64::from(s.belief == BeliefReport::Falseticker)),
-    );
-    text.per_source("source_reachable", "Whether this source answers.", sources, |s| {
-        Some(f64::from(s.state == SourceState::Reachable))
-    });
-    text.per_source("source_stratum", "Distance from a primary source.", sources, |s| s.stratum.map(f64::from));
-    text.per_source("source_root_distance_seconds", "The server's claim of its error.", sources, |s| s.root_distance_s);
-    text.per_source("source_floor_seconds", "Smallest round trip in force.", sources, |s| s.floor_s);
-    text.per_source("source_round_trip_seconds", "Round trip of the last exchange.", sources, |s| s.round_trip_s);
-    text.per_source("source_bound_seconds", "Largest possible error of this source's clock.", sources, |s| s.bound_s);
-    text.per_source("source_offset_seconds", "This source's clock - the published clock.", sources, |s| s.offset_s);
-    text.per_source(
-        "source_learned_agrees",
-        "Whether the learned estimator has enough data and agrees with the classic.",
-        sources,
-        |s| (s.estimator == Algorithm::Learned).then(|| f64::from(s.agreement == Agreement::Agree)),
-    );
-    text.per_source(
-        "source_learned_contradicts",
-        "Whether the learned and the classic time contradict each other.",
-        sources,
-        |s| (s.estimator == Algorithm::Learned).then(|| f64::from(s.agreement == Agreement::Disagree)),
-    );
-    text.count_per_source("source_requests", "Requests sent.", sources, |s| s.sent);
-    text.count_per_source("source_exchanges", "Replies accepted.", sources, |s| s.exchanges);
-    text.count_per_source("source_used", "Exchanges that moved the estimate.", sources, |s| s.used);
-    text.count_per_source("source_lost", "Requests without a reply.", sources, |s| s.lost);
-    text.count_per_source("source_rejected", "Packets refused.", sources, |s| s.rejected.iter().map(|(_, n)| n).sum());
+    describe_clock(&mut text, status);
+    describe_sources(&mut text, &status.sources);
     text.0.push_str("# EOF\n");
     text.0
+}
+
+fn describe_clock(text: &mut Exposition, status: &StatusReport) {
+    let clock = status.clock.as_ref();
+    let synchronised = clock.is_some_and(|clock| clock.status == Status::Synchronised);
+    text.of_daemon(&metrics::SYNCHRONISED, Some(f64::from(synchronised)));
+    let is_majority = status.quorum.map(|quorum| f64::from(quorum == QuorumReport::Majority));
+    text.of_daemon(&metrics::MAJORITY, is_majority);
+    text.of_daemon(&metrics::BOUND, clock.map(|clock| clock.bound_s));
+    text.of_daemon(&metrics::UNCERTAINTY, clock.map(|clock| clock.uncertainty_s));
+    text.of_daemon(&metrics::SYSTEM_CLOCK_BEHIND, clock.map(|clock| clock.system_clock_behind_s));
+    text.of_daemon(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
+    text.of_daemon(&metrics::RATE_BOUND, clock.map(|clock| clock.rate_bound_ppm));
+    text.of_daemon(&metrics::COUNTER_EPOCH, Some(status.counter.epoch as f64));
+    text.of_daemon(&metrics::UPTIME, Some(status.uptime_s));
+}
+
+fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
+    text.of_sources(&metrics::SOURCE_SELECTED, sources, |s| Some(f64::from(s.selected)));
+    text.of_sources(&metrics::SOURCE_FALSETICKER, sources, |s| Some(f64::from(s.belief == BeliefReport::Falseticker)));
+    text.of_sources(&metrics::SOURCE_REACHABLE, sources, |s| Some(f64::from(s.state == SourceState::Reachable)));
+    text.of_sources(&metrics::SOURCE_STRATUM, sources, |s| s.stratum.map(f64::from));
+    text.of_sources(&metrics::SOURCE_ROOT_DISTANCE, sources, |s| s.root_distance_s);
+    text.of_sources(&metrics::SOURCE_FLOOR, sources, |s| s.floor_s);
+    text.of_sources(&metrics::SOURCE_ROUND_TRIP, sources, |s| s.round_trip_s);
+    text.of_sources(&metrics::SOURCE_BOUND, sources, |s| s.bound_s);
+    text.of_sources(&metrics::SOURCE_OFFSET, sources, |s| s.offset_s);
+    text.of_sources(&metrics::SOURCE_LEARNED_AGREES, sources, |s| agreement_is(s, Agreement::Agree));
+    text.of_sources(&metrics::SOURCE_LEARNED_CONTRADICTS, sources, |s| agreement_is(s, Agreement::Disagree));
+    text.counts(&metrics::SOURCE_REQUESTS, sources, |s| s.sent);
+    text.counts(&metrics::SOURCE_EXCHANGES, sources, |s| s.exchanges);
+    text.counts(&metrics::SOURCE_USED, sources, |s| s.used);
+    text.counts(&metrics::SOURCE_LOST, sources, |s| s.lost);
+    text.counts(&metrics::SOURCE_REJECTED, sources, |s| s.rejected.iter().map(|(_, n)| n).sum());
+}
+
+/// Whether the learned time stands like this to the classic one; nothing where the learned estimator does not judge the source.
+fn agreement_is(source: &SourceReport, agreement: Agreement) -> Option<f64> {
+    (source.estimator == Algorithm::Learned).then(|| f64::from(source.agreement == agreement))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::connection::tests::Idle;
-    use super::super::report::ClockReport;
     use super::*;
+    use ffclock_control::protocol::ClockReport;
 
     #[test]
     fn the_text_is_complete_and_counts_its_length() {
@@ -156,17 +134,14 @@ mod tests {
         assert!(!body.contains("bound_seconds 0"), "what is not known is absent, not zero");
     }
 
+    /// The names are checked against the document where they are listed.
     #[test]
-    fn every_metric_stands_in_the_document() {
-        let document = include_str!("../../../../docs/operations.md");
+    fn every_listed_family_is_served_in_order() {
         let text = exposition(&full_report());
-        let families: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
-        assert_eq!(families.len(), 25, "{families:?}");
-        for family in families {
-            let (name, kind) = family.split_once(' ').unwrap();
-            let sample = if kind == "counter" { format!("`{name}_total`") } else { format!("`{name}`") };
-            assert!(document.contains(&sample), "docs/operations.md does not explain {sample}");
-        }
+        let served: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        let listed: Vec<String> =
+            metrics::ALL.iter().map(|family| format!("{} {}", family.name, family.kind.name())).collect();
+        assert_eq!(served, listed);
     }
 
     fn full_report() -> StatusReport {

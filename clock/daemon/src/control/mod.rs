@@ -6,16 +6,15 @@
 
 mod connection;
 mod metrics;
-pub mod report;
 
 pub(crate) use connection::{Listener, Service};
 
-use report::{Answer, Request};
+use ffclock_control::protocol::{Answer, Request, StatusReport, parse_request};
 
 /// What a service needs from the daemon.
 pub(crate) trait Reporter {
     /// The state as it is now.
-    fn status(&self) -> report::StatusReport;
+    fn status(&self) -> StatusReport;
     /// Asks for a reload of the configuration.
     ///
     /// # Errors
@@ -51,14 +50,6 @@ fn answer_line(line: &[u8], rights: Rights, daemon: &mut dyn Reporter) -> String
     text
 }
 
-/// Reads one request: a line of the control socket without its end.
-///
-/// # Errors
-/// Why it is not a request.
-pub fn parse_request(line: &[u8]) -> Result<Request, String> {
-    serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,14 +59,5 @@ mod tests {
         let reload = br#"{"command":"reload"}"#;
         assert!(answer_line(reload, Rights::Look, &mut connection::tests::Idle).contains("only root"));
         assert!(answer_line(reload, Rights::Command, &mut connection::tests::Idle).contains("refused"));
-    }
-
-    #[test]
-    fn requests_are_read_strictly() {
-        assert_eq!(parse_request(br#"{"command":"status"}"#), Ok(Request::Status));
-        assert_eq!(parse_request(br#" {"command":"reload"} "#), Ok(Request::Reload));
-        for bad in [&b"status"[..], br#"{"command":"halt"}"#, br#"{"command":"status"}x"#, b"", b"\xff"] {
-            assert!(parse_request(bad).is_err(), "{bad:?}");
-        }
     }
 }

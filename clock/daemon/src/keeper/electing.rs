@@ -1,10 +1,10 @@
 //! The vote of the servers: who is believed, whom the published clock follows, and what is published when no majority agrees.
 
 use super::Keeper;
-use crate::control::report::{BeliefReport, QuorumReport};
 use crate::journal::{Entry, Journal, Weight};
 use crate::peer::Peer;
 use crate::selection::{Candidate, carried, select, without_majority};
+use ffclock_control::protocol::{BeliefReport, QuorumReport};
 use ffclock_estimator::{Belief, beliefs};
 use ffclock_units::{Counter, Estimate, Moment, Mono, ServerIdentity, Span};
 

@@ -3,9 +3,9 @@
 use super::Keeper;
 use crate::config::StampChoice;
 use crate::control::Reporter;
-use crate::control::report::{ClockReport, CounterReport, SourceReport, StatusReport};
 use crate::journal::Weight;
 use crate::peer::Peer;
+use ffclock_control::protocol::{ClockReport, CounterReport, SourceReport, StatusReport};
 use ffclock_counter::read_narrowest;
 use ffclock_sys::StampQuality;
 use ffclock_units::Span;

@@ -5,9 +5,9 @@ mod server;
 
 use super::*;
 use crate::control::Reporter;
-use crate::control::report::{Agreement, Algorithm, SourceState, StatusReport};
 use crate::host_counter::Cpus;
 use crate::kernel_clock::KernelClock;
+use ffclock_control::protocol::{Agreement, Algorithm, SourceState, StatusReport};
 use ffclock_counter::ffcounter::ModuleCounter;
 use ffclock_counter::{
     Choice, Chosen, CounterId, CpuDisagreement, HostReadings, Nominal, NominalError, Observation, Readings, Trust,

@@ -1,7 +1,7 @@
 //! What a server's state looks like from outside.
 
 use super::{Link, Peer};
-use crate::control::report::{BeliefReport, SourceReport, SourceState};
+use ffclock_control::protocol::{BeliefReport, SourceReport, SourceState};
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
 use ffclock_sys::StampQuality;

@@ -4,8 +4,8 @@
 pub mod interpose;
 pub mod server;
 
+use ffclock_control::protocol::{Answer, StatusReport};
 use ffclock_counter::CounterId;
-use ffclock_daemon::control::report::{Answer, StatusReport};
 use ffclock_page::Reader;
 use ffclock_sys::SharedPageReader;
 use ffclock_units::{ClockError, LeapTable, Reading, Span};

@@ -1,7 +1,7 @@
 //! The daemon as a process: its memory, and how often it wakes up. A chronyd that asks the same server as often stands beside it.
 
 use crate::figure::Figure;
-use crate::lab::{FFCLOCK, Lab, Program, Usage, free_port};
+use crate::lab::{Lab, Program, Usage, beside, free_port};
 use crate::{Outcome, setting};
 use std::error::Error;
 use std::process::Command;
@@ -88,7 +88,7 @@ fn report([busy, _, chronyd]: &[Usage; 3], asked: f64, sleeps: &[f64; 3], second
 
 /// Requests that the daemon has sent so far.
 fn requests(lab: &Lab) -> Result<f64, Box<dyn Error>> {
-    let mut command = Command::new(FFCLOCK);
+    let mut command = Command::new(beside("ffclock", "ffclock-cli")?);
     command.arg("--control").arg(lab.path("busy.control")).args(["status", "--json"]);
     let output = command.output()?;
     let status: serde_json::Value = serde_json::from_slice(&output.stdout)?;

@@ -1,12 +1,12 @@
 //! The figures of the demonstration: a clock over real packets against the known truth, with kernel stamps and with user-space stamps.
 
 use crate::figure::Figure;
-use crate::lab::{FFCLOCK, Lab};
+use crate::lab::{FFCLOCK_LAB, Lab};
 use crate::{Outcome, setting};
 use serde::Deserialize;
 use std::process::{Command, Stdio};
 
-/// What `ffclock demo --json` says.
+/// What `ffclock-lab demo --json` says.
 #[derive(Deserialize)]
 struct Summary {
     conditions: String,
@@ -27,7 +27,7 @@ const USER: &str = ", user stamps";
 
 pub(crate) fn run() -> Outcome {
     let lab = Lab::new("demo")?;
-    let mut command = Command::new(FFCLOCK);
+    let mut command = Command::new(FFCLOCK_LAB);
     command.args(["demo", "--json", "--output"]).arg(lab.path("out")).stderr(Stdio::inherit());
     // Of a shorter run the first half minute, in which the clock settles, stays.
     if setting("FFCLOCK_BENCH_QUICK", 0.0)? > 0.0 {

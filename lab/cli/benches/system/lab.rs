@@ -7,8 +7,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// The command line of the same build.
-pub(crate) const FFCLOCK: &str = env!("CARGO_BIN_EXE_ffclock");
+/// The laboratory's command of the same build.
+pub(crate) const FFCLOCK_LAB: &str = env!("CARGO_BIN_EXE_ffclock-lab");
 /// The wrapper around the unpacked chronyd, which takes the right to set the clock from it.
 const CHRONYD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/peers/chronyd");
 
@@ -38,10 +38,7 @@ impl Lab {
         );
         let configuration = self.path(&format!("{name}.toml"));
         fs::write(&configuration, text)?;
-        let daemon = Path::new(FFCLOCK).with_file_name("ffclockd");
-        if !daemon.exists() {
-            return Err(format!("{} is missing: cargo build --release -p ffclock-daemon", daemon.display()).into());
-        }
+        let daemon = beside("ffclockd", "ffclock-daemon")?;
         self.start(name, &[&daemon.display().to_string(), "--config", &configuration.display().to_string()])
     }
 
@@ -72,7 +69,7 @@ impl Lab {
 
     /// Starts the embedded reference server.
     pub(crate) fn start_reference_server(&self, port: u16) -> Result<Program, Box<dyn Error>> {
-        self.start("reference", &[FFCLOCK, "lab", "server", "--listen", &format!("127.0.0.1:{port}")])
+        self.start("reference", &[FFCLOCK_LAB, "lab", "server", "--listen", &format!("127.0.0.1:{port}")])
     }
 
     /// The program dies with this process, whatever happens to it.
@@ -91,6 +88,16 @@ impl Drop for Lab {
     fn drop(&mut self) {
         // What is left is below the build directory and disturbs nothing.
         let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A program of the product, which is built into the same place.
+pub(crate) fn beside(program: &str, package: &str) -> Result<PathBuf, String> {
+    let path = Path::new(FFCLOCK_LAB).with_file_name(program);
+    if path.exists() {
+        Ok(path)
+    } else {
+        Err(format!("{} is missing: cargo build --release -p {package}", path.display()))
     }
 }
 

@@ -1,8 +1,8 @@
-//! How fast `ffclock replay` goes through a native trace, and whether its memory depends on the length.
+//! How fast `ffclock-lab replay` goes through a native trace, and whether its memory depends on the length.
 
 use crate::Outcome;
 use crate::figure::{Figure, largest, median};
-use crate::lab::{FFCLOCK, Lab, status_field};
+use crate::lab::{FFCLOCK_LAB, Lab, status_field};
 use crate::traffic::{Reference, Traffic};
 use ffclock_trace::Recorder;
 use std::error::Error;
@@ -88,7 +88,7 @@ fn write(lab: &Lab, kind: &Kind, count: u64) -> Result<PathBuf, Box<dyn Error>> 
 }
 
 fn replay(trace: &Path) -> Result<Replayed, Box<dyn Error>> {
-    let mut command = Command::new(FFCLOCK);
+    let mut command = Command::new(FFCLOCK_LAB);
     command
         .args(["replay", "--json", "--estimator", "classic"])
         .arg(trace)

@@ -3,7 +3,7 @@
 
 use crate::Outcome;
 use crate::figure::Figure;
-use crate::lab::{FFCLOCK, Lab};
+use crate::lab::{FFCLOCK_LAB, Lab};
 use crate::replay::watch;
 use rustix::fs::{Advice, fadvise, statvfs};
 use std::error::Error;
@@ -41,7 +41,7 @@ pub(crate) fn run() -> Outcome {
 
     eprintln!("theta-disk: simulating {wanted:.0} messages");
     let written = ended(
-        Command::new(FFCLOCK)
+        Command::new(FFCLOCK_LAB)
             .args(["theta", "simulate", "--json", "--f", "1", "--n", &PROCESSES.to_string()])
             .args(["--rounds", &format!("{rounds}"), "--log"])
             .arg(&log),
@@ -49,7 +49,7 @@ pub(crate) fn run() -> Outcome {
     let messages = written.report["perceived"].as_f64().ok_or("the report of simulate has no messages")?;
     let bytes = leave_no_page_in_memory(&log)?;
     eprintln!("theta-disk: analysing {:.1} GB", bytes / 1e9);
-    let analysed = ended(Command::new(FFCLOCK).args(["theta", "analyse", "--json"]).arg(&log))?;
+    let analysed = ended(Command::new(FFCLOCK_LAB).args(["theta", "analyse", "--json"]).arg(&log))?;
     if analysed.report["whole"] != true || analysed.report["counts"]["messages"].as_f64() != Some(messages) {
         return Err(format!("the analysis has not counted the {messages} messages: {}", analysed.report).into());
     }

@@ -69,7 +69,7 @@ pub(super) fn interval(text: &str) -> Result<Span, String> {
 
 /// The nominal period of the CPU's counter, by which everything is timed.
 pub(super) fn base_period() -> Result<Period, Failure> {
-    let remedy = "the instruments time by it; `ffclock counters` tells what is wrong";
+    let remedy = "the instruments time by it; `ffclock-lab counters` tells what is wrong";
     let found =
         nominal(CounterId::CPU).map_err(|error| format!("the CPU's counter cannot be used: {error}; {remedy}"))?;
     Ok(found.period)

@@ -1,4 +1,4 @@
-//! `ffclock counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same
+//! `ffclock-lab counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same
 //! packets.
 //!
 //! The experiment is `ffclock_counters::clocks`. Here a server is started for it on loopback, whose time is a known
@@ -24,13 +24,13 @@ use serde::{Deserialize, Serialize};
 use served::Served;
 use std::fmt::Write;
 
-/// Options of `ffclock counters clock`.
+/// Options of `ffclock-lab counters clock`.
 #[derive(clap::Args)]
 #[command(mut_arg("length", |length| length.default_value("2 min")))]
 #[command(after_help = "Examples:
-  $ ffclock counters clock
-  $ ffclock counters clock --only tsc,monotonic-raw --stress cpu,network --phase '1 min' --record clock.jsonl
-  $ ffclock counters clock --for '1 min' --json | jq 'select(.record == \"clock\") | .iqr_s'
+  $ ffclock-lab counters clock
+  $ ffclock-lab counters clock --only tsc,monotonic-raw --stress cpu,network --phase '1 min' --record clock.jsonl
+  $ ffclock-lab counters clock --for '1 min' --json | jq 'select(.record == \"clock\") | .iqr_s'
 
 Packets go over loopback to a server whose time is a known function of the CPU's counter, so the error of
 each clock is known. Stamps: user (by each counter itself, in this program), socket (by the kernel at the

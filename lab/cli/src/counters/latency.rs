@@ -1,4 +1,4 @@
-//! `ffclock counters latency`: how long reading takes.
+//! `ffclock-lab counters latency`: how long reading takes.
 
 mod ratios;
 
@@ -16,13 +16,13 @@ use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_units::Span;
 use std::fmt::Write;
 
-/// Options of `ffclock counters latency`.
+/// Options of `ffclock-lab counters latency`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock counters latency
-  $ ffclock counters latency --only tsc,monotonic-raw --for '1 min'
-  $ ffclock counters latency --stress cpu,network --phase '20 s' --record latency.jsonl
-  $ ffclock counters latency --for '1 s' --json | jq 'select(.record == \"figures\") | .ns.median'
+  $ ffclock-lab counters latency
+  $ ffclock-lab counters latency --only tsc,monotonic-raw --for '1 min'
+  $ ffclock-lab counters latency --stress cpu,network --phase '20 s' --record latency.jsonl
+  $ ffclock-lab counters latency --for '1 s' --json | jq 'select(.record == \"figures\") | .ns.median'
 
 A reading is timed by the CPU's counter before and after. What that costs by itself is measured in the
 same round and subtracted. Arrangements: first (after a pause, as in the papers), single, back-to-back,

@@ -1,4 +1,4 @@
-//! `ffclock counters` by itself: the inventory.
+//! `ffclock-lab counters` by itself: the inventory.
 
 use crate::failure::Failure;
 use crate::text::{self, Align, printable};

@@ -1,16 +1,16 @@
-//! `ffclock counters show`: the tables of a recording.
+//! `ffclock-lab counters show`: the tables of a recording.
 
 use super::{clock, latency, record, stability};
 use crate::failure::Failure;
 use crate::{Global, output, text};
 use std::path::PathBuf;
 
-/// Options of `ffclock counters show`.
+/// Options of `ffclock-lab counters show`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  $ ffclock counters latency --for '1 min' --record latency.jsonl
-  $ ffclock counters show latency.jsonl
-  $ ffclock counters show latency.jsonl --json
+  $ ffclock-lab counters latency --for '1 min' --record latency.jsonl
+  $ ffclock-lab counters show latency.jsonl
+  $ ffclock-lab counters show latency.jsonl --json
 
 A recording without its end is refused: the measurement was killed, or the copy is incomplete.")]
 pub(super) struct Args {
@@ -32,7 +32,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         "stability" => stability::Measured::of(&recorded).map_err(failed)?.page(),
         "probe" => {
             return Err(format!(
-                "{0} is a recording of ffclock probe: `ffclock probe show {0}` prints it",
+                "{0} is a recording of ffclock-lab probe: `ffclock-lab probe show {0}` prints it",
                 args.recording.display()
             )
             .into());

@@ -1,4 +1,4 @@
-//! `ffclock counters stability`: how steadily counters run.
+//! `ffclock-lab counters stability`: how steadily counters run.
 
 use super::campaign::{Campaign, base_period, interval};
 use super::conditions::Conditions;
@@ -17,13 +17,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Options of `ffclock counters stability`.
+/// Options of `ffclock-lab counters stability`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock counters stability --for '10 min' --against ffclock
-  $ ffclock counters stability --against /dev/pps0 --for '7 d' --record week.jsonl
-  $ ffclock counters stability --stress cpu,cpu,network --record stress.jsonl
-  $ ffclock counters stability --for '10 s' --json | jq 'select(.record == \"steadiness\")'
+  $ ffclock-lab counters stability --for '10 min' --against ffclock
+  $ ffclock-lab counters stability --against /dev/pps0 --for '7 d' --record week.jsonl
+  $ ffclock-lab counters stability --stress cpu,cpu,network --record stress.jsonl
+  $ ffclock-lab counters stability --for '10 s' --json | jq 'select(.record == \"steadiness\")'
 
 Every counter is read between two readings of the CPU's own, which is called base. Rates are ppm, positive
 when the counter is fast; those from sample to sample are relative to the mean of the quiet phases.
@@ -123,7 +123,7 @@ fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
     let few = if count == 0 { "none".to_owned() } else { format!("only {count}") };
     Err(format!(
         "{few} of the times that {reference} should give came while it was measured, and a rate needs two: measure for longer, and see \
-         whether its signal is connected (`ffclock counters` lists the devices)"
+         whether its signal is connected (`ffclock-lab counters` lists the devices)"
     )
     .into())
 }

@@ -1,4 +1,4 @@
-//! `ffclock counters watch`: whether counters stay trustworthy.
+//! `ffclock-lab counters watch`: whether counters stay trustworthy.
 
 use super::campaign::interval;
 use super::conditions::Conditions;
@@ -8,11 +8,11 @@ use ffclock_counters::campaign::{self, schedule};
 use ffclock_counters::watching::{Finding, Watcher};
 use ffclock_units::Span;
 
-/// Options of `ffclock counters watch`.
+/// Options of `ffclock-lab counters watch`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock counters watch
-  $ ffclock counters watch --for '1 h' --json >findings.jsonl || mail -s 'counter' admin
+  $ ffclock-lab counters watch
+  $ ffclock-lab counters watch --for '1 h' --json >findings.jsonl || mail -s 'counter' admin
 
 Looks for jumps, standstills and backward runs of the CPU's counter and of the kernel's raw clock, for
 offsets between CPUs, for suspends, and for clocksources that the kernel changes or withdraws. One line

@@ -47,7 +47,7 @@ impl Stamps {
 /// The server.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Server {
-    /// `ffclock lab server`.
+    /// `ffclock-lab lab server`.
     Embedded,
     /// This chronyd.
     Chronyd(PathBuf),
@@ -248,7 +248,7 @@ fn server_command(plan: &Plan<'_>, address: &str) -> Result<(Vec<String>, Rights
         (Server::Chronyd(program), _) => Ok((chronyd_command(plan, program)?, Rights::AllButTheClock)),
         (Server::Ntpd(program), _) => Ok((ntpd_command(plan, program)?, Rights::AllButTheClock)),
         (Server::Embedded, Reference::Embedded(truth)) => {
-            let mut command = vec![sibling("ffclock")?, "lab".to_owned(), "server".to_owned()];
+            let mut command = vec![sibling("ffclock-lab")?, "lab".to_owned(), "server".to_owned()];
             // Any address of its own namespace; on a shared network loopback alone.
             let listen = if address == "127.0.0.1" { address } else { "0.0.0.0" };
             command.extend(["--listen".to_owned(), format!("{listen}:{}", plan.server.port())]);

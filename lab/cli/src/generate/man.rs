@@ -15,21 +15,34 @@ const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 /// What a page belongs to.
 pub(super) const SOURCE: &str = concat!("ffclock ", env!("CARGO_PKG_VERSION"));
 
-/// `ffclock.1`, `ffclockd.8` and a page for each subcommand and part of one but `help`, which needs none.
+/// The pages that those of the product refer to.
+const PRODUCT: &[(&str, &str)] = &[("ffclock", "1"), ("ffclockd", "8")];
+/// The pages that those of the laboratory refer to.
+const LABORATORY: &[(&str, &str)] = &[("ffclock-lab", "1"), ("ffclock", "1"), ("ffclockd", "8")];
+
+/// `ffclockd.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and part of one but `help`, which needs none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
-    let mut whole = Cli::<Public>::command().disable_help_subcommand(true);
-    whole.build();
-    let mut files = vec![page(whole.clone(), "1")?, page(Arguments::command(), "8")?];
-    for subcommand in whole.get_subcommands() {
-        files.push(page(subcommand.clone(), "1")?);
-        for part in subcommand.get_subcommands().filter(|part| part.get_name() != "help") {
-            files.push(page(part.clone(), "1")?);
+    let mut files = vec![page(Arguments::command(), "8", PRODUCT)?];
+    for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(Cli::<Public>::command()), LABORATORY)] {
+        files.push(page(whole.clone(), "1", related)?);
+        for subcommand in whole.get_subcommands() {
+            files.push(page(subcommand.clone(), "1", related)?);
+            for part in subcommand.get_subcommands().filter(|part| part.get_name() != "help") {
+                files.push(page(part.clone(), "1", related)?);
+            }
         }
     }
     Ok(files)
 }
 
-fn page(command: Command, section: &str) -> Result<Generated, Failure> {
+/// The command with every subcommand complete, but for `help`.
+fn whole(command: Command) -> Command {
+    let mut whole = command.disable_help_subcommand(true);
+    whole.build();
+    whole
+}
+
+fn page(command: Command, section: &str, related: &[(&str, &str)]) -> Result<Generated, Failure> {
     let has_subcommands = command.has_subcommands();
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let page = clap_mangen::Man::new(command).section(section).date(NO_DATE).source(SOURCE).manual("ffclock");
@@ -46,7 +59,11 @@ fn page(command: Command, section: &str) -> Result<Generated, Failure> {
     let mut rest = Roff::new();
     examples_section(&mut rest, &examples);
     rest.control("SH", ["SEE ALSO"]);
-    rest.text([bold("ffclock"), roman("(1), "), bold("ffclockd"), roman("(8)")]);
+    let names = related.iter().enumerate().flat_map(|(index, (name, section))| {
+        let comma = if index > 0 { ", " } else { "" };
+        [roman(comma), bold(*name), roman(format!("({section})"))]
+    });
+    rest.text(names.skip(1).collect::<Vec<_>>());
     text.extend_from_slice(rest.to_roff().as_bytes());
     let text = String::from_utf8_lossy(&text).replace(PREAMBLE, "");
     Ok(Generated { path, text: format!("{PREAMBLE}{text}").into_bytes() })
@@ -78,10 +95,10 @@ mod tests {
 
     #[test]
     fn every_command_has_an_example_of_itself() {
-        let mut whole = Cli::<Public>::command().disable_help_subcommand(true);
-        whole.build();
+        let product = commands(&whole(ffclock_cli::command()), "ffclock");
+        let laboratory = commands(&whole(Cli::<Public>::command()), "ffclock-lab");
         let daemon = ("ffclockd".to_owned(), Arguments::command());
-        let all: Vec<_> = commands(&whole, "ffclock").into_iter().chain([daemon]).collect();
+        let all: Vec<_> = product.into_iter().chain(laboratory).chain([daemon]).collect();
         assert!(all.len() > 30, "{}", all.len());
         let has_example = |(called, command): &(String, Command)| {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();

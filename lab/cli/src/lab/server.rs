@@ -9,7 +9,7 @@ use ffclock_wire::{LogSeconds, NtpTimestamp, Packet, Version};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-/// Arguments of `ffclock lab server`.
+/// Arguments of `ffclock-lab lab server`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Where to listen.

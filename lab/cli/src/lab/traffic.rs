@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// Arguments of `ffclock lab flood`.
+/// Arguments of `ffclock-lab lab flood`.
 #[derive(clap::Args)]
 pub(crate) struct FloodArgs {
     /// Where the packets go.
@@ -16,7 +16,7 @@ pub(crate) struct FloodArgs {
     to: SocketAddr,
 }
 
-/// Arguments of `ffclock lab capture`.
+/// Arguments of `ffclock-lab lab capture`.
 #[derive(clap::Args)]
 pub(crate) struct CaptureArgs {
     /// The port that takes the packets, so that the kernel answers none of them with an error.

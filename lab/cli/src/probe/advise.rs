@@ -1,4 +1,4 @@
-//! `ffclock probe advise`: where to stamp on this host.
+//! `ffclock-lab probe advise`: where to stamp on this host.
 
 use super::answer::Answer;
 use super::run::{Course, Extras, measure};
@@ -9,13 +9,13 @@ use ffclock_probe::advice::{Advice, advise};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Options of `ffclock probe advise`.
+/// Options of `ffclock-lab probe advise`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock probe advise --to 192.0.2.7
-  $ ffclock probe advise --netns --stress cpu,ip --phase '10 s'
-  $ ffclock probe advise --from probe.parquet
-  $ ffclock probe advise --from probe.parquet --json | jq .advice.location
+  $ ffclock-lab probe advise --to 192.0.2.7
+  $ ffclock-lab probe advise --netns --stress cpu,ip --phase '10 s'
+  $ ffclock-lab probe advise --from probe.parquet
+  $ ffclock-lab probe advise --from probe.parquet --json | jq .advice.location
 
 Answers from a fresh run, or from a record of one. Exit code: 0 with an answer, 1 where no location can be
 advised, or the best two cannot be told apart.")]

@@ -1,11 +1,11 @@
-//! `ffclock probe calibrate`: the host's own delays, for the daemon to take off its stamps.
+//! `ffclock-lab probe calibrate`: the host's own delays, for the daemon to take off its stamps.
 
 use super::own;
 use super::run::{Course, Extras, Measured, measure};
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output, waiting_time};
-use ffclock_daemon::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
+use ffclock_control::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
 use ffclock_probe::findings::{Asymmetry, Plausibility};
 use ffclock_probe::own::delays::Purpose;
 use ffclock_probe::site::{Location, Site};
@@ -13,13 +13,13 @@ use ffclock_units::Span;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Options of `ffclock probe calibrate`.
+/// Options of `ffclock-lab probe calibrate`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock probe calibrate --own /var/lib/ffclock/record
-  $ ffclock probe calibrate --own /var/lib/ffclock/record --check     (what is left, once it is in use)
-  $ ffclock probe calibrate --to 192.0.2.7
-  $ ffclock probe calibrate --to 192.0.2.7 --stress cpu,ip --phase '30 s'
+  $ ffclock-lab probe calibrate --own /var/lib/ffclock/record
+  $ ffclock-lab probe calibrate --own /var/lib/ffclock/record --check     (what is left, once it is in use)
+  $ ffclock-lab probe calibrate --to 192.0.2.7
+  $ ffclock-lab probe calibrate --to 192.0.2.7 --stress cpu,ip --phase '30 s'
 
 Best by the daemon's own packets (--own), while it runs with record = \"DIRECTORY\" and without calibration: test
 packets find other caches and another program. The delays are measured up to the boundary of the driver, so

@@ -1,4 +1,4 @@
-//! `ffclock probe echo`: the other end.
+//! `ffclock-lab probe echo`: the other end.
 
 use crate::failure::Failure;
 use crate::{Global, output};
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The port of test packets: one that nobody else was given.
 pub(super) const PORT: u16 = 8_777;
 
-/// Options of `ffclock probe echo`.
+/// Options of `ffclock-lab probe echo`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  $ ffclock probe echo --listen '[::]:8777'
+  $ ffclock-lab probe echo --listen '[::]:8777'
   echoes test packets on [::]:8777; end it with Ctrl-C
   answered 10000 packets, ignored 0
 
-It answers test packets of `ffclock probe run` only, each with one that is a byte shorter.")]
+It answers test packets of `ffclock-lab probe run` only, each with one that is a byte shorter.")]
 pub(super) struct Args {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], PORT)))]

@@ -136,7 +136,7 @@ pub(super) fn rests_on(calibrated: &Calibrated) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_daemon::calibration::{Entry, QUIET, Subject, Taken};
+    use ffclock_control::calibration::{Entry, QUIET, Subject, Taken};
 
     #[test]
     fn the_table_says_what_was_lost_and_both_ways() {

@@ -1,4 +1,4 @@
-//! `ffclock probe run`: test packets, stamped at every location.
+//! `ffclock-lab probe run`: test packets, stamped at every location.
 
 use super::answer::Answer;
 use super::echo::PORT;
@@ -6,9 +6,9 @@ use super::network::Way;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{Global, waiting_time};
+use ffclock_control::calibration::Subject;
 use ffclock_counter::{CounterId, nominal};
 use ffclock_counters::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
-use ffclock_daemon::calibration::Subject;
 use ffclock_probe::agreement::Methods;
 use ffclock_probe::effect::{self, Corrected, Effect};
 use ffclock_probe::findings::Findings;
@@ -25,14 +25,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Options of `ffclock probe run`.
+/// Options of `ffclock-lab probe run`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock probe run --netns
-  $ ffclock probe run --to 192.0.2.7 --packets 20000 --rate 500
-  $ ffclock probe run --netns --stress cpu,io --phase '20 s' --record probe.parquet
-  $ ffclock probe run --netns --probe-effect
-  $ ffclock probe run --netns --json | jq '.phases[0].findings.asymmetries'
+  $ ffclock-lab probe run --netns
+  $ ffclock-lab probe run --to 192.0.2.7 --packets 20000 --rate 500
+  $ ffclock-lab probe run --netns --stress cpu,io --phase '20 s' --record probe.parquet
+  $ ffclock-lab probe run --netns --probe-effect
+  $ ffclock-lab probe run --netns --json | jq '.phases[0].findings.asymmetries'
 
 Delays are against the boundary to the driver: location to driver on the way out, driver to location on
 the way in. Kernel stamps need root (tracing: CAP_SYS_ADMIN, tap: CAP_NET_RAW); without them user space
@@ -91,7 +91,7 @@ pub(super) struct Course {
 #[derive(Clone, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Target {
-    /// The host on which `ffclock probe echo` runs, with its port if it is not 8777
+    /// The host on which `ffclock-lab probe echo` runs, with its port if it is not 8777
     #[arg(long, value_name = "HOST[:PORT]")]
     to: Option<String>,
     /// Use an echo server in a network namespace of its own

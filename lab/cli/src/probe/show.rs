@@ -1,4 +1,4 @@
-//! `ffclock probe show`: the tables of a record.
+//! `ffclock-lab probe show`: the tables of a record.
 
 use super::answer::Answer;
 use crate::Global;
@@ -6,17 +6,17 @@ use crate::failure::Failure;
 use ffclock_probe::record::{ProbeRecord, ProbeWriter, RecordError, read};
 use std::path::{Path, PathBuf};
 
-/// Options of `ffclock probe show`.
+/// Options of `ffclock-lab probe show`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock probe run --netns --record probe.parquet
-  $ ffclock probe show probe.parquet
-  $ ffclock probe show probe.parquet --json | jq '.phases[0].findings.asymmetries'
-  $ ffclock probe show freebsd.txt --record freebsd.parquet    (what packaging/freebsd/probe.d printed)
+  $ ffclock-lab probe run --netns --record probe.parquet
+  $ ffclock-lab probe show probe.parquet
+  $ ffclock-lab probe show probe.parquet --json | jq '.phases[0].findings.asymmetries'
+  $ ffclock-lab probe show freebsd.txt --record freebsd.parquet    (what packaging/freebsd/probe.d printed)
 
 A record without its end, or one whose parts contradict one another, is refused.")]
 pub(super) struct Args {
-    /// What `ffclock probe run --record` wrote, or what the DTrace script for FreeBSD printed
+    /// What `ffclock-lab probe run --record` wrote, or what the DTrace script for FreeBSD printed
     #[arg(value_name = "RECORD")]
     source: PathBuf,
     /// Write it again into another file: Parquet if its name ends so, JSON lines otherwise

@@ -1,4 +1,4 @@
-//! The tables of `ffclock probe run`.
+//! The tables of `ffclock-lab probe run`.
 
 use super::answer::Answer;
 use super::{methods, probe_effect};

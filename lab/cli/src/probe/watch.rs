@@ -1,4 +1,4 @@
-//! `ffclock probe watch`: the real traffic of a running UDP service.
+//! `ffclock-lab probe watch`: the real traffic of a running UDP service.
 
 use super::table;
 use crate::counters::conditions::Conditions;
@@ -20,13 +20,13 @@ use std::fmt::Write;
 /// Between two looks at the kernel's buffers.
 const EVERY: Span = Span::from_millis(4);
 
-/// Options of `ffclock probe watch`.
+/// Options of `ffclock-lab probe watch`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock probe watch --port 123                     (chronyd, ntpd, ntpd-rs: server or client)
-  $ ffclock probe watch --port 319 --for '2 min'       (ptp4l)
-  $ ffclock probe watch --port 123 --pid 812 --json
-  $ nsenter --net --target 812 ffclock probe watch --port 123    (a service in another network namespace)
+  $ ffclock-lab probe watch --port 123                     (chronyd, ntpd, ntpd-rs: server or client)
+  $ ffclock-lab probe watch --port 319 --for '2 min'       (ptp4l)
+  $ ffclock-lab probe watch --port 123 --pid 812 --json
+  $ nsenter --net --target 812 ffclock-lab probe watch --port 123    (a service in another network namespace)
 
 Sends nothing and changes nothing of the program. Needs root: CAP_NET_RAW for packets, CAP_SYS_ADMIN for
 what the kernel and the program do with them, CAP_SYS_PTRACE for the options of the program's sockets.")]
@@ -111,7 +111,7 @@ fn check_namespace(pid: Option<u32>) -> Result<(), Failure> {
     if std::fs::read_link("/proc/self/ns/net").is_ok_and(|ours| ours == theirs) {
         return Ok(());
     }
-    let remedy = format!("nsenter --net --target {pid} ffclock probe watch ...");
+    let remedy = format!("nsenter --net --target {pid} ffclock-lab probe watch ...");
     Err(format!("process {pid} is in another network namespace; run this in it: {remedy}").into())
 }
 

@@ -1,8 +1,8 @@
 //! `--stamps`: raw stamps that were taken during the recording, converted in retrospect.
 
 use crate::failure::Failure;
-use crate::stamp::StampText;
 use crate::{Global, output, text};
+use ffclock_cli::StampText;
 use ffclock_estimator::SmoothedTime;
 use ffclock_replay::Hindsight;
 use ffclock_units::{Counter, CounterEpoch, LeapTable, Moment, Utc};

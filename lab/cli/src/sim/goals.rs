@@ -1,4 +1,4 @@
-//! `ffclock sim goals`: the goals of the learned estimator, each with what was measured.
+//! `ffclock-lab sim goals`: the goals of the learned estimator, each with what was measured.
 
 use super::kept::Kept;
 use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
@@ -16,10 +16,10 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock sim goals --seeds 1..20 --jobs 2
-  $ ffclock sim goals lan-16 wave-1000 --seeds 1..3 --oracles 1
-  $ ffclock sim goals --seeds 1..220 --oracles 20 --keep runs.jsonl
-  $ ffclock sim goals lan-16 --seeds 1 --json | jq -c '.goals[] | select(.met != null)'
+  $ ffclock-lab sim goals --seeds 1..20 --jobs 2
+  $ ffclock-lab sim goals lan-16 wave-1000 --seeds 1..3 --oracles 1
+  $ ffclock-lab sim goals --seeds 1..220 --oracles 20 --keep runs.jsonl
+  $ ffclock-lab sim goals lan-16 --seeds 1 --json | jq -c '.goals[] | select(.met != null)'
 
 Exit code 1 if a goal is missed. A goal of which nothing was run is neither met nor missed.")]
 pub(super) struct Args {

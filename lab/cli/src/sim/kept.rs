@@ -40,7 +40,7 @@ impl Kept {
         let mut runs = Vec::new();
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if !is_ours(line) {
-                let place = format!("{name}: line {} is no run of ffclock sim goals", index + 1);
+                let place = format!("{name}: line {} is no run of ffclock-lab sim goals", index + 1);
                 return Err(Failure::from(format!("{place}; give --keep a new file, or one that it made")));
             }
             runs.extend(serde_json::from_slice(line).ok().filter(|line: &Line| line.program == program));

@@ -1,4 +1,4 @@
-//! `ffclock sim list`.
+//! `ffclock-lab sim list`.
 
 use super::open;
 use crate::{Failure, Global, output};
@@ -7,8 +7,8 @@ use serde::Serialize;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock sim list
-  $ ffclock sim list --json | jq -r 'select(.poll_s == 16).name'")]
+  $ ffclock-lab sim list
+  $ ffclock-lab sim list --json | jq -r 'select(.poll_s == 16).name'")]
 pub(super) struct Args {}
 
 #[derive(Serialize)]

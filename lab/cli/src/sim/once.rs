@@ -1,4 +1,4 @@
-//! `ffclock sim run`.
+//! `ffclock-lab sim run`.
 
 use super::series::Series;
 use super::trace_file::TraceFile;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock sim run lan-16 --seed 3 --oracle
-  $ ffclock sim run my-world.toml --series world.csv && ffclock report world.csv -o world.html
-  $ ffclock sim run lan-16 --trace lan.trace && ffclock replay lan.trace
-  $ ffclock sim run lan-16 --json | jq '.clocks[] | select(.name == \"learned\").windows[0].iqr'
+  $ ffclock-lab sim run lan-16 --seed 3 --oracle
+  $ ffclock-lab sim run my-world.toml --series world.csv && ffclock-lab report world.csv -o world.html
+  $ ffclock-lab sim run lan-16 --trace lan.trace && ffclock-lab replay lan.trace
+  $ ffclock-lab sim run lan-16 --json | jq '.clocks[] | select(.name == \"learned\").windows[0].iqr'
 
 Exit code 1 if a check of the scenario does not hold. docs/sim.md explains the figures.")]
 pub(super) struct Args {
@@ -24,11 +24,11 @@ pub(super) struct Args {
     /// Where all chance comes from
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write what the clocks saw, with the truth, for `ffclock replay`: CSV if the name ends in `.csv`, otherwise our
+    /// Write what the clocks saw, with the truth, for `ffclock-lab replay`: CSV if the name ends in `.csv`, otherwise our
     /// own format, which alone keeps every bit. FILE must not be there yet
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock report`, in place of what is
+    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock-lab report`, in place of what is
     /// in FILE
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,

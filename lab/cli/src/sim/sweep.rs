@@ -1,4 +1,4 @@
-//! `ffclock sim sweep`: one scenario with many seeds, on several threads.
+//! `ffclock-lab sim sweep`: one scenario with many seeds, on several threads.
 //!
 //! Results come in the order of the seeds, whatever the order in which the threads finish.
 
@@ -14,8 +14,8 @@ use std::ops::Range;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock sim sweep route-up-forward --seeds 1..100 --jobs 2
-  $ ffclock sim sweep lan-16 --seeds 1..20 --json | jq -c '[.seed, .passed]'
+  $ ffclock-lab sim sweep route-up-forward --seeds 1..100 --jobs 2
+  $ ffclock-lab sim sweep lan-16 --seeds 1..20 --json | jq -c '[.seed, .passed]'
 
 Exit code 1 if a check of the scenario does not hold with some seed. With --json each run is a line, in the order of the seeds.")]
 pub(super) struct Args {

@@ -11,7 +11,7 @@ enum Only {
 }
 
 fn sim(words: &[&str]) -> Result<(), Failure> {
-    let cli = Cli::<Only>::try_parse_from(["ffclock", "sim"].iter().chain(words)).unwrap();
+    let cli = Cli::<Only>::try_parse_from(["ffclock-lab", "sim"].iter().chain(words)).unwrap();
     let Only::Sim(args) = &cli.command;
     run(&cli.global, args)
 }
@@ -32,7 +32,7 @@ fn more_runs_than_any_memory_holds_are_a_usage_error() {
         &["goals", "--jobs", "1000000"],
     ];
     for words in commands {
-        let error = Cli::<Only>::try_parse_from(["ffclock", "sim"].iter().chain(words)).err();
+        let error = Cli::<Only>::try_parse_from(["ffclock-lab", "sim"].iter().chain(words)).err();
         let kind = error.map(|error| error.kind());
         assert_eq!(kind, Some(clap::error::ErrorKind::ValueValidation), "{words:?}");
     }

@@ -1,4 +1,4 @@
-//! `ffclock theta analyse`.
+//! `ffclock-lab theta analyse`.
 
 use super::table;
 use crate::replay::progress::Progress;
@@ -13,12 +13,12 @@ use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
 
-/// Options of `ffclock theta analyse`.
+/// Options of `ffclock-lab theta analyse`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock theta analyse run-1
-  $ ffclock theta analyse run-1 --trim '1 s' --theta --certify
-  $ ffclock theta analyse run-1 --json | jq '.first.omega.ratio.value, .first.g_r'
+  $ ffclock-lab theta analyse run-1
+  $ ffclock-lab theta analyse run-1 --trim '1 s' --theta --certify
+  $ ffclock-lab theta analyse run-1 --json | jq '.first.omega.ratio.value, .first.g_r'
 
 DIR is a log as docs/theta-log.md describes it. Exit code 1 if the log is damaged, contradicts itself or breaks the rules of the algorithm: the
 results are printed nevertheless, and marked as partial.")]

@@ -1,4 +1,4 @@
-//! `ffclock theta check`.
+//! `ffclock-lab theta check`.
 
 use super::Sizes;
 use super::progress::Progress;
@@ -13,10 +13,10 @@ use std::fmt::Write;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock theta check --n 4 --f 1
-  $ ffclock theta check --printed --n 7 --f 2
-  $ ffclock theta check --n 10 --f 3 --rounds 4 --campaign 1000000
-  $ ffclock theta check --n 7 --f 2 --window 2 --campaign-rounds 24
+  $ ffclock-lab theta check --n 4 --f 1
+  $ ffclock-lab theta check --printed --n 7 --f 2
+  $ ffclock-lab theta check --n 10 --f 3 --rounds 4 --campaign 1000000
+  $ ffclock-lab theta check --n 7 --f 2 --window 2 --campaign-rounds 24
 
 Exit code 1 if the algorithm can stop or do what it must not: this is the case with --printed from f = 2 on. docs/theta-run.md describes
 what the explorations cover.")]

@@ -1,4 +1,4 @@
-//! `ffclock theta import`.
+//! `ffclock-lab theta import`.
 
 use crate::{Failure, Global, output};
 use ffclock_theta::import::{
@@ -11,14 +11,14 @@ use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Options of `ffclock theta import`.
+/// Options of `ffclock-lab theta import`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ tcpdump -i eth0 -s 96 -w client.pcap 'host 10.0.0.9 and port 7000'
-  $ ffclock theta import client.pcap --client 10.0.0.9 --port 7000 --tolerated 1 --output run-1
-  $ ffclock theta analyse run-1
-  $ ffclock theta import client.pcap --server a.pcap --server b.pcap --client 10.0.0.9 --port 7000 --output run-2
-  $ ffclock theta analyse run-2 --certify
+  $ ffclock-lab theta import client.pcap --client 10.0.0.9 --port 7000 --tolerated 1 --output run-1
+  $ ffclock-lab theta analyse run-1
+  $ ffclock-lab theta import client.pcap --server a.pcap --server b.pcap --client 10.0.0.9 --port 7000 --output run-2
+  $ ffclock-lab theta analyse run-2 --certify
 
 The client's k-th request to a server is that server's message of round k, perceived by the client when the reply passes: one capture, one clock.
 With captures of the servers too, a reply is a message from where it left to where it arrived; their clocks are compared by the packets.

@@ -1,4 +1,4 @@
-//! `ffclock theta load`: keeps the network, the processors or the disk busy during a measurement.
+//! `ffclock-lab theta load`: keeps the network, the processors or the disk busy during a measurement.
 
 use crate::{Failure, Global, output, waiting_time};
 use ffclock_theta_live::{LoadLevel, raise_priority};
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock theta load processor --level 50 --for \"10 s\"
-  $ ffclock theta load timer --level jumps:10..90 --for \"30 s\"
-  $ ffclock theta load network --level ramp:0..90 --to 10.78.0.3:9 --for \"10 s\"
+  $ ffclock-lab theta load processor --level 50 --for \"10 s\"
+  $ ffclock-lab theta load timer --level jumps:10..90 --for \"30 s\"
+  $ ffclock-lab theta load network --level ramp:0..90 --to 10.78.0.3:9 --for \"10 s\"
 
-`ffclock theta run --netns N --load timer=50` starts these beside each process.")]
+`ffclock-lab theta run --netns N --load timer=50` starts these beside each process.")]
 pub(super) struct Args {
     /// What to load
     #[arg(value_enum)]
@@ -70,7 +70,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let length = crate::std_duration(args.length);
     let priority = raise_priority(args.priority);
     if args.priority.is_some() && !priority.starts_with("fifo") {
-        let _ = writeln!(std::io::stderr(), "ffclock: this load runs with a priority that is {priority}");
+        let _ = writeln!(std::io::stderr(), "ffclock-lab: this load runs with a priority that is {priority}");
     }
     let done = match args.kind {
         LoadSource::Processor => work_in(args.level, SLICE, length),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn run(args: &Args) -> Result<(), Failure> {
-        super::run(&Global { page: None, control: None, json: true }, args)
+        super::run(&Global { page: None, json: true }, args)
     }
 
     /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more

@@ -1,4 +1,4 @@
-//! `ffclock theta report`.
+//! `ffclock-lab theta report`.
 
 use super::analyse::{self, Results};
 use crate::{Failure, Global, output};
@@ -6,10 +6,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Options of `ffclock theta report`.
+/// Options of `ffclock-lab theta report`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  $ ffclock theta report run-1 --output out
+  $ ffclock-lab theta report run-1 --output out
   out/theta.png
   out/theta.html
 

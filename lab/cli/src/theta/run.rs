@@ -1,4 +1,4 @@
-//! `ffclock theta run`: starts all ranks.
+//! `ffclock-lab theta run`: starts all ranks.
 
 mod namespaces;
 
@@ -15,13 +15,13 @@ use std::process::{Child, Command, Stdio};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock theta run --netns 4 --f 1 --rounds 1000 --delay \"1 ms\" --log run-1
-  $ ffclock theta run --netns 7 --f 2 --priority 50 --load timer=jumps:10..90 --load-priority 20 --log run-2
-  $ ffclock theta run --hosts node0,node1,node2,node3 --f 1 --log run-3
-  $ ffclock theta run --netns 4 --f 1 --fault 'kind = \"two-faced\", process = 3' --log run-4
+  $ ffclock-lab theta run --netns 4 --f 1 --rounds 1000 --delay \"1 ms\" --log run-1
+  $ ffclock-lab theta run --netns 7 --f 2 --priority 50 --load timer=jumps:10..90 --load-priority 20 --log run-2
+  $ ffclock-lab theta run --hosts node0,node1,node2,node3 --f 1 --log run-3
+  $ ffclock-lab theta run --netns 4 --f 1 --fault 'kind = \"two-faced\", process = 3' --log run-4
 
---netns makes network namespaces of its own, joined by a bridge, and needs root; they vanish with the run. --hosts starts `ffclock theta
-rank` on each host through ssh; the log is written on the first. For other launchers use `ffclock theta rank` itself.")]
+--netns makes network namespaces of its own, joined by a bridge, and needs root; they vanish with the run. --hosts starts `ffclock-lab theta
+rank` on each host through ssh; the log is written on the first. For other launchers use `ffclock-lab theta rank` itself.")]
 pub(super) struct Args {
     /// Start this many processes on this machine, each in a network namespace of its own
     #[arg(long, value_name = "COUNT", required_unless_present = "hosts")]
@@ -207,8 +207,8 @@ fn on_hosts(global: &Global, args: &Args) -> Result<Ranks, Failure> {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
         let mut ssh = Command::new("ssh");
         // Ranks read nothing. Our standard input is left for the next command.
-        ssh.args(["-o", "BatchMode=yes", host, "ffclock"]).args(quoted).stdin(Stdio::null());
-        let remedy = "install an ssh client, or start `ffclock theta rank` on each host by another launcher";
+        ssh.args(["-o", "BatchMode=yes", host, "ffclock-lab"]).args(quoted).stdin(Stdio::null());
+        let remedy = "install an ssh client, or start `ffclock-lab theta rank` on each host by another launcher";
         ranks.children.push(ssh.spawn().map_err(|error| Failure::from(format!("ssh: {error}; {remedy}")))?);
     }
     Ok(ranks)

@@ -1,4 +1,4 @@
-//! `ffclock theta simulate`.
+//! `ffclock-lab theta simulate`.
 
 use super::Sizes;
 use super::progress::Progress;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  $ ffclock theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
-  $ ffclock theta simulate --scenario jumps.toml --seed 7 --log run-2
-  $ ffclock theta simulate --n 7 --f 2 --two-faced 5 --two-faced 6 --delay \"1 ms\" --json
-  $ ffclock theta simulate --fault 'kind = \"link-hold\", process = 1, hold = \"2 ms\", probability = 0.1'
+  $ ffclock-lab theta simulate --n 4 --f 1 --rounds 1000 --seed 1 --log run-1
+  $ ffclock-lab theta simulate --scenario jumps.toml --seed 7 --log run-2
+  $ ffclock-lab theta simulate --n 7 --f 2 --two-faced 5 --two-faced 6 --delay \"1 ms\" --json
+  $ ffclock-lab theta simulate --fault 'kind = \"link-hold\", process = 1, hold = \"2 ms\", probability = 0.1'
 
 A scenario is a short TOML file; docs/theta-run.md describes its keys. Options on the command line override the file. Exit
 code 1 if correct processes stand still before the last round.")]

@@ -16,9 +16,9 @@ enum Only {
     Theta(Args),
 }
 
-/// `ffclock theta WORDS`.
+/// `ffclock-lab theta WORDS`.
 pub(super) fn theta(words: &[&str]) -> Result<(), Failure> {
-    let cli = Cli::<Only>::try_parse_from(["ffclock", "theta"].iter().chain(words)).unwrap();
+    let cli = Cli::<Only>::try_parse_from(["ffclock-lab", "theta"].iter().chain(words)).unwrap();
     let Only::Theta(args) = &cli.command;
     run(&cli.global, args)
 }

@@ -1,4 +1,4 @@
-//! `ffclock counters`: short runs of every instrument, and what it says to input that cannot be used.
+//! `ffclock-lab counters`: short runs of every instrument, and what it says to input that cannot be used.
 
 use crate::common::Place;
 use serde_json::Value;
@@ -214,13 +214,13 @@ fn what_cannot_be_measured_is_refused_with_a_remedy() {
         (&["latency", "--stress", "tea"], 2, "temperature-cycle"),
         (&["latency", "--phase", "1 s"], 2, "--stress"),
         (&["stability", "--every", "1 us"], 2, "at least 1 ms"),
-        (&["stability", "--against", "/dev/null"], 1, "`ffclock counters` lists the devices"),
+        (&["stability", "--against", "/dev/null"], 1, "`ffclock-lab counters` lists the devices"),
         (&["stability", "--against", "/dev/pps-none"], 1, "cannot be the reference"),
         (&["stability", "--against", "ffclock"], 1, "start ffclockd"),
         (&["latency", "--record", "/nonexistent/x", "--for", "200 ms"], 1, "cannot be written"),
         (&["show", cut], 1, "record again"),
         (&["show", "/dev/null"], 1, "no recording"),
-        (&["show", probe], 1, "ffclock probe show"),
+        (&["show", probe], 1, "ffclock-lab probe show"),
         (&["show", "/nonexistent/x"], 1, "cannot be opened"),
     ] {
         let ended = place.run(&[&["counters"][..], arguments].concat());

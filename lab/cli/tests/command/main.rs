@@ -1,14 +1,15 @@
 //! The command as its users see it: what it prints, where, and with which exit code.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
-mod asking;
+#[path = "../../../../clock/cli/tests/command/common.rs"]
+#[expect(dead_code, reason = "`ffclock` alone asks the daemon")]
 mod common;
-mod control_document;
 mod counters;
 mod documented;
 mod overwriting;
-mod reading;
 mod report;
 mod simulating;
-mod terminal;
 mod usage;
+
+/// The command under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ffclock-lab");

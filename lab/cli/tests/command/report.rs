@@ -16,7 +16,7 @@ fn everything_is_handed_to_the_package() {
     let place = Place::new();
     let python = interpreter(&place, "[ \"$1\" = -c ] || echo \"$@\"");
     let said = place.run(&["report", "a.trace", "-o", "b.html", "--title", "A day", "--python", &python]).well();
-    assert!(said.starts_with("-m ffclock.report -o b.html --title=A day --ffclock "), "{said}");
+    assert!(said.starts_with("-m ffclock.report -o b.html --title=A day --ffclock-lab "), "{said}");
     assert!(said.ends_with(" -- a.trace\n"), "{said}");
 }
 
@@ -28,7 +28,7 @@ fn a_report_does_not_overwrite_its_run() {
     let name = path.to_str().unwrap();
     let ended = place.run(&["report", name, "-o", name, "--python", "/nowhere/python"]);
     assert_eq!(ended.code, 2, "{ended:?}");
-    assert_eq!(ended.err, "ffclock: --output would overwrite the run; name another file\n");
+    assert_eq!(ended.err, "ffclock-lab: --output would overwrite the run; name another file\n");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
 }
 

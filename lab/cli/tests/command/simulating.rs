@@ -16,10 +16,10 @@ fn complaint(lines: &str) -> String {
 #[test]
 fn an_impossible_world_is_an_error_by_key() {
     let told = complaint("[oscillator]\nwalk_frequency_at_10000_s = 1e300");
-    assert!(told.starts_with("ffclock: scenario world: oscillator.walk_frequency_at_10000_s: 1"), "{told}");
+    assert!(told.starts_with("ffclock-lab: scenario world: oscillator.walk_frequency_at_10000_s: 1"), "{told}");
     assert!(told.ends_with("it must be a number between 0 and 0.001\n"), "{told}");
     let told = complaint("duration = \"0 s\"");
-    assert_eq!(told, "ffclock: scenario world: duration: 0 ns is too short: it must be longer than 0 s\n");
+    assert_eq!(told, "ffclock-lab: scenario world: duration: 0 ns is too short: it must be longer than 0 s\n");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Golden traces: what `ffclock replay` says of them is the same bit for bit, and within limits that were set by hand.
+//! Golden traces: what `ffclock-lab replay` says of them is the same bit for bit, and within limits that were set by hand.
 //!
 //! A directory of tests/golden holds a trace (`trace.*`), what came of it by each estimator when it was last accepted (`expected-NAME.json`,
 //! `expected-NAME.csv`), and `limits.json`, the ranges that hold whatever is expected: a clock that got worse cannot be accepted by writing its figures anew.
@@ -61,10 +61,10 @@ pub struct Replayed {
     pub rows: String,
 }
 
-/// `ffclock replay --json --output ... ARGUMENTS`.
+/// `ffclock-lab replay --json --output ... ARGUMENTS`.
 pub fn replay(name: &str, arguments: &[&str]) -> Replayed {
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("golden-{name}.csv"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ffclock"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ffclock-lab"));
     let ended = command.args(["replay", "--json", "--output"]).arg(&output).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success(), "{name}: {errors}");

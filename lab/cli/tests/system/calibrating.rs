@@ -1,4 +1,4 @@
-//! A host that is slow in one direction: its delay is measured by `ffclock probe calibrate` on the daemon's own packets and taken off the
+//! A host that is slow in one direction: its delay is measured by `ffclock-lab probe calibrate` on the daemon's own packets and taken off the
 //! daemon's stamps.
 //!
 //! What the clock is off by is told by the instrument too: the clock of the daemon's exchanges against the clock of the same packets
@@ -72,7 +72,7 @@ impl Laboratory {
         let directory = fresh_directory("calibrating");
         let library = delaying_library(&directory)?;
         let port = free_port();
-        let mut server = Command::new(programs::ffclock());
+        let mut server = Command::new(programs::ffclock_lab());
         server.args(["lab", "server", "--listen", &format!("127.0.0.1:{port}")]);
         let server = spawn(server, &directory.join("server.log"));
         std::thread::sleep(Duration::from_millis(300));
@@ -103,9 +103,9 @@ impl Laboratory {
         running
     }
 
-    /// What `ffclock probe calibrate` says of a daemon's own packets.
+    /// What `ffclock-lab probe calibrate` says of a daemon's own packets.
     fn calibrate(&self, name: &str, options: &[&str]) -> Result<Value, String> {
-        let mut command = Command::new(programs::ffclock());
+        let mut command = Command::new(programs::ffclock_lab());
         command
             .args(["probe", "calibrate", "--json", "--for", &format!("{} s", seconds()), "--own"])
             .arg(self.file(name));
@@ -118,7 +118,7 @@ impl Laboratory {
     /// A measurement that is interrupted writes nothing; `Err` where the kernel does not trace for us.
     fn interrupted(&self, name: &str) -> Result<(), String> {
         let file = self.file("interrupted.json");
-        let mut command = Command::new(programs::ffclock());
+        let mut command = Command::new(programs::ffclock_lab());
         command.args(["probe", "calibrate", "--for", "60 s", "--own"]).arg(self.file(name)).arg("--file").arg(&file);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_secs(3));

@@ -10,7 +10,7 @@ const NOBODY: &str = "65534";
 
 fn by_nobody() -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(programs::ffclock());
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(programs::ffclock_lab());
     command
 }
 

@@ -1,7 +1,7 @@
 //! Servers that nobody here wrote: Debian's chronyd and NTPsec's ntpd, each in a network namespace, told to touch no clock and without the
 //! right to.
 //!
-//! The truth is the system clock, which the server tells and nobody adjusts meanwhile. `ffclock demo` compares with it 100 times a second,
+//! The truth is the system clock, which the server tells and nobody adjusts meanwhile. `ffclock-lab demo` compares with it 100 times a second,
 //! and tells in figures and samples what it saw.
 
 use super::{fresh_directory, programs, root};
@@ -43,7 +43,7 @@ fn follows(peer: &str) {
     }
     programs::directory();
     let output = fresh_directory(&format!("interop-{peer}"));
-    let mut demo = Command::new(programs::ffclock());
+    let mut demo = Command::new(programs::ffclock_lab());
     demo.args(["demo", "--json", &format!("--{peer}")]).arg(&peer_program).arg("--output").arg(&output);
     for (option, seconds) in [("--before", BEFORE), ("--cut", CUT), ("--after", AFTER)] {
         demo.args([option, &seconds.to_string()]);
@@ -111,7 +111,7 @@ fn check_samples(path: &Path, story: &str) {
 /// What the daemon recorded meanwhile: replies before and after the cut, requests without one during it, and no contradiction.
 fn check_recording(directory: &Path, story: &str) {
     let file = fs::read_dir(directory).unwrap().next().unwrap().unwrap().path();
-    let replayed = run(Command::new(programs::ffclock()).args(["replay", "--json"]).arg(file)).unwrap();
+    let replayed = run(Command::new(programs::ffclock_lab()).args(["replay", "--json"]).arg(file)).unwrap();
     let report: Value = serde_json::from_slice(&replayed.stdout).unwrap();
     let count = |name: &str| report[name].as_f64().unwrap();
     assert!(count("exchanges") > POLLS * (BEFORE + AFTER) * 0.5, "{report:#}\n{story}");

@@ -1,4 +1,4 @@
-//! `ffclock probe` between namespaces and over loopback, with rights and without.
+//! `ffclock-lab probe` between namespaces and over loopback, with rights and without.
 
 use super::{fresh_directory, programs};
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn run(mut command: Command) -> Result<Value, String> {
 }
 
 fn probe(arguments: &[&str]) -> Command {
-    let mut command = Command::new(programs::ffclock());
+    let mut command = Command::new(programs::ffclock_lab());
     command.args(["probe", "run", "--json"]).args(arguments);
     command
 }
@@ -27,7 +27,7 @@ struct Echo {
 
 impl Echo {
     fn start() -> Self {
-        let mut command = Command::new(programs::ffclock());
+        let mut command = Command::new(programs::ffclock_lab());
         command.args(["probe", "echo", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -153,7 +153,7 @@ fn without_any_right_user_space_and_socket_remain() {
     let echo = Echo::start();
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-    command.arg(programs::ffclock()).args(["probe", "run", "--json", "--to", &echo.address, "--packets", "50"]);
+    command.arg(programs::ffclock_lab()).args(["probe", "run", "--json", "--to", &echo.address, "--packets", "50"]);
     let answer = match run(command) {
         Err(said) if said.contains("setpriv") => return println!("SKIP: this user cannot become another one: {said}"),
         other => other.unwrap(),
@@ -190,7 +190,7 @@ fn a_recording_has_every_packet() {
 }
 
 fn said_of(arguments: &[&str]) -> String {
-    let output = Command::new(programs::ffclock()).arg("probe").args(arguments).output().unwrap();
+    let output = Command::new(programs::ffclock_lab()).arg("probe").args(arguments).output().unwrap();
     assert!(!output.status.success(), "{arguments:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -214,7 +214,7 @@ fn a_record_shows_what_the_run_said_in_both_forms() {
     for name in ["probe.parquet", "probe.jsonl"] {
         let path = directory.join(name).to_str().unwrap().to_owned();
         let fresh = run(probe(&["--to", &echo.address, "--packets", "60", "--record", &path])).unwrap();
-        let mut show = Command::new(programs::ffclock());
+        let mut show = Command::new(programs::ffclock_lab());
         show.args(["probe", "show", "--json", &path]);
         let shown = run(show).unwrap();
         assert!(is_same(&fresh["phases"], &shown["phases"]), "{name}");
@@ -228,7 +228,7 @@ fn a_record_shows_what_the_run_said_in_both_forms() {
         assert_eq!((&steps[0]["site"], &steps[steps.len() - 1]["site"]), (&"user-send".into(), &"user-receive".into()));
         let claims = shown["paper"].as_array().unwrap();
         assert!(claims.iter().any(|claim| claim["verdict"] == "not-measured"), "{claims:?}");
-        let mut advise = Command::new(programs::ffclock());
+        let mut advise = Command::new(programs::ffclock_lab());
         advise.args(["probe", "advise", "--json", "--from", &path]);
         let said = advise.output().unwrap();
         let advice: Value = serde_json::from_slice(&said.stdout).unwrap();
@@ -248,7 +248,7 @@ fn a_record_shows_what_the_run_said_in_both_forms() {
 #[test]
 fn what_cannot_be_measured_is_explained() {
     let said = run(probe(&["--to", "127.0.0.1:9", "--packets", "3"])).unwrap_err();
-    assert!(said.contains("none of 3 packets was answered") && said.contains("ffclock probe echo"), "{said}");
+    assert!(said.contains("none of 3 packets was answered") && said.contains("ffclock-lab probe echo"), "{said}");
     let said = run(probe(&["--to", "no-such-host.invalid"])).unwrap_err();
     assert!(said.contains("no-such-host.invalid"), "{said}");
     let said = run(probe(&["--packets", "3"])).unwrap_err();

@@ -1,4 +1,4 @@
-//! `ffclock probe` where something is wrong: a clear error, or a gap that is counted and explained.
+//! `ffclock-lab probe` where something is wrong: a clear error, or a gap that is counted and explained.
 
 use super::{fresh_directory, programs, root};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn ffclock() -> String {
-    programs::ffclock().display().to_string()
+fn ffclock_lab() -> String {
+    programs::ffclock_lab().display().to_string()
 }
 
 /// A child, ended when dropped.
@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn probe_to(port: u16, packets: &str) -> Output {
-    let mut command = Command::new(ffclock());
+    let mut command = Command::new(ffclock_lab());
     command.args([
         "probe",
         "run",
@@ -64,7 +64,7 @@ fn a_server_that_answers_something_else_is_told_apart_from_silence() {
     assert!(text(&silent.stderr).contains("none of 20 packets was answered"), "{}", text(&silent.stderr));
     let wrong = probe_to(serve(|_| vec![b"who is there?".to_vec()]), "20");
     let said = text(&wrong.stderr);
-    assert!(said.contains("20 packets came that are no replies") && said.contains("ffclock probe echo"), "{said}");
+    assert!(said.contains("20 packets came that are no replies") && said.contains("ffclock-lab probe echo"), "{said}");
     // The request itself, unchanged: whoever mirrors packets is no echo server of ours.
     let mirrored = probe_to(serve(|request| vec![request.to_vec()]), "20");
     assert!(text(&mirrored.stderr).contains("no replies"), "{}", text(&mirrored.stderr));
@@ -93,7 +93,7 @@ fn replies_that_come_twice_late_or_never_are_counted() {
 fn without_tracefs_the_rest_remains_and_the_reason_is_named() {
     let script = format!(
         "mount -t tmpfs none /sys/kernel && exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin {} probe run --json --packets 20 --to 127.0.0.1:{}",
-        ffclock(),
+        ffclock_lab(),
         serve(|request| {
             let mut reply = request[..request.len() - 1].to_vec();
             reply[24] = 1;
@@ -115,7 +115,7 @@ fn without_tracefs_the_rest_remains_and_the_reason_is_named() {
 
 #[test]
 fn a_device_that_vanishes_is_a_counted_gap() {
-    let mut command = Command::new(ffclock());
+    let mut command = Command::new(ffclock_lab());
     command.args(["probe", "run", "--netns", "--json", "--packets", "1500", "--rate", "500"]);
     let mut running = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(1_500));
@@ -150,7 +150,7 @@ fn in_own_network(script: &str) -> Option<Output> {
 
 /// A service, a client of it, and somebody who watches as soon as the client has its socket (12399 is 306F).
 fn watched(client: &str, watch: &str) -> Option<Output> {
-    let program = ffclock();
+    let program = ffclock_lab();
     in_own_network(&format!(
         "{program} probe echo --listen 127.0.0.1:12399 >/dev/null & echo=$!; sleep 0.3; \
          {program} probe run --to 127.0.0.1:12399 --without tap,tracing {client} >/dev/null & client=$!; \
@@ -161,7 +161,7 @@ fn watched(client: &str, watch: &str) -> Option<Output> {
 
 #[test]
 fn the_traffic_of_a_running_service_is_broken_down() {
-    let watch = format!("{} probe watch --port 12399 --for '2 s' --json", ffclock());
+    let watch = format!("{} probe watch --port 12399 --for '2 s' --json", ffclock_lab());
     let Some(output) = watched("--packets 400 --rate 100", &watch) else { return };
     let said = text(&output.stderr);
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
@@ -195,7 +195,7 @@ fn the_traffic_of_a_running_service_is_broken_down() {
 fn a_watcher_that_is_held_up_counts_what_it_missed() {
     let watch = format!(
         "{} probe watch --port 12399 --for '4 s' --json & watch=$!; sleep 1; kill -STOP $watch; sleep 2; kill -CONT $watch; wait $watch",
-        ffclock()
+        ffclock_lab()
     );
     let Some(output) = watched("--packets 70000 --rate 20000", &watch) else { return };
     let said = text(&output.stderr);
@@ -209,7 +209,7 @@ fn a_watcher_that_is_held_up_counts_what_it_missed() {
 
 #[test]
 fn a_service_that_cannot_be_watched_is_explained() {
-    let program = ffclock();
+    let program = ffclock_lab();
     let Some(output) = in_own_network(&format!("{program} probe watch --port 12399 --for '300 ms'")) else { return };
     let said = text(&output.stderr);
     assert!(said.contains("no UDP packet from or to port 12399") && said.contains("no program has a socket"), "{said}");
@@ -237,7 +237,7 @@ fn the_client_for_freebsd_speaks_with_the_echo_server() {
     if !compiled.is_ok_and(|status| status.success()) {
         return println!("SKIP: no C compiler");
     }
-    let mut echo = Command::new(ffclock());
+    let mut echo = Command::new(ffclock_lab());
     echo.args(["probe", "echo", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
     let mut echo = Running(echo.spawn().unwrap());
     let mut line = String::new();

@@ -1,6 +1,6 @@
-//! `ffclock` and, beside it, `ffclockd`.
+//! `ffclock-lab` and, beside it, the product: `ffclockd` and `ffclock`.
 //!
-//! Cargo builds the programs of the package under test only, so the daemon is there when the whole workspace is tested, and may be
+//! Cargo builds the programs of the package under test only, so the product is there when the whole workspace is tested, and may be
 //! missing or old when this package is tested alone. Then it is built here, into the same place.
 
 use super::root;
@@ -10,33 +10,35 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The directory with both programs, which are up to date.
+/// The programs of the product, each with its package.
+const PRODUCT: [(&str, &str); 2] = [("ffclockd", "ffclock-daemon"), ("ffclock", "ffclock-cli")];
+
+/// The directory with all programs, which are up to date.
 pub fn directory() -> &'static Path {
     static READY: OnceLock<PathBuf> = OnceLock::new();
     READY.get_or_init(|| {
-        let directory = ffclock().parent().unwrap().to_owned();
-        let daemon = directory.join("ffclockd");
-        if !daemon.metadata().is_ok_and(|file| file.modified().unwrap() >= newest_source()) {
-            build_daemon(&directory);
+        let directory = ffclock_lab().parent().unwrap().to_owned();
+        let newest = newest_source();
+        for (program, package) in PRODUCT {
+            let path = directory.join(program);
+            if !path.metadata().is_ok_and(|file| file.modified().unwrap() >= newest) {
+                build(&directory, package);
+            }
+            assert!(path.exists(), "{} was built, and is not there", path.display());
         }
-        assert!(daemon.exists(), "{} was built, and is not there", daemon.display());
         directory
     })
 }
 
 /// The command.
-pub fn ffclock() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_ffclock"))
+pub fn ffclock_lab() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_ffclock-lab"))
 }
 
-/// Directories of crates that the daemon is not made of.
-const NOT_ITS_OWN: [&str; 3] = ["cli", "client", "python"];
-
-/// When anything was changed that the daemon is made of.
+/// When anything was changed that the product is made of.
 fn newest_source() -> SystemTime {
-    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    let its_own = crates.filter(|path| !NOT_ITS_OWN.iter().any(|name| path.ends_with(name)));
-    let files = its_own.flat_map(|path| {
+    let crates = fs::read_dir(root().join("clock")).unwrap().map(|entry| entry.unwrap().path());
+    let files = crates.flat_map(|path| {
         let sources = files_below(&path.join("src"));
         sources.into_iter().chain([path.join("Cargo.toml")])
     });
@@ -50,9 +52,9 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-fn build_daemon(directory: &Path) {
+fn build(directory: &Path, package: &str) {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "ffclock-daemon", "--bin", "ffclockd", "--target-dir"]);
+    cargo.args(["build", "--quiet", "--package", package, "--bins", "--target-dir"]);
     cargo.arg(directory.parent().unwrap());
     if directory.ends_with("release") {
         cargo.arg("--release");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-pub const FFCLOCK: &str = env!("CARGO_BIN_EXE_ffclock");
+pub const FFCLOCK_LAB: &str = env!("CARGO_BIN_EXE_ffclock-lab");
 
 /// A directory of the test's own.
 pub struct Place(pub PathBuf);
@@ -58,7 +58,7 @@ pub fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64))
     assert_eq!(summary["failures"], serde_json::json!([]), "{summary}");
     assert_eq!(summary["sent"], size * size * rounds, "{summary}");
     assert_eq!(summary["perceived"], summary["sent"], "{summary}");
-    let analysed = Command::new(FFCLOCK).args(["theta", "analyse", log]).output().expect("works in a test");
+    let analysed = Command::new(FFCLOCK_LAB).args(["theta", "analyse", log]).output().expect("works in a test");
     assert!(analysed.status.success(), "{analysed:?}");
     let text = String::from_utf8_lossy(&analysed.stdout);
     assert!(text.contains(&format!("{} messages counted, 0 never perceived", size * size * rounds)), "{text}");
@@ -69,7 +69,7 @@ pub fn judge(summary: &serde_json::Value, log: &str, (size, rounds): (u64, u64))
 /// log.
 pub fn run_four(name: &str, rounds: u64, more: &[&str]) -> (Output, Place) {
     let place = Place::new(name);
-    let output = Command::new(FFCLOCK)
+    let output = Command::new(FFCLOCK_LAB)
         .args(["--json", "theta", "run", "--netns", "4", "--f", "1"])
         .args(["--rounds", &rounds.to_string(), "--log", &place.log()])
         .args(if more.contains(&"--delay") { &[][..] } else { &["--delay", "1 ms"] })
@@ -82,7 +82,7 @@ pub fn run_four(name: &str, rounds: u64, more: &[&str]) -> (Output, Place) {
 
 /// What `analyse` says of a log: whether it is well, its JSON, and its complaint.
 pub fn analyse(log: &str, more: &[&str]) -> (bool, serde_json::Value, String) {
-    let output = Command::new(FFCLOCK).args(["--json", "theta", "analyse", log]).args(more).output();
+    let output = Command::new(FFCLOCK_LAB).args(["--json", "theta", "analyse", log]).args(more).output();
     let output = output.expect("works in a test");
     (output.status.success(), json(&output), String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -106,7 +106,7 @@ pub struct Ranks(pub Vec<Child>);
 impl Ranks {
     pub fn start(port: u16, ranks: std::ops::Range<u32>, more: &[&str]) -> Self {
         let start = |rank: u32| {
-            Command::new(FFCLOCK)
+            Command::new(FFCLOCK_LAB)
                 .args(["--json", "theta", "rank", "--size", "4", "--f", "1", "--rank", &rank.to_string()])
                 .args(["--rendezvous", &format!("127.0.0.1:{port}")])
                 .args(more)

@@ -1,7 +1,7 @@
 //! Hosts whose time comes from daemons of their own: three `ffclockd` in three namespaces, one server, a page each,
 //! and a run that is certified by nothing else.
 
-use crate::common::{FFCLOCK, Place, analyse, has_namespaces, json};
+use crate::common::{FFCLOCK_LAB, Place, analyse, has_namespaces, json};
 use crate::hosts::truth;
 use crate::programs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn script(place: &Place) -> String {
         ip link add name hub type bridge
         ip address add 10.80.0.254/24 dev hub
         ip link set hub up
-        {FFCLOCK} lab server --listen 10.80.0.254:11123 > server.log 2>&1 &
+        {FFCLOCK_LAB} lab server --listen 10.80.0.254:11123 > server.log 2>&1 &
         for host in 0 1 2; do
             unshare --net sleep 120 &
             holder=$!
@@ -42,12 +42,13 @@ fn script(place: &Place) -> String {
             nsenter --target $holder --net -- {daemon} --config host$host.toml > daemon$host.log 2>&1 &
         done
         for host in 0 1 2; do
-            {FFCLOCK} wait --page page$host --timeout "60 s" >&2 || {{ cat daemon$host.log >&2; exit 1; }}
+            {ffclock} wait --page page$host --timeout "60 s" >&2 || {{ cat daemon$host.log >&2; exit 1; }}
         done
-        {FFCLOCK} --json theta run --netns {HOSTS} --f 0 --rounds 500 --delay "1 ms" --patience "60 s" --limit "60 s" \
+        {FFCLOCK_LAB} --json theta run --netns {HOSTS} --f 0 --rounds 500 --delay "1 ms" --patience "60 s" --limit "60 s" \
             --pages {pages} --log {log}"#,
         directory = place.0.display(),
         daemon = programs::directory().join("ffclockd").display(),
+        ffclock = programs::directory().join("ffclock").display(),
         pages = pages.join(","),
         log = place.log()
     )

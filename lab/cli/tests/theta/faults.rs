@@ -1,6 +1,6 @@
 //! Injected faults in live runs, with the keys of simulated ones.
 
-use crate::common::{FFCLOCK, Ranks, analyse, events, free_port, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK_LAB, Ranks, analyse, events, free_port, has_namespaces, json, run_four};
 use ffclock_theta::log::{LogReader, WayInColumns};
 use ffclock_theta::record::{Event, WayIn};
 use serde_json::Value;
@@ -149,14 +149,16 @@ fn faults_that_make_no_sense_are_reported() {
         for words in
             [&["theta", "run", "--netns", "4", "--f", "1"][..], &["theta", "rank", "--rank", "1", "--size", "4"]]
         {
-            let output = Command::new(FFCLOCK).args(words).args(["--fault", fault]).output().expect("works in a test");
+            let output =
+                Command::new(FFCLOCK_LAB).args(words).args(["--fault", fault]).output().expect("works in a test");
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{fault}: {output:?}");
             assert!(said.contains(part), "{fault}: {said}");
         }
     }
     // The simulator has the same reader.
-    let output = Command::new(FFCLOCK).args(["theta", "simulate", "--fault", "kind = \"crash\", process = 7"]).output();
+    let output =
+        Command::new(FFCLOCK_LAB).args(["theta", "simulate", "--fault", "kind = \"crash\", process = 7"]).output();
     let said = String::from_utf8_lossy(&output.expect("works in a test").stderr).into_owned();
     assert!(said.contains("there is no process 7"), "{said}");
 }

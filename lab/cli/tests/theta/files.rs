@@ -1,11 +1,11 @@
-//! From files to results: `ffclock theta import`, `analyse` and `report`, as a user types them.
+//! From files to results: `ffclock-lab theta import`, `analyse` and `report`, as a user types them.
 
-use super::common::{FFCLOCK, Place};
+use super::common::{FFCLOCK_LAB, Place};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn theta(words: &[&str]) -> Output {
-    Command::new(FFCLOCK).arg("--json").arg("theta").args(words).output().expect("works in a test")
+    Command::new(FFCLOCK_LAB).arg("--json").arg("theta").args(words).output().expect("works in a test")
 }
 
 fn json(output: &Output) -> serde_json::Value {
@@ -188,7 +188,7 @@ fn a_log_becomes_a_page_that_holds_its_picture() {
     let place = Place::new("report");
     simulated(&place);
     let out = place.0.join("out");
-    let output = Command::new(FFCLOCK)
+    let output = Command::new(FFCLOCK_LAB)
         .args(["theta", "report", &place.log(), "--output"])
         .arg(&out)
         .arg("--python")
@@ -212,7 +212,7 @@ fn a_report_of_a_partial_log_is_drawn_and_says_so() {
     let run = Path::new(&place.log()).join("run.json");
     let text = std::fs::read_to_string(&run).expect("just written");
     std::fs::write(&run, text.replace("\"complete\": true", "\"complete\": false")).expect("works in a test");
-    let output = Command::new(FFCLOCK)
+    let output = Command::new(FFCLOCK_LAB)
         .args(["theta", "report", &place.log(), "--output"])
         .arg(&place.0)
         .arg("--python")

@@ -1,6 +1,6 @@
 //! Hosts that are compared by their pages: the truth within the bounds, and liars named.
 
-use crate::common::{FFCLOCK, Place, analyse, events, has, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK_LAB, Place, analyse, events, has, has_namespaces, json, run_four};
 use ffclock_counter::{Choice, choose, nominal, read_ordered};
 use ffclock_page::{BootId, Publication, Writer};
 use ffclock_sys::SharedPage;
@@ -191,7 +191,7 @@ fn mpirun_over_namespaces_with_pages() {
         code=0
         mpirun --allow-run-as-root --oversubscribe --mca btl self --mca oob_tcp_if_include lo -n 4 sh -c '
             eval "holder=\$HOLDER_$OMPI_COMM_WORLD_RANK"
-            exec nsenter --target $holder --net -- {FFCLOCK} --json --page {pages}/page$OMPI_COMM_WORLD_RANK theta rank \
+            exec nsenter --target $holder --net -- {FFCLOCK_LAB} --json --page {pages}/page$OMPI_COMM_WORLD_RANK theta rank \
                 --host node$OMPI_COMM_WORLD_RANK --rendezvous 10.79.0.1:9217 --f 1 --rounds 300 --delay "1 ms" \
                 --patience "60 s" --limit "60 s" --log {log}' || code=$?
         kill $HOLDER_0 $HOLDER_1 $HOLDER_2 $HOLDER_3

@@ -1,4 +1,4 @@
-//! Live runs of `ffclock theta`: real processes and real packets, on loopback and in network namespaces that end with
+//! Live runs of `ffclock-lab theta`: real processes and real packets, on loopback and in network namespaces that end with
 //! the test.
 //!
 //! What cannot run here says SKIP and why.
@@ -16,7 +16,7 @@ mod programs;
 mod ssh;
 mod stopping;
 
-use common::{FFCLOCK, Place, free_port, has, has_namespaces, json, judge};
+use common::{FFCLOCK_LAB, Place, free_port, has, has_namespaces, json, judge};
 use std::path::Path;
 use std::process::Command;
 
@@ -33,7 +33,7 @@ fn namespaces_play_the_hosts() {
     for (name, n, f, delay) in [("four", 4, 1, "1 ms"), ("seven", 7, 2, "0 s")] {
         let place = Place::new(name);
         let (size, tolerated) = (n.to_string(), f.to_string());
-        let output = Command::new(FFCLOCK)
+        let output = Command::new(FFCLOCK_LAB)
             .args(["--json", "theta", "run", "--netns", &size, "--f", &tolerated, "--rounds", "100"])
             .args(["--delay", delay, "--limit", "60 s", "--log", &place.log()])
             .output()
@@ -52,7 +52,7 @@ fn mpirun_starts_the_ranks() {
     let place = Place::new("mpirun");
     let mpirun = format!(
         "ip link set lo up && exec mpirun --allow-run-as-root --oversubscribe --mca btl self --mca oob_tcp_if_include lo -n 4 \
-         {FFCLOCK} --json theta rank --f 1 --rounds 100 --patience '60 s' --limit '60 s' --log {}",
+         {FFCLOCK_LAB} --json theta rank --f 1 --rounds 100 --patience '60 s' --limit '60 s' --log {}",
         place.log()
     );
     let output = Command::new("timeout")
@@ -70,7 +70,7 @@ fn loads_run_beside_the_ranks() {
         return;
     }
     let place = Place::new("load");
-    let output = Command::new(FFCLOCK)
+    let output = Command::new(FFCLOCK_LAB)
         .args(["--json", "theta", "run", "--netns", "4", "--f", "1", "--rounds", "100", "--delay", "1 ms"])
         .args(["--limit", "60 s", "--log", &place.log(), "--load-priority", "1"])
         .args([
@@ -101,7 +101,7 @@ fn wrong_usage_is_reported() {
         (&["theta", "rank", "--rank", "4", "--size", "4"], "not below"),
         (&["theta", "rank", "--rank", "1", "--size", "3", "--f", "1"], "at least 3f + 1 = 4"),
     ] {
-        let output = Command::new(FFCLOCK).args(words).env_clear().output().expect("works in a test");
+        let output = Command::new(FFCLOCK_LAB).args(words).env_clear().output().expect("works in a test");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         assert!(said.contains(part), "{words:?}: {said}");
@@ -122,7 +122,7 @@ fn the_manifest_is_understood() {
         })
         .collect();
     assert!(words.len() >= 7, "{words:?}");
-    let output = Command::new(FFCLOCK)
+    let output = Command::new(FFCLOCK_LAB)
         .args(["theta", "rank"])
         .args(&words)
         .env("JOB_COMPLETION_INDEX", "1")

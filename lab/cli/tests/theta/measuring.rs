@@ -1,6 +1,6 @@
 //! What live runs measure beside: losses, round trips, priorities.
 
-use crate::common::{FFCLOCK, analyse, free_port, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK_LAB, analyse, free_port, has_namespaces, json, run_four};
 use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns};
 use ffclock_theta::record::Event;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn round_trips_hide_what_one_way_delays_show() {
     assert!(longest("one_way") >= 40_000_000_000, "{trips}");
     assert!(longest("averaged") < longest("one_way") * 3 / 4, "{trips}");
     assert!(trips["bias_all_percent"].as_f64() < Some(-20.0), "{trips}");
-    let table = Command::new(FFCLOCK).args(["theta", "analyse", &place.log()]).output().expect("works in a test");
+    let table = Command::new(FFCLOCK_LAB).args(["theta", "analyse", &place.log()]).output().expect("works in a test");
     assert!(String::from_utf8_lossy(&table.stdout).contains("averaged as in the paper"), "{table:?}");
 }
 
@@ -107,7 +107,7 @@ fn priorities_are_in_order_where_they_are_permitted() {
 fn refused_priorities_are_reported() {
     let without_right = |words: &[&str]| {
         let mut command = Command::new("setpriv");
-        command.args(["--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "--", FFCLOCK]).args(words);
+        command.args(["--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "--", FFCLOCK_LAB]).args(words);
         command.output().expect("works in a test")
     };
     let port = free_port().to_string();

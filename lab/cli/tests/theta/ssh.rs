@@ -1,7 +1,7 @@
-//! `ffclock theta run --hosts`: an `ssh` of the test's own starts the ranks in namespaces that play the hosts, through
+//! `ffclock-lab theta run --hosts`: an `ssh` of the test's own starts the ranks in namespaces that play the hosts, through
 //! a shell as the real one does.
 
-use crate::common::{FFCLOCK, HOSTS, Place, bridged, free_port, has_namespaces, json, judge};
+use crate::common::{FFCLOCK_LAB, HOSTS, Place, bridged, free_port, has_namespaces, json, judge};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -20,14 +20,14 @@ holder=$(cat "$directory/holder-$host")
 exec nsenter --target "$holder" --net --uts sh -c "$*"
 "#;
 
-/// Runs on hosts that are up, with `ssh` and `ffclock` where a shell finds them.
+/// Runs on hosts that are up, with `ssh` and `ffclock-lab` where a shell finds them.
 fn on_hosts(place: &Place, up: &[&str], run: &str) -> Output {
     let programs = place.0.join("bin");
     std::fs::create_dir_all(&programs).expect("works in a test");
     let ssh = programs.join("ssh");
     std::fs::write(&ssh, SSH).expect("works in a test");
     std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).expect("works in a test");
-    symlink(FFCLOCK, programs.join("ffclock")).expect("works in a test");
+    symlink(FFCLOCK_LAB, programs.join("ffclock-lab")).expect("works in a test");
     bridged(place, up, run)
 }
 
@@ -35,7 +35,7 @@ fn on_hosts(place: &Place, up: &[&str], run: &str) -> Output {
 /// rank.
 fn four(place: &Place, more: &str) -> String {
     format!(
-        "{FFCLOCK} --json theta run --hosts {} --f 1 --port {} --counter monotonic-raw --log {} {more}",
+        "{FFCLOCK_LAB} --json theta run --hosts {} --f 1 --port {} --counter monotonic-raw --log {} {more}",
         HOSTS.join(","),
         free_port(),
         place.log()
@@ -59,7 +59,7 @@ fn ssh_starts_the_ranks() {
     for (rank, host) in HOSTS.iter().enumerate() {
         let asked = std::fs::read_to_string(place.0.join(format!("bin/asked-{host}"))).expect("it was asked");
         assert!(
-            asked.starts_with("ffclock 'theta' 'rank' ") && asked.contains(&format!("'--rank' '{rank}'")),
+            asked.starts_with("ffclock-lab 'theta' 'rank' ") && asked.contains(&format!("'--rank' '{rank}'")),
             "{asked}"
         );
     }
@@ -87,12 +87,12 @@ fn what_cannot_be_started_is_reported() {
     let place = Place::new("no-ssh");
     let run = |hosts: &str, path: &str| {
         let words = ["theta", "run", "--f", "1", "--hosts", hosts];
-        Command::new(FFCLOCK).args(words).env("PATH", path).output().expect("works in a test")
+        Command::new(FFCLOCK_LAB).args(words).env("PATH", path).output().expect("works in a test")
     };
     let output = run("a,b,c,d", &place.0.display().to_string());
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(said.contains("ssh") && said.contains("ffclock theta rank"), "{said}");
+    assert!(said.contains("ssh") && said.contains("ffclock-lab theta rank"), "{said}");
     let ssh = place.0.join("ssh");
     std::fs::write(&ssh, format!("#!/bin/sh\n: > '{}/started'\n", place.0.display())).expect("works in a test");
     std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).expect("works in a test");

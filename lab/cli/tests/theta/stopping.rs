@@ -2,7 +2,7 @@
 //!
 //! Each with a delay D between rounds and without one, where every message is the cause of the next.
 
-use crate::common::{FFCLOCK, HOSTS, Place, Ranks, analyse, bridged, free_port, has_namespaces, json, run_four};
+use crate::common::{FFCLOCK_LAB, HOSTS, Place, Ranks, analyse, bridged, free_port, has_namespaces, json, run_four};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -59,7 +59,7 @@ fn a_run_ends_at_its_limit_and_keeps_its_log() {
 fn a_process_that_is_never_idle_is_stopped() {
     let place = Place::new("alone");
     let output = Command::new("timeout")
-        .args(["-k", "5", "60", FFCLOCK, "--json", "theta", "rank", "--rank", "0", "--size", "1", "--limit", "1 s"])
+        .args(["-k", "5", "60", FFCLOCK_LAB, "--json", "theta", "rank", "--rank", "0", "--size", "1", "--limit", "1 s"])
         .args(["--rounds", &ENDLESS.to_string(), "--log", &place.log()])
         .args(["--rendezvous", &format!("127.0.0.1:{}", free_port())])
         .output()
@@ -142,7 +142,7 @@ fn a_host_that_vanishes_is_noticed() {
     let run = format!(
         r#"rank=0
         for host in {hosts}; do
-            nsenter --target $(cat bin/holder-$host) --net --uts {FFCLOCK} --json theta rank --rank $rank --size 4 --f 1 \
+            nsenter --target $(cat bin/holder-$host) --net --uts {FFCLOCK_LAB} --json theta rank --rank $rank --size 4 --f 1 \
                 --rounds {ENDLESS} --delay "1 ms" --limit "90 s" --rendezvous {rank_0}:9217 --counter monotonic-raw \
                 --log {log} > said$rank 2> complained$rank &
             eval "rank_$rank=$!"

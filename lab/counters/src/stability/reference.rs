@@ -19,7 +19,7 @@ pub enum ReferenceError {
     Page(String),
     /// A device cannot be used.
     #[error(
-        "{path} cannot be the reference: {error}; `ffclock counters` lists the devices, and their group may read them"
+        "{path} cannot be the reference: {error}; `ffclock-lab counters` lists the devices, and their group may read them"
     )]
     Device {
         /// Which.

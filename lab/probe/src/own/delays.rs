@@ -6,8 +6,8 @@
 
 use super::boundary::Crossed;
 use crate::findings::{EDGE, Smallest};
+use ffclock_control::calibration::{Calibration, CalibrationError, Entry, QUIET, Subject, Taken};
 use ffclock_counters::spread::{Spread, percentile};
-use ffclock_daemon::calibration::{Calibration, CalibrationError, Entry, QUIET, Subject, Taken};
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_units::{Counter, Estimate, Exchange, Moment, Period, Stamp, StampLocation, Tai};
 use serde::Serialize;

@@ -8,7 +8,7 @@
 //! | `console run` | lines with `$ ` are run as one script; what is shown beside them must be printed, up to numbers, units and states |
 //! | `sh show`, `console show` | not run, for it would take long, never end, or change the machine; the things that it names must exist |
 //!
-//! They run in a directory that looks like the checkout, with both programs in the PATH, and with `trace.csv.gz` as some trace; the
+//! They run in a directory that looks like the checkout, with all programs in the PATH, and with `trace.csv.gz` as some trace; the
 //! daemon follows a server with a known truth, both on loopback.
 
 mod blocks;
@@ -74,14 +74,18 @@ fn commands_that_are_shown_name_what_exists() {
     }
 }
 
+/// The commands of both wings.
+const COMMANDS: [&str; 2] = ["ffclock", "ffclock-lab"];
+
 fn check_program(words: &[&str], makefile: &str, place: &str) {
     match words {
         ["make", targets @ ..] => {
             let is_target = |target: &&str| makefile.lines().any(|line| line.starts_with(&format!("{target}:")));
             assert!(targets.iter().all(is_target), "{place}: the Makefile has no such target");
         }
-        ["ffclock" | "target/release/ffclock", subcommand, ..] => {
-            let help = std::process::Command::new(programs::ffclock()).args([subcommand, "--help"]).output().unwrap();
+        [command, subcommand, ..] if COMMANDS.contains(&command.trim_start_matches("target/release/")) => {
+            let program = programs::directory().join(command.trim_start_matches("target/release/"));
+            let help = std::process::Command::new(program).args([subcommand, "--help"]).output().unwrap();
             assert!(help.status.success(), "{place}: there is no such subcommand");
         }
         [program, ..] if program.starts_with("target/release/") => {

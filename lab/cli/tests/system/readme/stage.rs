@@ -44,7 +44,7 @@ impl Stage {
         }
         symlink(root().join("tests/golden/quiet-lan/trace.csv.gz"), checkout.join("trace.csv.gz")).unwrap();
         let port = free_port();
-        let server = start(&directory, "ffclock", &["lab", "server", "--listen", &format!("127.0.0.1:{port}")]);
+        let server = start(&directory, "ffclock-lab", &["lab", "server", "--listen", &format!("127.0.0.1:{port}")]);
         let config = directory.join("ffclockd.toml");
         fs::write(&config, configuration(&directory, port)).unwrap();
         let daemon = start(&directory, "ffclockd", &["--config", config.to_str().unwrap()]);

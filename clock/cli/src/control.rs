@@ -1,0 +1,212 @@
+//! One question to the daemon over its control socket, and its answer.
+//!
+//! The protocol is docs/control.md. A daemon that is gone, stuck or speaks nonsense costs at most [`PATIENCE`] and
+//! [`LONGEST_ANSWER`], and each ends in a message that says what to do.
+
+use crate::Global;
+use crate::failure::Failure;
+use ffclock_control::protocol::{Request, StatusReport};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a whole conversation may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A longer answer is not from ffclockd.
+const LONGEST_ANSWER: usize = 1 << 20;
+
+/// Where the daemon of an ordinary installation listens.
+const SYSTEM: &str = ffclock_sys::places::CONTROL;
+/// The name of the socket beside a page.
+const NAME: &str = "control";
+
+/// The state of the daemon.
+pub(crate) fn status(global: &Global) -> Result<StatusReport, Failure> {
+    let line = ask(&socket(global), Request::Status)?;
+    expect(&line, "status")?;
+    understand(&line)
+}
+
+/// Has the daemon read its configuration again.
+pub(crate) fn reload(global: &Global) -> Result<(), Failure> {
+    expect(&ask(&socket(global), Request::Reload)?, "reloaded")
+}
+
+/// The socket that was named; else the one beside the page, wherever that is.
+fn socket(global: &Global) -> PathBuf {
+    if let Some(named) = &global.control {
+        return named.clone();
+    }
+    let found = || crate::page::open(global).ok().map(|clock| clock.path().to_owned());
+    let page = global.page.clone().or_else(found);
+    page.map_or_else(|| PathBuf::from(SYSTEM), |page| page.with_file_name(NAME))
+}
+
+/// Which answer a line is, with what every kind of answer may carry.
+#[derive(Deserialize)]
+struct Head {
+    answer: String,
+    message: Option<String>,
+}
+
+fn expect(line: &str, wanted: &str) -> Result<(), Failure> {
+    let head: Head = understand(line)?;
+    match head.answer.as_str() {
+        kind if kind == wanted => Ok(()),
+        "error" => Err(format!("ffclockd refused: {}", head.message.unwrap_or_default()).into()),
+        other => Err(not_understood(&format!("it answered `{}`", other.escape_default()))),
+    }
+}
+
+fn understand<T: DeserializeOwned>(line: &str) -> Result<T, Failure> {
+    serde_json::from_str(line).map_err(|error| not_understood(&error.to_string()))
+}
+
+fn not_understood(why: &str) -> Failure {
+    format!("the answer of ffclockd is not understood ({why}): do ffclock and ffclockd have the same version?").into()
+}
+
+fn ask(path: &Path, request: Request) -> Result<String, Failure> {
+    let deadline = Instant::now() + PATIENCE;
+    let question = serde_json::to_string(&request).map_err(|error| Failure::from(error.to_string()))?;
+    let talk = || -> std::io::Result<Vec<u8>> {
+        let mut stream = connect(path)?;
+        stream.write_all(format!("{question}\n").as_bytes())?;
+        read_line(&mut stream, deadline)
+    };
+    let answer = talk().map_err(|error| Failure::from(explain(path, &error)))?;
+    String::from_utf8(answer).map_err(|_| not_understood("it is not text"))
+}
+
+/// A connection whose every step is bounded: with a send timeout, Linux also bounds the wait for a place in a full backlog.
+fn connect(path: &Path) -> std::io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE))?;
+    rustix::net::connect(&socket, &address)?;
+    Ok(UnixStream::from(socket))
+}
+
+/// Up to the first end of line, without it. The deadline is for all of it, so that a daemon cannot hold us by dripping bytes.
+fn read_line(stream: &mut UnixStream, deadline: Instant) -> std::io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut part = [0u8; 4096];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let count = stream.read(&mut part)?;
+        let Some(end) = part[..count].iter().position(|&byte| byte == b'\n') else {
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            line.extend_from_slice(&part[..count]);
+            if line.len() > LONGEST_ANSWER {
+                return Err(ErrorKind::FileTooLarge.into());
+            }
+            continue;
+        };
+        line.extend_from_slice(&part[..end]);
+        return Ok(line);
+    }
+}
+
+/// What went wrong, and what to do about it.
+fn explain(path: &Path, error: &std::io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        ErrorKind::NotFound => {
+            format!("there is no control socket {path}: is ffclockd running? (--control names another socket)")
+        }
+        ErrorKind::ConnectionRefused => format!("nobody listens on {path}: ffclockd has stopped; start it again"),
+        ErrorKind::PermissionDenied => {
+            format!("this user may not talk to {path}: join the socket's group, or run as the user of ffclockd")
+        }
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+            format!("ffclockd did not answer on {path} within {} s: it is stopped or stuck", PATIENCE.as_secs())
+        }
+        ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+            format!("ffclockd closed {path} without an answer: look at its log")
+        }
+        ErrorKind::FileTooLarge => {
+            format!("the answer on {path} is longer than {LONGEST_ANSWER} bytes: this is not ffclockd")
+        }
+        _ => format!("cannot talk to ffclockd on {path}: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    fn at(path: &Path) -> Global {
+        Global { page: None, control: Some(path.to_owned()), json: false }
+    }
+
+    #[test]
+    fn the_socket_lies_beside_the_page() {
+        let named = |page: &str| Global { page: Some(page.into()), control: None, json: false };
+        assert_eq!(socket(&named("/tmp/demo/page")), Path::new("/tmp/demo/control"));
+        assert_eq!(socket(&at(Path::new("/tmp/elsewhere"))), Path::new("/tmp/elsewhere"));
+    }
+
+    /// A daemon that answers one question with `reply`, whatever was asked.
+    fn fake(name: &str, reply: Vec<u8>) -> (PathBuf, std::thread::JoinHandle<String>) {
+        let path = std::env::temp_dir().join(format!("ffclock-control-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        let served = path.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let question = read_line(&mut stream, Instant::now() + PATIENCE).unwrap();
+            // The client may have heard enough before all is written.
+            let _ = stream.write_all(&reply);
+            let _ = std::fs::remove_file(served);
+            String::from_utf8(question).unwrap()
+        });
+        (path, thread)
+    }
+
+    fn failure(name: &str, reply: &[u8]) -> String {
+        let (path, thread) = fake(name, reply.to_vec());
+        let failure = reload(&at(&path)).unwrap_err();
+        thread.join().unwrap();
+        failure.message
+    }
+
+    #[test]
+    fn a_question_is_one_line_of_json() {
+        let (path, thread) = fake("reload", b"{\"answer\":\"reloaded\"}\nnever read".to_vec());
+        reload(&at(&path)).unwrap();
+        assert_eq!(thread.join().unwrap(), "{\"command\":\"reload\"}");
+    }
+
+    #[test]
+    fn bad_answers_are_explained() {
+        assert!(failure("refused", b"{\"answer\":\"error\",\"message\":\"line 3: no\"}\n").contains("line 3: no"));
+        assert!(failure("other", b"{\"answer\":\"status\"}\n").contains("same version"));
+        assert!(failure("nonsense", b"hello\n").contains("not understood"));
+        assert!(failure("binary", b"\xff\xfe\n").contains("not text"));
+        assert!(failure("closed", b"").contains("without an answer"));
+        assert!(failure("endless", &vec![b' '; LONGEST_ANSWER + 8192]).contains("longer than"));
+    }
+
+    #[test]
+    fn a_silent_daemon_costs_two_seconds_at_most() {
+        let path = std::env::temp_dir().join(format!("ffclock-control-silent-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let _listener = UnixListener::bind(&path).unwrap();
+        let begin = Instant::now();
+        assert!(status(&at(&path)).unwrap_err().message.contains("did not answer"));
+        assert!(begin.elapsed() < PATIENCE * 3);
+        std::fs::remove_file(&path).unwrap();
+        assert!(status(&at(&path)).unwrap_err().message.contains("is ffclockd running?"));
+    }
+}

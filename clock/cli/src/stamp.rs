@@ -1,0 +1,85 @@
+//! `ffclock stamp`: a raw stamp as text, for a conversion later.
+
+use crate::failure::Failure;
+use crate::{Global, output, page};
+use ffclock_client::Stamp;
+use ffclock_units::{Counter, CounterEpoch};
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// Options of `ffclock stamp`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ stamp=$(ffclock stamp); echo $stamp
+  81732450912345@3
+  $ ffclock now --at $stamp
+
+A stamp is the raw value of the counter and the number of its epoch. After a suspend, or whatever
+else breaks the counter, it is refused instead of converted into a wrong time.")]
+pub(crate) struct Args {}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Report {
+    stamp: String,
+    counter: u64,
+    epoch: u64,
+}
+
+/// Takes a stamp.
+pub(crate) fn run(global: &Global, _: &Args) -> Result<(), Failure> {
+    let clock = page::open(global)?;
+    let stamp = clock.stamp();
+    // A stamp of an empty or damaged page is of no epoch, so nothing would ever take it.
+    page::check(&clock)?;
+    let text = StampText(stamp).to_string();
+    if global.json {
+        output::json(&Report { stamp: text, counter: stamp.counter().raw(), epoch: stamp.epoch().raw() })
+    } else {
+        output::line(&text)
+    }
+}
+
+/// A stamp in text form: `COUNTER@EPOCH`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampText(pub Stamp);
+
+impl fmt::Display for StampText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.0.counter().raw(), self.0.epoch().raw())
+    }
+}
+
+impl FromStr for StampText {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).map(StampText).ok_or("a stamp is COUNTER@EPOCH, as `ffclock stamp` prints it")
+    }
+}
+
+fn parse(text: &str) -> Option<Stamp> {
+    let (counter, epoch) = text.split_once('@')?;
+    let epoch = CounterEpoch::from_raw(epoch.parse().ok()?);
+    Some(Stamp::from_parts(Counter::from_raw(counter.parse().ok()?), epoch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_survives_as_text() {
+        let stamp: StampText = "81732450912345@3".parse().unwrap();
+        assert_eq!(stamp.0.counter().raw(), 81_732_450_912_345);
+        assert_eq!(stamp.0.epoch().raw(), 3);
+        assert_eq!(stamp.to_string(), "81732450912345@3");
+    }
+
+    #[test]
+    fn what_is_no_stamp_is_refused() {
+        for text in ["", "5", "@", "5@", "@5", "-1@1", "1@-1", "1@1@1", "1.5@2", "99999999999999999999@1"] {
+            assert!(text.parse::<StampText>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `ffclock status`: how the daemon and its clock are doing.
+//!
+//! The daemon is asked. When it is gone its page is still there, and is shown with a clear word that nobody renews it.
+
+use crate::failure::Failure;
+use crate::{Global, control, output, page, sources, text};
+use ffclock_control::protocol::{ClockReport, EventReport, QuorumReport, Status, StatusReport};
+use ffclock_units::{Moment, Rate, Span};
+use serde::Serialize;
+
+/// Options of `ffclock status`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  $ ffclock status
+  $ ffclock status --json | jq .clock.bound_s
+
+Exit code: 0 when the clock can be read, 1 when ffclockd does not answer, 3 when the clock is not
+synchronised. With --json the fields are those of the control protocol (docs/control.md); when
+ffclockd does not answer, they are `error` and `page` (null when the page cannot be read either).")]
+pub(crate) struct Args {}
+
+/// What `--json` shows when the daemon does not answer.
+#[derive(Serialize)]
+struct Orphaned {
+    error: String,
+    page: Option<page::Report>,
+}
+
+/// Prints the state.
+pub(crate) fn run(global: &Global, _: &Args) -> Result<(), Failure> {
+    match control::status(global) {
+        Ok(report) => show(global, &report),
+        Err(failure) => show_page(global, failure),
+    }
+}
+
+fn show(global: &Global, report: &StatusReport) -> Result<(), Failure> {
+    if global.json {
+        output::json(report)?;
+    } else {
+        output::write(&render(report))?;
+    }
+    let readable = report.clock.as_ref().is_some_and(|clock| clock.status != Status::Unsynchronised);
+    if readable { Ok(()) } else { Err(Failure::silent(Failure::UNSYNCHRONISED)) }
+}
+
+fn show_page(global: &Global, daemon: Failure) -> Result<(), Failure> {
+    let reading = page::open(global).and_then(|clock| page::read(&clock));
+    if global.json {
+        let page = reading.ok().map(|reading| page::Report::of(&reading));
+        output::json(&Orphaned { error: daemon.message, page })?;
+        return Err(Failure::silent(Failure::FAILED));
+    }
+    match reading {
+        Ok(told) => {
+            let sentence = page::sentence(&text::utc(told.reading.time), &told.reading);
+            output::line(&format!("The page says: {sentence}"))?;
+            output::line("Nobody may be renewing it: without a daemon the bound only grows.")?;
+        }
+        Err(failure) => output::line(&format!("The page is of no use either: {failure}"))?,
+    }
+    Err(daemon)
+}
+
+/// The whole state for people.
+fn render(report: &StatusReport) -> String {
+    let mut text =
+        format!("ffclockd {}, running for {}\n\n", text::printable(&report.version), text::duration(report.uptime_s));
+    match &report.clock {
+        Some(clock) => text += &render_clock(clock, &followed(report)),
+        None => text += &field("Clock", &format!("no estimate yet{}", followed(report))),
+    }
+    let counter = &report.counter;
+    let hertz = text::hertz(counter.nominal_hz);
+    text += &field("Counter", &format!("{} at {hertz} nominal, epoch {}", counter.name, counter.epoch));
+    text += &field("", &counter.reason);
+    text += &field("Stamps", &report.stamps);
+    text += &field("Page", &report.page);
+    text += &format!("\n{}", sources::table(&report.sources));
+    text + &render_events(&report.events)
+}
+
+/// Which server is followed, or why none is.
+fn followed(report: &StatusReport) -> String {
+    match (&report.selected, report.quorum) {
+        (Some(server), _) => format!(", follows {server}"),
+        (None, Some(QuorumReport::Disagreement)) => ": the servers disagree and none has a majority".to_owned(),
+        (None, Some(QuorumReport::Waiting)) => ": waiting for the servers to answer".to_owned(),
+        (None, Some(QuorumReport::Majority) | None) => String::new(),
+    }
+}
+
+fn render_clock(clock: &ClockReport, followed: &str) -> String {
+    let time = Moment::from_origin(Span::from_nanos(clock.utc_ns.into()));
+    let bound = format!("{}, standard uncertainty {}", text::span(clock.bound_s), text::span(clock.uncertainty_s));
+    field("Clock", &format!("{}{followed}", clock.status.name()))
+        + &field("Time", &text::utc(time))
+        + &field("Bound", &bound)
+        + &field("System", &system_clock(clock.system_clock_behind_s))
+        + &field("Rate", &rate(clock))
+        + &field("Leap", &leap(clock))
+}
+
+/// Where the system clock stands, in words: nobody should have to remember the sign.
+fn system_clock(behind_s: f64) -> String {
+    let word = if behind_s < 0.0 { "ahead" } else { "behind" };
+    format!("the system clock is {} {word}", text::span(behind_s.abs()))
+}
+
+/// The rate of the counter against its nominal frequency, with its bound.
+pub(crate) fn rate(clock: &ClockReport) -> String {
+    let (rate, bound) = (Rate::from_ppm(clock.rate_ppm), Rate::from_ppm(clock.rate_bound_ppm).to_two_figures());
+    let word = if clock.rate_ppm < 0.0 { "fast" } else { "slow" };
+    format!("the counter runs {} {word}, +- {bound}", rate.abs())
+}
+
+fn leap(clock: &ClockReport) -> String {
+    let offset = format!("TAI - UTC = {} s", clock.tai_offset_s);
+    match clock.leap {
+        None => format!("{offset}, no leap second announced"),
+        Some((second, change)) => {
+            let when = text::utc(Moment::from_origin(Span::from_secs(second)));
+            let kind = if change < 0 { "left out" } else { "inserted" };
+            format!("{offset}, a second will be {kind} before {when}")
+        }
+    }
+}
+
+fn render_events(events: &[EventReport]) -> String {
+    if events.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<String> = events.iter().map(event).collect();
+    format!("\nEvents, by seconds since the start\n{}", lines.concat())
+}
+
+fn event(event: &EventReport) -> String {
+    let source = event.source.as_deref().map_or_else(String::new, |source| format!("{}: ", text::printable(source)));
+    format!("{:>12.3}  {source}{}\n", event.at_s, text::printable(&event.text))
+}
+
+fn field(name: &str, value: &str) -> String {
+    format!("{name:<9}{}\n", text::printable(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> ClockReport {
+        ClockReport {
+            status: Status::Synchronised,
+            utc_ns: 1_763_690_000_123_456_789,
+            system_clock_behind_s: -3.25e-6,
+            bound_s: 8.12e-4,
+            uncertainty_s: 1.4e-5,
+            period_s: 3.4e-10,
+            rate_ppm: -12.5,
+            rate_bound_ppm: 0.02,
+            tai_offset_s: 37,
+            leap: None,
+        }
+    }
+
+    #[test]
+    fn signs_are_said_in_words() {
+        assert_eq!(system_clock(-3.25e-6), "the system clock is 3.25 us ahead");
+        assert_eq!(system_clock(1e-3), "the system clock is 1 ms behind");
+        assert_eq!(rate(&clock()), "the counter runs 12.5 ppm fast, +- 0.02 ppm");
+        let fresh = ClockReport { rate_bound_ppm: 200.498_7, ..clock() };
+        assert_eq!(rate(&fresh), "the counter runs 12.5 ppm fast, +- 210 ppm");
+    }
+
+    #[test]
+    fn a_leap_second_is_dated() {
+        let announced = ClockReport { leap: Some((1_483_228_800, 1)), ..clock() };
+        assert_eq!(
+            leap(&announced),
+            "TAI - UTC = 37 s, a second will be inserted before 2017-01-01T00:00:00.000000000Z"
+        );
+        assert!(leap(&clock()).contains("no leap second announced"));
+    }
+
+    #[test]
+    fn the_clock_is_laid_out_by_name() {
+        assert_eq!(
+            render_clock(&clock(), ", follows 192.0.2.1:123"),
+            "Clock    synchronised, follows 192.0.2.1:123\n\
+             Time     2025-11-21T01:53:20.123456789Z\n\
+             Bound    812 us, standard uncertainty 14 us\n\
+             System   the system clock is 3.25 us ahead\n\
+             Rate     the counter runs 12.5 ppm fast, +- 0.02 ppm\n\
+             Leap     TAI - UTC = 37 s, no leap second announced\n"
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! The metrics that the daemon serves: each family with its name, kind, unit and help, in this one place.
+//!
+//! docs/operations.md explains each of them to operators. The daemon fills them in from a [`StatusReport`](crate::protocol::StatusReport).
+
+/// What the values of a family do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// They rise and fall.
+    Gauge,
+    /// They only rise, until the daemon starts again.
+    Counter,
+}
+
+/// A family of metrics, as OpenMetrics describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// The name, with the unit at its end where it has one.
+    pub name: &'static str,
+    /// What its values do.
+    pub kind: Kind,
+    /// The unit; empty for numbers and for yes (1) and no (0).
+    pub unit: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+impl Kind {
+    /// As OpenMetrics writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+        }
+    }
+}
+
+impl Family {
+    /// The name before each value: that of the family, with the ending that OpenMetrics demands of counters.
+    pub fn sample(&self) -> String {
+        match self.kind {
+            Kind::Gauge => self.name.to_owned(),
+            Kind::Counter => format!("{}_total", self.name),
+        }
+    }
+}
+
+/// Makes a constant of each family, and the list of all; the help is also the documentation of the constant.
+macro_rules! families {
+    ($($constant:ident = $name:literal: $kind:ident $(in $unit:literal)?, $help:literal;)+) => {
+        $(
+            #[doc = $help]
+            pub const $constant: Family =
+                Family { name: $name, kind: Kind::$kind, unit: concat!($($unit)?), help: $help };
+        )+
+
+        /// Every family, in the order in which they are served.
+        pub const ALL: &[Family] = &[$($constant),+];
+    };
+}
+
+families! {
+    SYNCHRONISED = "ffclock_synchronised": Gauge, "Whether the published clock is synchronised.";
+    MAJORITY = "ffclock_majority": Gauge, "Whether more than half of the servers agree.";
+    BOUND = "ffclock_bound_seconds": Gauge in "seconds", "Largest possible error of the published clock.";
+    UNCERTAINTY = "ffclock_uncertainty_seconds": Gauge in "seconds",
+        "Standard uncertainty (k = 1) of the published clock, without the unknown asymmetry.";
+    SYSTEM_CLOCK_BEHIND = "ffclock_system_clock_behind_seconds": Gauge in "seconds", "Published clock - system clock.";
+    RATE = "ffclock_rate_ppm": Gauge in "ppm", "Long-term rate of the counter against its nominal frequency.";
+    RATE_BOUND = "ffclock_rate_bound_ppm": Gauge in "ppm", "Largest error of the long-term rate.";
+    COUNTER_EPOCH = "ffclock_counter_epoch": Gauge, "Number of the counter's present epoch.";
+    UPTIME = "ffclock_uptime_seconds": Gauge in "seconds", "Time since the daemon started.";
+    SOURCE_SELECTED = "ffclock_source_selected": Gauge, "Whether this source is published.";
+    SOURCE_FALSETICKER = "ffclock_source_falseticker": Gauge,
+        "Whether the majority of the servers contradicts this source.";
+    SOURCE_REACHABLE = "ffclock_source_reachable": Gauge, "Whether this source answers.";
+    SOURCE_STRATUM = "ffclock_source_stratum": Gauge, "Distance from a primary source.";
+    SOURCE_ROOT_DISTANCE = "ffclock_source_root_distance_seconds": Gauge in "seconds",
+        "The server's claim of its error.";
+    SOURCE_FLOOR = "ffclock_source_floor_seconds": Gauge in "seconds", "Smallest round trip in force.";
+    SOURCE_ROUND_TRIP = "ffclock_source_round_trip_seconds": Gauge in "seconds", "Round trip of the last exchange.";
+    SOURCE_BOUND = "ffclock_source_bound_seconds": Gauge in "seconds", "Largest possible error of this source's clock.";
+    SOURCE_OFFSET = "ffclock_source_offset_seconds": Gauge in "seconds", "This source's clock - the published clock.";
+    SOURCE_LEARNED_AGREES = "ffclock_source_learned_agrees": Gauge,
+        "Whether the learned estimator has enough data and agrees with the classic.";
+    SOURCE_LEARNED_CONTRADICTS = "ffclock_source_learned_contradicts": Gauge,
+        "Whether the learned and the classic time contradict each other.";
+    SOURCE_REQUESTS = "ffclock_source_requests": Counter, "Requests sent.";
+    SOURCE_EXCHANGES = "ffclock_source_exchanges": Counter, "Replies accepted.";
+    SOURCE_USED = "ffclock_source_used": Counter, "Exchanges that moved the estimate.";
+    SOURCE_LOST = "ffclock_source_lost": Counter, "Requests without a reply.";
+    SOURCE_REJECTED = "ffclock_source_rejected": Counter, "Packets refused.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_stands_in_the_document() {
+        let document = include_str!("../../../docs/operations.md");
+        for family in ALL {
+            let sample = format!("`{}`", family.sample());
+            assert!(document.contains(&sample), "docs/operations.md does not explain {sample}");
+        }
+    }
+
+    /// The other way round: nothing is documented that is not served.
+    #[test]
+    fn every_metric_of_the_document_is_served() {
+        let document = include_str!("../../../docs/operations.md");
+        let rows = document.lines().filter(|line| line.starts_with("| `ffclock_"));
+        let first_cells = rows.filter_map(|row| row.split('|').nth(1));
+        let named: Vec<&str> = first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        assert_eq!(named.len(), ALL.len(), "{named:?}");
+        for name in named {
+            assert!(ALL.iter().any(|family| family.sample() == name), "docs/operations.md explains {name}");
+        }
+    }
+
+    /// OpenMetrics: the name of a family ends with its unit, and two families have two names.
+    #[test]
+    fn names_end_with_their_unit_and_are_unique() {
+        for (index, family) in ALL.iter().enumerate() {
+            let ending = family.name.rsplit('_').next().filter(|ending| ["seconds", "ppm"].contains(ending));
+            assert_eq!(ending.unwrap_or_default(), family.unit, "{}", family.name);
+            assert!(family.help.ends_with('.'), "{}", family.name);
+            assert!(ALL[..index].iter().all(|other| other.name != family.name), "{} stands twice", family.name);
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! What the control socket says: one JSON object a line, asked for by one JSON object a line.
+//!
+//! These structs are the protocol (docs/control.md); the daemon fills them and the `ffclock` command reads them.
+
+pub use ffclock_estimator::{Agreement, Algorithm};
+pub use ffclock_units::Status;
+use serde::{Deserialize, Serialize};
+
+/// A question to the daemon: `{"command": "status"}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Everything in [`StatusReport`].
+    Status,
+    /// Re-read the configuration, as SIGHUP does.
+    Reload,
+}
+
+/// Reads one request: a line of the control socket without its end.
+///
+/// # Errors
+/// Why it is not a request.
+pub fn parse_request(line: &[u8]) -> Result<Request, String> {
+    serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"))
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    /// To [`Request::Status`].
+    Status(Box<StatusReport>),
+    /// To [`Request::Reload`], when the new configuration is in force.
+    Reloaded,
+    /// The request was not understood or could not be carried out.
+    Error {
+        /// What was wrong.
+        message: String,
+    },
+}
+
+/// The state of the daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// The version of ffclockd.
+    pub version: String,
+    /// How long it has run [s].
+    pub uptime_s: f64,
+    /// The counter it keeps time with.
+    pub counter: CounterReport,
+    /// Where packets are stamped: "kernel" or "user", with the reason where it is not as configured: "user (the kernel refuses)".
+    pub stamps: String,
+    /// The file that readers map.
+    pub page: String,
+    /// What is published now; absent before the first estimate.
+    pub clock: Option<ClockReport>,
+    /// The address of the server whose clock is published.
+    pub selected: Option<String>,
+    /// Whether a majority of the servers agrees; absent from daemons before 0.2.
+    #[serde(default)]
+    pub quorum: Option<QuorumReport>,
+    /// Every configured server.
+    pub sources: Vec<SourceReport>,
+    /// The latest events, oldest first.
+    pub events: Vec<EventReport>,
+}
+
+/// How the vote of the servers stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuorumReport {
+    /// Servers that may yet turn the vote have not answered since the start.
+    Waiting,
+    /// More than half of the servers agree, and one of them is followed.
+    Majority,
+    /// No time is shared by more than half of the servers: none is followed.
+    Disagreement,
+}
+
+/// What the vote says about a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BeliefReport {
+    /// Its interval agrees with those of the majority.
+    Truechimer,
+    /// Its interval misses that of the majority: what it claims about itself is false.
+    Falseticker,
+    /// No vote can say whether it is right.
+    Undecided,
+    /// It has no interval yet.
+    #[default]
+    Unknown,
+}
+
+/// The counter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CounterReport {
+    /// Its name.
+    pub name: String,
+    /// Why it was chosen.
+    pub reason: String,
+    /// The frequency it is said to have [Hz].
+    pub nominal_hz: f64,
+    /// The number of the present epoch.
+    pub epoch: u64,
+}
+
+/// The published clock, at the time of the answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockReport {
+    /// "synchronised", "holdover", "warming-up" or "unsynchronised"; the word of holdover was "free-running".
+    #[serde(with = "word")]
+    pub status: Status,
+    /// UTC [ns since 1970].
+    pub utc_ns: i64,
+    /// The published clock - the system clock [s].
+    pub system_clock_behind_s: f64,
+    /// The largest possible error [s].
+    pub bound_s: f64,
+    /// Its standard uncertainty (k = 1), without the unknown constant asymmetry [s].
+    pub uncertainty_s: f64,
+    /// Long-term period of the counter [s].
+    pub period_s: f64,
+    /// The counter's long-term rate against its nominal frequency: positive when it runs slow [ppm].
+    pub rate_ppm: f64,
+    /// The largest error of the long-term rate [ppm].
+    pub rate_bound_ppm: f64,
+    /// TAI - UTC [s].
+    pub tai_offset_s: i32,
+    /// An announced leap second: the UTC second after it, and +1 or -1.
+    pub leap: Option<(i64, i8)>,
+}
+
+/// Whether a server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceState {
+    /// Its name has no address yet.
+    Resolving,
+    /// Asked for the first time at this address.
+    Waiting,
+    /// It answers.
+    Reachable,
+    /// It does not answer.
+    Unreachable,
+    /// It asked us to stay away.
+    Refused,
+}
+
+impl SourceState {
+    /// The name in the control protocol and the answers of commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SourceState::Resolving => "resolving",
+            SourceState::Waiting => "waiting",
+            SourceState::Reachable => "reachable",
+            SourceState::Unreachable => "unreachable",
+            SourceState::Refused => "refused",
+        }
+    }
+}
+
+/// One configured server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourceReport {
+    /// As configured.
+    pub name: String,
+    /// The address in use; absent before the name is resolved.
+    pub address: Option<String>,
+    /// Whether it answers.
+    #[serde(with = "word")]
+    pub state: SourceState,
+    /// Whether its clock is the one that is published.
+    pub selected: bool,
+    /// Whether it agrees with the majority of the servers.
+    #[serde(default)]
+    pub belief: BeliefReport,
+    /// The algorithm that judges it: "learned" or "classic".
+    #[serde(with = "word")]
+    pub estimator: Algorithm,
+    /// How the learned time stands to the classic one: "agree", "disagree", "too-little-data", or "alone" where the classic
+    /// algorithm was chosen.
+    #[serde(with = "word")]
+    pub agreement: Agreement,
+    /// Time between requests [s].
+    pub poll_s: f64,
+    /// Distance from a primary source; absent before the first reply.
+    pub stratum: Option<u8>,
+    /// Its own claim of its largest error [s].
+    pub root_distance_s: Option<f64>,
+    /// Requests sent.
+    pub sent: u64,
+    /// Replies accepted as exchanges.
+    pub exchanges: u64,
+    /// Exchanges that moved the estimate.
+    pub used: u64,
+    /// Requests without a reply.
+    pub lost: u64,
+    /// Packets refused, by reason.
+    pub rejected: Vec<(String, u64)>,
+    /// Smallest round trip in force [s].
+    pub floor_s: Option<f64>,
+    /// Round trip of the last exchange [s].
+    pub round_trip_s: Option<f64>,
+    /// Upward and downward shifts of the floor.
+    pub shifts: (u64, u64),
+    /// The largest possible error of this server's clock now [s].
+    pub bound_s: Option<f64>,
+    /// Its standard uncertainty (k = 1) now [s].
+    pub uncertainty_s: Option<f64>,
+    /// Its estimate - the published clock, now [s].
+    pub offset_s: Option<f64>,
+}
+
+/// Something worth telling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventReport {
+    /// Seconds since the daemon started.
+    pub at_s: f64,
+    /// The server it concerns, where it does.
+    pub source: Option<String>,
+    /// What happened.
+    pub text: String,
+}
+
+/// A state is compared as its type and travels as its one name.
+trait Word: Copy + 'static {
+    const ALL: &'static [Self];
+    fn name(self) -> &'static str;
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|word| word.name() == name)
+    }
+}
+
+impl Word for Status {
+    const ALL: &'static [Self] = &Status::ALL;
+    fn name(self) -> &'static str {
+        self.name()
+    }
+    fn from_name(name: &str) -> Option<Self> {
+        Status::from_name(name)
+    }
+}
+
+impl Word for SourceState {
+    const ALL: &'static [Self] = &[
+        SourceState::Resolving,
+        SourceState::Waiting,
+        SourceState::Reachable,
+        SourceState::Unreachable,
+        SourceState::Refused,
+    ];
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Word for Algorithm {
+    const ALL: &'static [Self] = &Algorithm::ALL;
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Word for Agreement {
+    const ALL: &'static [Self] = &Agreement::ALL;
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+/// How serde writes and reads a [`Word`].
+mod word {
+    use super::Word;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::borrow::Cow;
+
+    pub(super) fn serialize<W: Word, S: Serializer>(word: &W, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(word.name())
+    }
+
+    pub(super) fn deserialize<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        W::from_name(&name).ok_or_else(|| {
+            let known: Vec<&str> = W::ALL.iter().map(|word| word.name()).collect();
+            D::Error::custom(format_args!("{name:?} is none of {}", known.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Words {
+        #[serde(with = "word")]
+        status: Status,
+        #[serde(with = "word")]
+        state: SourceState,
+        #[serde(with = "word")]
+        estimator: Algorithm,
+        #[serde(with = "word")]
+        agreement: Agreement,
+    }
+
+    #[test]
+    fn states_travel_as_their_names_and_the_old_word_is_understood() {
+        let words = Words {
+            status: Status::Holdover,
+            state: SourceState::Refused,
+            estimator: Algorithm::Learned,
+            agreement: Agreement::TooLittleData,
+        };
+        let text = r#"{"status":"holdover","state":"refused","estimator":"learned","agreement":"too-little-data"}"#;
+        assert_eq!(serde_json::to_string(&words).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Words>(text).unwrap(), words);
+        let old = text.replace("holdover", "free-running");
+        assert_eq!(serde_json::from_str::<Words>(&old).unwrap(), words);
+        let unknown = serde_json::from_str::<Words>(&text.replace("refused", "asleep")).unwrap_err();
+        assert!(unknown.to_string().starts_with("\"asleep\" is none of resolving, waiting"), "{unknown}");
+    }
+
+    #[test]
+    fn every_name_stands_for_one_state() {
+        fn each_comes_back<W: Word + PartialEq>() -> bool {
+            W::ALL.iter().all(|word| W::from_name(word.name()) == Some(*word))
+        }
+        assert!(each_comes_back::<Status>() && each_comes_back::<SourceState>());
+        assert!(each_comes_back::<Algorithm>() && each_comes_back::<Agreement>());
+    }
+
+    #[test]
+    fn requests_are_read_strictly() {
+        assert_eq!(parse_request(br#"{"command":"status"}"#), Ok(Request::Status));
+        assert_eq!(parse_request(br#" {"command":"reload"} "#), Ok(Request::Reload));
+        for bad in [&b"status"[..], br#"{"command":"halt"}"#, br#"{"command":"status"}x"#, b"", b"\xff"] {
+            assert!(parse_request(bad).is_err(), "{bad:?}");
+        }
+    }
+}

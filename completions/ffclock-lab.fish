@@ -1,0 +1,414 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_ffclock_lab_global_optspecs
+    string join \n page= json h/help V/version
+end
+
+function __fish_ffclock_lab_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_ffclock_lab_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_ffclock_lab_using_subcommand
+    set -l cmd (__fish_ffclock_lab_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -s V -l version -d 'Print version'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "counters" -d 'List and characterise the counters of this machine'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not tell or is wrong' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l from -d 'Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV, in place of what is in FILE' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l exchanges -d 'Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true delays' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l server -d 'Replay this server, by the name in the trace or its number from 0, instead of the first' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l estimator -d 'The algorithm' -r -f -a "classic\t'The algorithm of the RADclock papers'
+learned\t'One-sided evidence, two directions and a bank of oscillators'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l set -d 'Set an option of the algorithm, such as `offset_window=512 s`' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l stamps -d 'Convert the stamps in this file, one a line as `ffclock stamp` prints them, by the clock in retrospect, instead of the report' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l keep-going -d 'Count rows that cannot be read and go on, instead of stopping'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l smooth -d 'Work out the clock in retrospect too, from the past and the future of each exchange'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -s o -l output -d 'The page to write, or a directory for page and pictures' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l title -d 'Heading, instead of the run\'s own' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l clock -d 'Which clock of a simulated run is looked at in detail' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l estimator -d 'The algorithm that replays a trace, `classic` or `learned`' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l python -d 'The Python interpreter that has the package [default: $FFCLOCK_PYTHON, .venv/bin/python here, python3]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "list" -d 'Name the built-in scenarios'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "run" -d 'Run one scenario once'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "sweep" -d 'Run one scenario with many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l trace -d 'Write what the clocks saw, with the truth, for `ffclock-lab replay`: CSV if the name ends in `.csv`, otherwise our own format, which alone keeps every bit. FILE must not be there yet' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l series -d 'Write what each clock showed, and its error, at every reading as CSV, for `ffclock-lab report`, in place of what is in FILE' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l oracle -d 'Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l seeds -d 'The seeds, first and last, such as `1..100`' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l jobs -d 'How many runs at a time [default: as many as there are processors]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l seeds -d 'The seeds, first and last, such as `1..20`' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l jobs -d 'How many runs at a time [default: as many as there are processors]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l keep -d 'Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on. A file with anything else in it is refused' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l oracles -d 'Run the oracles, which take most of the time, with the first N seeds only [default: with all]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "list" -d 'Name the built-in scenarios'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run one scenario once'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "show" -d 'Show a recording again'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l for -d 'How long to measure without stress' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l record -d 'Record everything into a file that is not there yet (docs/counters.md)' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l every -d 'How often to measure (the papers: every 0.5 s)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l burst -d 'Readings of each way in a round' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from latency" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l for -d 'How long to measure without stress' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l record -d 'Record everything into a file that is not there yet (docs/counters.md)' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l every -d 'How often to read the counters' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l against -d 'The reference: ffclock (the published clock), /dev/ptpN, /dev/ppsN, or a file' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from stability" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l stress -d 'Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l phase -d 'How long each phase lasts (the papers: 90 min)' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l record -d 'Record everything into a file that is not there yet (docs/counters.md)' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l poll -d 'Time between two requests' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l warm-up -d 'Leave out of the figures what the clocks show before' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l skew -d 'The server\'s rate against the nominal rate of the CPU\'s counter' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l wander -d 'The largest deviation of the server\'s rate from its mean, in a swing of one minute' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l for -d 'How long to measure without stress' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from watch" -l for -d 'How long to watch [default: until interrupted]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from watch" -l every -d 'How often to look' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from watch" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from show" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from show" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a recording again'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "show" -d 'Show the tables of a record'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "advise" -d 'Say in plain words where to stamp on this host'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l to -d 'The host on which `ffclock-lab probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l rate -d 'Packets per second' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'
+ebpf\t'eBPF programs'
+fentry\t'eBPF by fentry'
+stack\t'The kernel\'s tracing anywhere but at the driver'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from show" -l record -d 'Write it again into another file: Parquet if its name ends so, JSON lines otherwise' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from show" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from show" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l to -d 'The host on which `ffclock-lab probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l rate -d 'Packets per second' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'
+ebpf\t'eBPF programs'
+fentry\t'eBPF by fentry'
+stack\t'The kernel\'s tracing anywhere but at the driver'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l from -d 'Judge this record instead of measuring' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l port -d 'The service\'s UDP port' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l for -d 'How long to watch' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l device -d 'The device, if not all of them' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l pid -d 'The program, if not whoever has a socket with that port' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l to -d 'The host on which `ffclock-lab probe echo` runs, with its port if it is not 8777' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l device -d 'The device on the way to the host, where it cannot be found out' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+tracing\t'The kernel\'s tracing'
+ebpf\t'eBPF programs'
+fentry\t'eBPF by fentry'
+stack\t'The kernel\'s tracing anywhere but at the driver'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l file -d 'Where the calibration is kept' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l own -d 'Measure the daemon\'s own packets instead: what it is recording, a file or the directory of `record`' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l for -d 'With --own, how long to look at its packets; at least some hundred of them should pass' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l netns -d 'Use an echo server in a network namespace of its own'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l check -d 'With --own, only say what the clock is off by for the host\'s delays, and write nothing'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -l listen -d 'Where to listen' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from echo" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show the tables of a record'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "advise" -d 'Say in plain words where to stamp on this host'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Where a switch is put in time, against the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
+after\t'They are, as the theorem needs'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out so much at the start and at the end, also of --certify and of the comparison with round trips; not together with --xi' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l bin -d 'Width of the bins of delays' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l block-messages -d 'About how many messages make a block, of which the largest Omega is taken' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l window-rounds -d 'How many rounds are held at most while messages of older ones are outstanding' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l certify -d 'Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l truth -d 'Take the true times instead of what the clocks said: of simulated logs, which know them'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l xi -d 'Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Work out the histograms too, and put them into the JSON; slower'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l n -d 'Processes' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l rounds -d 'Explore with one step for each switch, until processes come to this round; 0 leaves this out' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l every-delivery -d 'Explore with one step for each delivery, until processes come to this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign -d 'Random adversaries' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign-rounds -d 'The round to which random adversaries run' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l window -d 'Have processes remember so many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender, for random adversaries and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l states -d 'Give an exploration up beyond so many states' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l printed -d 'Check the algorithm as the paper prints it, which is known to be bad, instead of the repaired one'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l netns -d 'Start so many processes on this machine, each in a network namespace of its own' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l hosts -d 'Start a process on each of these hosts, through ssh' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l port -d 'The port at which the ranks meet' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l load -d 'A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l pages -d 'With --netns: the page of each host, in their order, so that they are compared as hosts with counters of their own are' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l load-priority -d 'The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Said where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l f -d 'Byzantine processes tolerated: there must be at least 3f + 1 ranks' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l rounds -d 'The last round that is sent' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l delay -d 'The delay D between a quorum and the next round' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l patience -d 'How long ranks wait for one another at the start' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l limit -d 'How long the run may take' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l counter -d 'The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own [default: the counter of the page, or what the checks of the CPU counter decide]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l events -d 'How many events each rank keeps until the end, in memory; more are counted, and the log is partial' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l round-trips -d 'Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rank -d 'Which rank this is [default: from the launcher]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l size -d 'How many ranks there are: n [default: from the launcher]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rendezvous -d 'Where rank 0 is met' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l listen -d 'Where rank 0 listens [default: the address of the rendezvous]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l host -d 'What to call this rank\'s host [default: its name]; ranks of the same name, counter and page are on the same host' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l f -d 'Byzantine processes tolerated: there must be at least 3f + 1 ranks' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rounds -d 'The last round that is sent' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l delay -d 'The delay D between a quorum and the next round' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l patience -d 'How long ranks wait for one another at the start' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l limit -d 'How long the run may take' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l counter -d 'The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own [default: the counter of the page, or what the checks of the CPU counter decide]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l events -d 'How many events each rank keeps until the end, in memory; more are counted, and the log is partial' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l round-trips -d 'Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l level -d 'How much, in per cent: 30, ramp:0..90 or jumps:10..90' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l for -d 'How long' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l priority -d 'A real-time priority (first in, first out), 1 to 98; said where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l to -d 'Network: to whom in turn; nobody need listen there' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l rate -d 'Network: what 100 % are, in Mbit/s' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l file -d 'Disk: a file that is written over and over, and removed at the end' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l scenario -d 'The scenario; without it everything has its default' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l n -d 'Processes [default: the scenario\'s, or 4]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1 [default: the scenario\'s, or 1]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l rounds -d 'The last round that processes send [default: the scenario\'s, or 1000]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l delay -d 'The delay D between a quorum and the next round, such as "1 ms" [default: the scenario\'s, or 0 s]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l two-faced -d 'A process that tells each other one something else' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l log -d 'Write the run as a log into this directory, which must not hold one' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -l output -d 'Where to put theta.png and theta.html' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -l python -d 'The interpreter that has the package' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l server -d 'A capture of the same time at a server; several for several servers' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l drift -d 'How fast the clocks of two captures may drift against each other' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l client -d 'The address whose requests are taken' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l port -d 'The servers\' port' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l tolerated -d 'How many servers\' replies the client need not wait for' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l output -d 'The log to be made' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l estimator -d 'The algorithm of the daemon' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l poll -d 'Time between two requests' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l skew -d 'The server\'s rate against the counter\'s nominal rate' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l wander -d 'The largest deviation of the server\'s rate from its mean' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l before -d 'Seconds before the server is cut off' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l cut -d 'Seconds for which the server is cut off' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l after -d 'Seconds after the server has come back' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l python -d 'The Python interpreter that draws the report; without one, only figures and data are written' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "show" -d 'Show a recording again'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "show" -d 'Show the tables of a record'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "advise" -d 'Say in plain words where to stamp on this host'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "check" -d 'Explore what the algorithm does under every fault'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
