@@ -6,8 +6,8 @@ use crate::{ServerIndex, TraceHeader, TraceRow};
 use ffclock_units::{Exchange, Leap, LeapTable, Moment, Span, Tai};
 use std::io::{self, Write};
 
-/// Writes rows that [`TraceReader`](crate::TraceReader) reads back: times with 12 decimals, in UTC. Where a stamp was taken is the
-/// only thing that a CSV trace does not carry.
+/// Writes rows that [`TraceReader`](crate::TraceReader) reads back: times with 12 decimals, in UTC. A CSV trace carries
+/// everything except the place where a stamp was taken.
 pub struct CsvWriter<W: Write> {
     output: W,
     truth: bool,
@@ -15,7 +15,7 @@ pub struct CsvWriter<W: Write> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Writes the header: what the trace says about itself in `#` lines, then the names of the columns.
+    /// Writes the header: the trace's header in `#` lines, then the names of the columns.
     ///
     /// # Errors
     /// What the writer reports.
