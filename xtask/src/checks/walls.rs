@@ -1,4 +1,4 @@
-//! The walls between the rooms: who may know whom, and what a crate declares at its top.
+//! The walls between the rooms: which crate may depend on which, and the declarations at the top of a crate.
 
 use super::{Finding, House};
 use crate::rules::{self, Package};
@@ -10,7 +10,7 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
     for directory in house.tree.packages() {
         let manifest_path = format!("{directory}/Cargo.toml");
         let Some(package) = house.rules.packages.get(directory) else {
-            let message = format!("no rules for this package: say in {} whom it may know", rules::PATH);
+            let message = format!("no rules for this package: list its dependencies in {}", rules::PATH);
             findings.push(Finding::new(&manifest_path, 1, message));
             continue;
         };
@@ -34,7 +34,7 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
         findings.push(Finding::new(
             rules::PATH,
             1,
-            format!("rules for {directory}, which does not exist: take them out"),
+            format!("rules for {directory}, which does not exist: remove them"),
         ));
     }
     findings
