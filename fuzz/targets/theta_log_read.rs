@@ -1,4 +1,5 @@
-//! A small log of a Theta run of which one file is damaged or replaced: an error in words, or an analysis that ends; never a panic.
+//! A small log of a Theta run with one file damaged or replaced: an error in words, or an analysis that ends; never a
+//! panic.
 #![no_main]
 
 mod files;
@@ -11,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The log as it should be, and the files of it that can be damaged.
+/// The undamaged log, and those of its files that can be damaged.
 struct Log {
     directory: PathBuf,
     paths: Vec<PathBuf>,
@@ -42,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     match LogReader::open(&log.directory) {
         Err(error) => assert!(!error.to_string().is_empty()),
         Ok(reader) => {
-            // Whoever writes a log may claim a million processes; what that costs is not the question here.
+            // A log may claim a million processes; the cost of that is not tested here.
             if reader.run().processes <= 64 {
                 let options =
                     Options { window_rounds: 256, theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };

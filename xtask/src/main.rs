@@ -2,8 +2,8 @@
 //! the licences of its dependencies, `cargo xtask figures` makes a table of the benchmarks' figures.
 //!
 //! Rules that differ from crate to crate (which crate may depend on which, which files may hold unsafe code, which call
-//! is banned where) are data in `xtask/tidy.toml`; each check is one file in `checks`. Every check is a pure function of
-//! the files and the rules, and has tests that make it fail.
+//! is banned where) are data in `xtask/tidy.toml`; each check is one file in `checks`. Every check is a pure function
+//! of the files and the rules, and has tests that make it fail.
 
 mod checks;
 mod figures;

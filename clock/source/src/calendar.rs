@@ -8,8 +8,8 @@ const DAYS_TO_1970: i64 = 719_468;
 /// The calendar repeats after 400 years.
 const CYCLE_DAYS: i64 = 146_097;
 
-/// The midnight at the end of the month of `moment`, by the Gregorian calendar: a leap second announced at `moment` will
-/// happen there (ITU-R TF.460).
+/// The midnight at the end of the month of `moment`, by the Gregorian calendar: a leap second announced at `moment`
+/// will happen there (ITU-R TF.460).
 pub fn month_end(moment: Moment<Server>) -> Moment<Server> {
     let day = moment.whole_seconds().div_euclid(DAY_SECONDS) + DAYS_TO_1970;
     let (cycle, day_of_cycle) = (day.div_euclid(CYCLE_DAYS), day.rem_euclid(CYCLE_DAYS));

@@ -8,7 +8,8 @@
 //! [`Source::poll_timeout`].
 //!
 //! - A request carries a random number in the place of the client's time, and only a reply that repeats it counts. An
-//!   attacker that cannot see our packets cannot forge a reply, and an observer that sees them does not learn our clock.
+//!   attacker that cannot see our packets cannot forge a reply, and an observer that sees them does not learn our
+//!   clock.
 //! - One request at a time: the next one waits until the last is answered or given up, so the order is always certain.
 //! - The stamp of a request comes back with the [`Ticket`] that was handed out with it. A ticket cannot be copied, so
 //!   a stamp cannot end up with another packet.

@@ -45,8 +45,8 @@ impl Reach {
         core::mem::replace(&mut self.standing, Reachability::Reachable)
     }
 
-    /// A request brought no usable answer. After `limit` of these in a row, and after each further `limit`, the name should
-    /// be resolved again: the server may have moved.
+    /// A request brought no usable answer. After `limit` of these in a row, and after each further `limit`, the name
+    /// should be resolved again: the server may have moved.
     pub(crate) fn fail(&mut self, limit: u32) -> Option<Event> {
         self.failures = self.failures.saturating_add(1);
         if self.failures < limit {

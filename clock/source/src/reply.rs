@@ -1,7 +1,8 @@
 //! The checks of a reply that need the packet alone (RFC 5905, section 8 and appendix A, packet()).
 //!
 //! Two checks are made elsewhere. The ring of requests decides whether the reply belongs to a request. The estimator
-//! decides whether the round trip is longer than the time that the server held the request, because that needs a period.
+//! decides whether the round trip is longer than the time that the server held the request, because that needs a
+//! period.
 
 use crate::Rejection;
 use ffclock_units::{Bound, Moment, Server, ServerIdentity, ServerQuality};

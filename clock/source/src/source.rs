@@ -45,8 +45,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A conversation that begins at `now`. `pivot` is the server's time at `now`, right within 68 years: it selects the
-    /// era of the packets' times. The later of the system clock and the program's build date is good enough.
+    /// A conversation that begins at `now`. `pivot` is the server's time at `now`, right within 68 years: it selects
+    /// the era of the packets' times. The later of the system clock and the program's build date is good enough.
     pub fn new(config: SourceConfig, leaps: LeapTable, pivot: Moment<Server>, now: Moment<Mono>) -> Self {
         let config = config.within_ranges();
         Source {
@@ -87,8 +87,8 @@ impl Source {
         self.outbox.take()
     }
 
-    /// The request of `ticket` left at `sent`. This call may come before or after the reply is handed in, but within the
-    /// reply timeout.
+    /// The request of `ticket` left at `sent`. This call may come before or after the reply is handed in, but within
+    /// the reply timeout.
     pub fn handle_sent(&mut self, ticket: Ticket, sent: Stamp) {
         self.requests.redeem(ticket, sent);
         self.complete();
@@ -121,8 +121,8 @@ impl Source {
         self.leaps = leaps;
     }
 
-    /// The server has another address, or is to be tried again after it refused. A new conversation begins, with a burst.
-    /// Counts stay, and so does a slowdown that the server asked for.
+    /// The server has another address, or is to be tried again after it refused. A new conversation begins, with a
+    /// burst. Counts stay, and so does a slowdown that the server asked for.
     pub fn retarget(&mut self, now: Moment<Mono>) {
         self.requests.clear();
         self.outbox = None;
@@ -130,8 +130,8 @@ impl Source {
         self.schedule.restart(&self.config, now);
     }
 
-    /// Continues with another configuration; a new poll counts from the last request. A changed poll also lifts a slowdown
-    /// that the server asked for.
+    /// Continues with another configuration; a new poll counts from the last request. A changed poll also lifts a
+    /// slowdown that the server asked for.
     pub fn reconfigure(&mut self, config: SourceConfig) {
         let config = config.within_ranges();
         if config.poll != self.config.poll {
@@ -140,9 +140,9 @@ impl Source {
         self.config = config;
     }
 
-    /// Whether the server's name should be resolved again. True once when the server becomes unreachable, once more each
-    /// time the same number of further requests has failed, and once for each hour after a refusal of service. After
-    /// such a refusal only [`retarget`](Source::retarget) restarts the requests.
+    /// Whether the server's name should be resolved again. True once when the server becomes unreachable, once more
+    /// each time the same number of further requests has failed, and once for each hour after a refusal of service.
+    /// After such a refusal only [`retarget`](Source::retarget) restarts the requests.
     pub fn take_resolve_wish(&mut self) -> bool {
         self.reach.take_resolve_wish()
     }
@@ -186,8 +186,8 @@ impl Source {
         Ok(())
     }
 
-    /// The server's time by our own counting. It does not follow the server's replies: a single wild reply would put every
-    /// later reply into the wrong era.
+    /// The server's time by our own counting. It does not follow the server's replies: a single wild reply would put
+    /// every later reply into the wrong era.
     fn pivot(&self, now: Moment<Mono>) -> Moment<Server> {
         self.pivot_at_begin + (now - self.begin)
     }

@@ -1,8 +1,8 @@
 //! Decimal numbers, read and written without floating point.
 //!
-//! Traces hold times with up to 12 decimals around 1.7e9 s: more digits than a float carries. Here they become multiples
-//! of 2^-64 s directly. One step of 2^-64 s is 5e-20 s, so a number with 12 decimals, read and written again, is the same
-//! number.
+//! Traces hold times with up to 12 decimals around 1.7e9 s: more digits than a float carries. Here they become
+//! multiples of 2^-64 s directly. One step of 2^-64 s is 5e-20 s, so a number with 12 decimals, read and written again,
+//! is the same number.
 
 use ffclock_units::Span;
 use std::io::{self, Write};
@@ -131,8 +131,8 @@ fn parts(body: &[u8]) -> Result<Parts, DecimalFault> {
     Ok(Parts { whole, fraction, decimals })
 }
 
-/// Decimal seconds, such as `-1.25`, as a span, exact to 2^-64 s and rounded towards zero; at most 18 digits before and 18
-/// after the point.
+/// Decimal seconds, such as `-1.25`, as a span, exact to 2^-64 s and rounded towards zero; at most 18 digits before and
+/// 18 after the point.
 ///
 /// # Errors
 /// Anything else.

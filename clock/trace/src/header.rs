@@ -4,7 +4,8 @@ use crate::Fault;
 use ffclock_units::{Moment, Period, Utc};
 use std::fmt::Write;
 
-/// The header of a trace. Native traces and the `#` lines in front of a CSV header share its text form, `key=value` lines.
+/// The header of a trace. Native traces and the `#` lines in front of a CSV header share its text form, `key=value`
+/// lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceHeader {
     /// The kind of counter that the stamps were read from, such as `tsc`.

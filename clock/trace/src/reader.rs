@@ -31,8 +31,8 @@ enum Decoder {
 
 /// Hands out the rows of a trace, one at a time.
 ///
-/// After an error in one row ([`TraceError::is_one_row`]) reading can continue with the next row; any other error is the
-/// last item.
+/// After an error in one row ([`TraceError::is_one_row`]) reading can continue with the next row; any other error is
+/// the last item.
 /// ```
 /// let text = "Ta,Tb,Te,Tf\n1000,1700000000.5,1700000000.500001,2000\n";
 /// let mut reader = ffclock_trace::TraceReader::from_reader(Box::new(text.as_bytes())).unwrap();

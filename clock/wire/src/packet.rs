@@ -9,8 +9,8 @@ pub const HEADER_BYTES: usize = 48;
 /// The longest packet that is accepted. The part after the header (extension fields, a message digest) is not read; a
 /// longer packet cannot be a reply to our requests.
 pub const PACKET_BYTES_MAX: usize = 2048;
-/// The precision in a request, which discloses nothing about the client: 2^32 s, as in the data minimisation draft of the
-/// NTP working group.
+/// The precision in a request, which discloses nothing about the client: 2^32 s, as in the data minimisation draft of
+/// the NTP working group.
 const PRECISION_WITHHELD: LogSeconds = LogSeconds::from_exponent(32);
 
 /// The header of an NTP packet.
@@ -127,8 +127,8 @@ impl Packet {
         bytes
     }
 
-    /// A request that discloses nothing about the client: every field is empty except version, mode and `transmit`, which
-    /// the reply repeats as its origin. Source: draft-ietf-ntp-data-minimization.
+    /// A request that discloses nothing about the client: every field is empty except version, mode and `transmit`,
+    /// which the reply repeats as its origin. Source: draft-ietf-ntp-data-minimization.
     pub const fn request(version: Version, transmit: NtpTimestamp) -> Self {
         Packet {
             leap: LeapIndicator::None,
@@ -147,8 +147,8 @@ impl Packet {
         }
     }
 
-    /// The reply to `request` of a server that describes itself by `self`, receives the request at `receive` and replies
-    /// at `transmit` (RFC 5905, section 14).
+    /// The reply to `request` of a server that describes itself by `self`, receives the request at `receive` and
+    /// replies at `transmit` (RFC 5905, section 14).
     #[must_use]
     pub const fn reply_to(&self, request: &Packet, receive: NtpTimestamp, transmit: NtpTimestamp) -> Self {
         Packet {

@@ -15,8 +15,8 @@ pub(crate) const fn to_bound(short: u32) -> Bound {
     Bound::of(to_span(short))
 }
 
-/// The short value of a span. It is rounded up, because it limits an error; a negative span becomes zero and a span that
-/// is too long becomes the largest value.
+/// The short value of a span. It is rounded up, because it limits an error; a negative span becomes zero and a span
+/// that is too long becomes the largest value.
 pub(crate) const fn from_span(span: Span) -> u32 {
     let units = span.units();
     if units <= 0 {

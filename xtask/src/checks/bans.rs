@@ -51,7 +51,7 @@ mod tests {
         except = ['clock/units/src/odd.rs']
         [[bans]]
         calls = ['clock_settime']
-        instead = 'nobody sets a clock'
+        instead = 'no crate sets a clock'
         within = ['']
         also_in_tests = true
         [[bans]]

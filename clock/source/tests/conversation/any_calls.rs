@@ -14,8 +14,8 @@ enum Call {
     Timeout(u64),
     /// A datagram of any bytes.
     Noise(Vec<u8>),
-    /// A reply to an earlier request, with one byte changed: steps back from the last request, place of the byte, bits to
-    /// flip.
+    /// A reply to an earlier request, with one byte changed: steps back from the last request, place of the byte, bits
+    /// to flip.
     Reply(usize, usize, u8),
     /// The stamp of the oldest request that has none.
     Stamp,

@@ -89,8 +89,8 @@ fn numbers(text: &[u8], separator: u8) -> Option<[u64; 3]> {
 }
 
 impl ChronyParser {
-    /// The exchange with this offset and delay: the reply half the delay after the middle, the server without a delay of its
-    /// own.
+    /// The exchange with this offset and delay: the reply half the delay after the middle, the server without a delay
+    /// of its own.
     fn exchange(&self, line: &Line<'_>) -> Result<Option<Exchange>, Fault> {
         let middle = line.local()?;
         let server = Moment::from_origin(middle + line.cell(11).scientific_seconds()?);

@@ -1,5 +1,5 @@
-//! The ASCII stamps of the original RADclock: Ta, Tb, Te, Tf and up to two more columns, whose meaning depends on the age
-//! of the file.
+//! The ASCII stamps of the original RADclock: Ta, Tb, Te, Tf and up to two more columns, whose meaning depends on the
+//! age of the file.
 
 use crate::error::{Fault, shortened};
 use crate::fields::{Cell, FourStamps, Imported, Scale, words};
@@ -53,8 +53,8 @@ impl RadclockParser {
     }
 
     fn take_comment(&mut self, comment: &[u8]) {
-        let mut after_version = words(comment).skip_while(|word| *word != b"version:").skip(1);
-        if after_version.next().and_then(|version| crate::decimal::whole(version).ok()).is_some_and(|version| version >= 3) {
+        let mut after = words(comment).skip_while(|word| *word != b"version:").skip(1);
+        if after.next().and_then(|version| crate::decimal::whole(version).ok()).is_some_and(|version| version >= 3) {
             self.layout = Layout::KeyAndServer;
         }
     }

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Records exchanges. Records are buffered; [`flush`](Recorder::flush) hands them to the system, and so does dropping the
-/// recorder.
+/// Records exchanges. Records are buffered; [`flush`](Recorder::flush) hands them to the system, and so does dropping
+/// the recorder.
 ///
 /// After the first error (a full disk) nothing more is written and every call reports an error, so that a daemon can
 /// report it once, drop the recorder and continue to keep time. Earlier records stay readable: the reader skips an
@@ -84,8 +84,8 @@ impl<W: Write> Recorder<W> {
         self.output.is_none()
     }
 
-    /// Performs one action on the output. The first error closes it, without a second attempt to write the bytes that did
-    /// not fit.
+    /// Performs one action on the output. The first error closes it, without a second attempt to write the bytes that
+    /// did not fit.
     fn guarded(&mut self, action: impl FnOnce(&mut BufWriter<W>) -> io::Result<()>) -> io::Result<()> {
         let Some(output) = &mut self.output else {
             return Err(io::Error::other("the recording has ended with an error"));
