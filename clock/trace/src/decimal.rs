@@ -135,7 +135,7 @@ fn parts(body: &[u8]) -> Result<Parts, DecimalFault> {
 /// 18 after the point.
 ///
 /// # Errors
-/// Anything else.
+/// Any other text.
 #[inline]
 pub fn seconds(text: &[u8]) -> Result<Span, DecimalFault> {
     let (negative, body) = split_sign(text);
@@ -196,7 +196,7 @@ fn picoseconds(span: Span) -> (bool, u128, u64) {
 /// Writes a span as seconds with 12 decimals, rounded to the nearest.
 ///
 /// # Errors
-/// What the writer reports.
+/// An error of the writer.
 pub fn write_seconds(out: &mut dyn Write, span: Span) -> io::Result<()> {
     let (negative, whole, fraction) = picoseconds(span);
     let sign = if negative && (whole > 0 || fraction > 0) { "-" } else { "" };

@@ -34,7 +34,7 @@ pub enum TraceError {
     Open {
         /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// The bytes cannot be read: a failing disk, a damaged or cut compressed stream. Nothing can follow.
@@ -42,13 +42,13 @@ pub enum TraceError {
     Read {
         /// The place that reading had reached.
         place: Place,
-        /// Why.
+        /// The error of the reader or of the system.
         source: io::Error,
     },
     /// The file as a whole cannot be used. Nothing can follow.
     #[error("{0}")]
     File(Fault),
-    /// One row is bad. The next row can be asked for.
+    /// One row is bad. Reading can continue with the next row.
     #[error("{place}: {fault}")]
     Row {
         /// The row.
@@ -65,7 +65,7 @@ impl TraceError {
     }
 }
 
-/// What is wrong.
+/// A fault of a trace or of one of its rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A cell does not fit its column.
@@ -73,7 +73,7 @@ pub enum Fault {
     Cell {
         /// The name of the column.
         column: &'static str,
-        /// Why.
+        /// The reason.
         why: CellFault,
         /// The beginning of its text.
         text: String,

@@ -18,7 +18,7 @@ impl<W: Write> CsvWriter<W> {
     /// Writes the header: the trace's header in `#` lines, then the names of the columns.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// An error of the writer.
     pub fn new(mut output: W, header: &TraceHeader) -> io::Result<Self> {
         for line in header.lines().lines().filter(|line| !line.starts_with("truth=")) {
             writeln!(output, "# {line}")?;
@@ -31,7 +31,7 @@ impl<W: Write> CsvWriter<W> {
     /// Writes one row.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// An error of the writer.
     pub fn append(&mut self, row: &TraceRow) -> io::Result<()> {
         let ServerIndex(server) = row.server;
         write!(self.output, "{},{},{},", row.sequence, server, row.epoch.raw())?;
@@ -51,7 +51,7 @@ impl<W: Write> CsvWriter<W> {
     /// Hands everything to the system.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// An error of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }

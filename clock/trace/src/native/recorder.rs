@@ -30,7 +30,7 @@ impl Recorder<File> {
     /// Hands all buffered records to the system and waits until they are on the disk.
     ///
     /// # Errors
-    /// What the system reports; the recorder is then finished.
+    /// An error of the system; the recorder is then finished.
     pub fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
         self.guarded(|output| output.get_ref().sync_data())
@@ -41,7 +41,7 @@ impl<W: Write> Recorder<W> {
     /// Begins a trace on any writer.
     ///
     /// # Errors
-    /// What the writer reports; a header whose text is longer than 64 KiB.
+    /// An error of the writer; a header whose text is longer than 64 KiB.
     pub fn to_writer(output: W, header: &TraceHeader) -> io::Result<Self> {
         let record = if header.truth { record::WITH_TRUTH } else { record::PLAIN };
         let mut text = header.lines().into_bytes();
@@ -64,7 +64,7 @@ impl<W: Write> Recorder<W> {
     /// Adds one row. Reference times are dropped if the header has no room for them.
     ///
     /// # Errors
-    /// What the writer reports; the recorder is then finished.
+    /// An error of the writer; the recorder is then finished.
     pub fn append(&mut self, row: &TraceRow) -> io::Result<()> {
         let bytes = record::encode(row, self.record);
         let record = self.record;
@@ -74,7 +74,7 @@ impl<W: Write> Recorder<W> {
     /// Hands all buffered records to the system.
     ///
     /// # Errors
-    /// What the writer reports; the recorder is then finished.
+    /// An error of the writer; the recorder is then finished.
     pub fn flush(&mut self) -> io::Result<()> {
         self.guarded(|output| output.flush())
     }
