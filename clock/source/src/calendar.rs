@@ -19,12 +19,12 @@ pub fn month_end(moment: Moment<Server>) -> Moment<Server> {
 
 /// Years begin on 1 March here, so that the day which is sometimes missing is the last one.
 fn month_end_within_cycle(day: i64) -> i64 {
-    // The guess is never too small, because no year has less than 365 days, and at most one too large, because a cycle
-    // has 97 days more than that.
+    // Never too small, since no year has less than 365 days; at most one too large, since a cycle has 97 days more
+    // than that.
     let guess = day / 365;
     let year = if year_begin(guess) > day { guess - 1 } else { guess };
     let first = year_begin(year);
-    // Months from March on have 31 30 31 30 31 days, twice; then come 31 and the rest of the year.
+    // Months from March on have 31 30 31 30 31 days, twice, and then 31 and what the year leaves.
     let end = (1..12).map(|months| first + month_begin(months)).find(|&begin| begin > day);
     end.unwrap_or_else(|| year_begin(year + 1))
 }
