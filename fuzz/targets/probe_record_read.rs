@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 const SCRIPT: &[u8] = include_bytes!("../../lab/instruments/tests/probe-d.txt");
-/// The endings of names; the first byte chooses one of them.
+/// What the first byte chooses from: the endings of names.
 const FORMS: [&str; 3] = ["parquet", "jsonl", "txt"];
 
 /// A directory, in memory where possible, and the same record in every form.

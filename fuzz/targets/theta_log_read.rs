@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     match LogReader::open(&log.directory) {
         Err(error) => assert!(!error.to_string().is_empty()),
         Ok(reader) => {
-            // A log may claim a million processes; the cost of that is not tested here.
+            // A log may claim a million processes; the memory for them is not tested here.
             if reader.run().processes <= 64 {
                 let options =
                     Options { window_rounds: 256, theta: Wanted::Yes, delays: Wanted::Yes, ..Options::default() };
