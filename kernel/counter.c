@@ -5,15 +5,15 @@
  * A counter narrower than 64 bits is extended by adding up the distance
  * between its readings, which are taken every QUARTER jiffies at least, also on
  * an idle machine without ticks: the timer behind the work is not deferrable.
- * Should one come so late that half a turn has passed by the TSC, a turn may
- * be lost, and a new epoch begins; so it does with another clocksource (for
- * FFCOUNTER_ACTIVE) and with a suspend (for all: some counters stop there,
- * some are reset, and none can be followed). From the moment a suspend is
- * prepared until it is over, readings fail with -EAGAIN.
+ * If a reading comes so late that half a turn has passed by the TSC, a turn may
+ * be lost, and a new epoch begins. A new epoch also begins with another
+ * clocksource (for FFCOUNTER_ACTIVE) and with a suspend (for all: some counters
+ * stop there, some are reset, and none can be followed). From the moment a
+ * suspend is prepared until it is over, readings fail with -EAGAIN.
  *
- * How long half a turn takes by the TSC is measured, not computed: what the
- * kernel takes for the frequency of the TSC may be far off in a virtual machine
- * that was held up while it booted.
+ * The length of half a turn by the TSC is measured, not computed: the kernel's
+ * figure for the frequency of the TSC may be far off in a virtual machine that
+ * was held up while it booted.
  *
  * Nothing here sets or steers a clock.
  */
@@ -43,24 +43,24 @@
 #define QUARTER (HZ / 4)
 #define NO_LIMIT S64_MAX
 /*
- * A new epoch of a narrow counter begins so far beyond the one before that its
- * values cannot be taken for later ones of that: whoever has not heard of it
- * yet sees that his knowledge is a month or years old, and not a time a little
- * off.
+ * A new epoch of a narrow counter begins so far beyond the last one that its
+ * values cannot be taken for later values of that epoch: a reader that does not
+ * know of it yet finds its estimate a month or years old, and not a time that
+ * is a little off.
  */
 #define EPOCHS_APART BIT_ULL(48)
 
 struct ffc {
-	raw_spinlock_t lock;		/* whoever changes what follows */
+	raw_spinlock_t lock;		/* held to change the fields below */
 	seqcount_raw_spinlock_t seq;
 	u64 (*read)(void);		/* the hardware; NULL for ACTIVE */
-	struct ffcounter_sample base;	/* at last; width 0: there is none */
+	struct ffcounter_sample base;	/* at last; width 0: no counter */
 	u64 last;
 	u64 tsc;			/* before last was read */
 	s64 limit;			/* half a turn, TSC cycles */
-	int error;			/* why it cannot be read now */
+	int error;			/* reason that it is unreadable now */
 	u8 cs_seq;			/* ACTIVE: switches of clocksource */
-	struct ffcounter_page *page;	/* NULL: has none */
+	struct ffcounter_page *page;	/* NULL: no page */
 };
 
 static struct ffc counters[FFCOUNTER_COUNT];
@@ -136,10 +136,10 @@ static bool is_fresh(const struct ffc *c, const struct system_time_snapshot *sna
 
 /*
  * The cycles were counted from before the first reading until after the second,
- * and a turn that was lost makes the distance smaller: each measurement is too
- * long or right, and the shortest is the best. By how much it is too long, an
- * eighth less allows for. A reading that was wrong by itself makes it too short,
- * but not below four ticks.
+ * and a lost turn makes the distance smaller: each measurement is too long or
+ * right, and the shortest is the best. Taking an eighth off makes up for the
+ * excess that is left. A reading that was wrong by itself makes it too short, but
+ * not below four ticks.
  */
 static void learn_limit(struct ffc *c, u64 passed, s64 cycles)
 {
@@ -153,7 +153,7 @@ static void learn_limit(struct ffc *c, u64 passed, s64 cycles)
 	c->limit = check_tsc_unstable() ? NO_LIMIT : min_t(u64, c->limit, limit);
 }
 
-/* Which hardware the kernel reads: the one whose readings surround its own. */
+/* The hardware that the kernel reads: its readings surround the kernel's own. */
 static int identify(struct system_time_snapshot *snap)
 {
 	u64 before, after;
@@ -206,7 +206,7 @@ static u32 flags_of(const struct ffc *c)
 	return flags;
 }
 
-/* Under the lock, within a write section, as all that change() is given. */
+/* Under the lock, within a write section, like every call from change(). */
 static void begin_epoch(struct ffc *c)
 {
 	struct system_time_snapshot snap = {};
@@ -226,7 +226,7 @@ static void begin_epoch(struct ffc *c)
 	}
 	c->tsc = rdtsc_ordered();
 	c->last = read_hardware(c, &snap);
-	/* What never turns is its own cumulative value. */
+	/* A counter that never wraps is its own cumulative value. */
 	c->base.value = c->base.width == 64 ? c->last :
 		(round_up(c->base.value, EPOCHS_APART) + EPOCHS_APART) & S64_MAX;
 	c->base.flags = flags_of(c);
@@ -324,7 +324,7 @@ static int get_pair(struct ffc *c, struct ffcounter_pair *pair)
 	struct ffcounter_sample later;
 	int error;
 
-	/* An epoch that ends in between would pair what does not belong. */
+	/* If an epoch ends in between, the two readings do not belong together. */
 	do {
 		error = get(c, &pair->sample, &snap);
 		if (error)
@@ -418,7 +418,7 @@ static long other_ioctl(struct file *file, unsigned int cmd, void __user *to)
 	return copy_to_user(to, &answer, _IOC_SIZE(cmd)) ? -EFAULT : 0;
 }
 
-/* The usual request has a short way: a copy of known size, and no question. */
+/* The usual request has a short path: a copy of known size, and no check. */
 static long ffc_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct ffcounter_sample sample;
@@ -552,7 +552,7 @@ static void find_pm(void)
 	pm_port = acpi_gbl_FADT.pm_timer_block;
 	if (timer->address && timer->space_id == ACPI_ADR_SPACE_SYSTEM_IO)
 		pm_port = timer->address;
-	/* Whether it has 24 bits or 32: of 24 one can be sure. */
+	/* It has 24 bits or 32; only 24 are certain. */
 	if (!pm_port)
 		return;
 	add(FFCOUNTER_ACPI_PM, read_pm, 24, PMTMR_TICKS_PER_SEC * 1000ULL);
@@ -596,7 +596,7 @@ static int __init ffc_init(void)
 
 		raw_spin_lock_init(&c->lock);
 		seqcount_raw_spinlock_init(&c->seq, &c->lock);
-		/* No epoch of an earlier time that the module was loaded. */
+		/* Different from the epochs of earlier loads of the module. */
 		c->base.epoch = ktime_get_boottime_seconds();
 		c->base.id = id;
 		c->base.underlying = id;
@@ -612,7 +612,7 @@ static int __init ffc_init(void)
 	find_kvm();
 	add(FFCOUNTER_ACTIVE, NULL, 64, 0);
 	change_all(begin_epoch);
-	/* Before anybody reads: long enough to learn the limits. */
+	/* Before the first reader: long enough to learn the limits. */
 	msleep(100);
 	change_all(advance);
 	error = register_pm_notifier(&power_notifier);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the module, and other modules, know of it. */
+/* The interface between the parts of the module, and for other modules. */
 #ifndef _FFCOUNTER_H
 #define _FFCOUNTER_H
 

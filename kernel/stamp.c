@@ -3,9 +3,9 @@
  * Stamps of packets at the boundary to the driver.
  *
  * The tracepoints net_dev_start_xmit and netif_receive_skb stand right before
- * the driver takes a packet and right after it gave one. While somebody wants
- * stamps, a probe on each looks for UDP packets of the wanted ports and puts
- * the counter, and enough of the packet to know it again, into a ring.
+ * the driver takes a packet and right after it delivers one. While an open file
+ * asks for stamps, a probe on each finds UDP packets of the requested ports and
+ * puts the counter, and enough of the packet to identify it, into a ring.
  */
 #include <linux/ipv6.h>
 #include <linux/kfifo.h>
@@ -29,7 +29,7 @@ struct ffc_ring {
 	u32 lost;
 };
 
-static LIST_HEAD(rings);		/* those that want stamps */
+static LIST_HEAD(rings);		/* rings of files that ask for stamps */
 static DEFINE_MUTEX(rings_mutex);
 static struct tracepoint *sending, *receiving;
 
@@ -93,7 +93,7 @@ static void keep(struct ffc_ring *ring, struct ffcounter_stamp *stamp)
 		stamp->value = sample.value;
 		stamp->epoch = sample.epoch;
 		stamp->id = sample.id;
-		/* Who reads late wants what passed last. */
+		/* A late reader gets the newest stamps. */
 		if (kfifo_is_full(&ring->fifo)) {
 			kfifo_skip(&ring->fifo);
 			ring->lost++;
@@ -125,7 +125,7 @@ static void on_send(void *unused, struct sk_buff *skb,
 	note(skb, skb_network_offset(skb), FFCOUNTER_SENT);
 }
 
-/* The network header is where the data begin; its offset is not yet set. */
+/* The data begin with the network header; its offset is not set yet. */
 static void on_receive(void *unused, struct sk_buff *skb)
 {
 	note(skb, 0, FFCOUNTER_RECEIVED);

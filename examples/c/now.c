@@ -1,4 +1,4 @@
-/* Tells the time with its bound, and how long telling it took.
+/* Prints the time with its bound, and how long the reading took.
  *
  *   cc now.c $(pkg-config --cflags --libs ffclock) -o now && ./now [PAGE]
  */

@@ -1,4 +1,5 @@
-//! Exchanges of any kind, one after the other: no panic, and two estimators that saw the same say the same. Now and then in retrospect too.
+//! Exchanges of any kind, one after the other: no panic, and two estimators with the same input give the same estimate.
+//! Sometimes in retrospect, too.
 #![no_main]
 
 use ffclock_estimator::{Algorithm, Chosen, ClassicConfig, Configs, Estimator, LearnedConfig, Smoother};
@@ -9,7 +10,7 @@ use ffclock_units::{
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-/// Where the next exchange begins.
+/// The point at which the next exchange begins.
 struct Now {
     counter: u64,
     time: Moment<Tai>,
@@ -20,7 +21,7 @@ fn stamp(counter: u64, input: &mut Unstructured<'_>) -> Result<Stamp> {
     Ok(Stamp { counter: Counter::from_raw(counter), width, location: StampLocation::Unknown })
 }
 
-/// Plausible most of the time; otherwise any of its parts is anything.
+/// A plausible exchange most of the time; otherwise any of its parts may have any value.
 fn exchange(now: &mut Now, input: &mut Unstructured<'_>) -> Result<Exchange> {
     let poll = i64::from(input.int_in_range(0..=2_000_000_000_u32)?);
     now.counter = now.counter.wrapping_add_signed(poll);

@@ -1,5 +1,5 @@
-//! Pages from a writer that publishes anything, and pages of any words: reading gives a reading or a reason. As long as nobody has damaged the
-//! page, the quick ways to a reading say the same as the careful one.
+//! Pages from a writer that publishes anything, and pages of any words: each read gives a reading or a reason. On an
+//! undamaged page, the quick ways to a reading give the same result as the careful one.
 #![no_main]
 
 use ffclock_page::layout::{self, PAGE_WORDS};
@@ -15,14 +15,14 @@ use libfuzzer_sys::fuzz_target;
 const STATUSES: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::Holdover, Status::Synchronised];
 /// An epoch has 56 bits in a page.
 const EPOCH_MAX: u64 = (1 << 56) - 1;
-/// Half a turn of the counter is where before and after become the same; 48 years at 3 GHz are far enough.
+/// Half a turn of the counter, where before and after become the same; 48 years at 3 GHz are far enough.
 const DISTANCE_MAX: i64 = 1 << 62;
 
 fn counter(input: &mut Unstructured<'_>) -> Result<Counter> {
     Ok(Counter::from_raw(input.arbitrary()?))
 }
 
-/// A plausible moment most of the time, otherwise any within a billion years: beyond, times saturate in one way or the other.
+/// A plausible moment most of the time, otherwise any within a billion years. Beyond that, times saturate.
 fn moment(input: &mut Unstructured<'_>) -> Result<Moment<Tai>> {
     let units: i128 = input.arbitrary()?;
     let is_wild = input.ratio(1_u8, 8_u8)?;
@@ -42,7 +42,7 @@ fn period(input: &mut Unstructured<'_>) -> Result<Period> {
     Ok(Period::from_parts(mantissa, shift).expect("the top bit is set and the shift below 60"))
 }
 
-/// How far the epoch has begun before an estimate, and how long the estimate is valid.
+/// The distance from the beginning of the epoch to an estimate, or the time for which the estimate is valid.
 fn distance(input: &mut Unstructured<'_>) -> Result<Ticks> {
     let shift = input.int_in_range(0..=62_u32)?;
     Ok(Ticks::from_raw(input.int_in_range(0..=DISTANCE_MAX)? >> shift))
@@ -74,7 +74,7 @@ fn publication(input: &mut Unstructured<'_>) -> Result<Publication> {
     })
 }
 
-/// What a writer that publishes `published` leaves must be told in the same way by every kind of reading.
+/// Every kind of reading must give the same result after a writer has published `published`.
 fn agree(reader: Reader<'_>, published: &Publication, counters: [Counter; 2]) {
     let [first, second] = counters;
     let snapshot = reader.snapshot().expect("a writer leaves a whole page");
@@ -90,11 +90,11 @@ fn agree(reader: Reader<'_>, published: &Publication, counters: [Counter; 2]) {
         assert_eq!(Ok(quick), careful);
     }
     if let (Ok(reading), Bound::UNKNOWN) = (careful, published.estimate.bound) {
-        assert_eq!(reading.bound, Bound::UNKNOWN, "a bound out of nowhere");
+        assert_eq!(reading.bound, Bound::UNKNOWN, "an unknown bound stays unknown");
     }
 }
 
-/// No claim but that it ends, and that a page which does not check gives nothing.
+/// Reading any words ends, and a page with a wrong check word gives no reading.
 fn endure(reader: Reader<'_>, counters: [Counter; 2]) {
     let [first, second] = counters;
     let epoch = reader.mark().map_or(CounterEpoch::from_raw(1), |mark| mark.epoch);

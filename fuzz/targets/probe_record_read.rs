@@ -1,5 +1,5 @@
-//! A small record of `ffclock-lab probe run`, damaged or replaced, as a Parquet file, as JSON lines and as output of the DTrace script: an error
-//! in words, or a record that can be looked at and written again; never a panic.
+//! A small record of `ffclock-lab probe run`, damaged or replaced, as a Parquet file, as JSON lines and as output of
+//! the DTrace script: an error in words, or a record that can be analysed and written again; never a panic.
 #![no_main]
 
 mod files;
@@ -15,7 +15,7 @@ const SCRIPT: &[u8] = include_bytes!("../../lab/probe/tests/probe-d.txt");
 /// What the first byte chooses from: the endings of names.
 const FORMS: [&str; 3] = ["parquet", "jsonl", "txt"];
 
-/// A place in memory where there is such a place, and the same record in every form.
+/// A directory, in memory where possible, and the same record in every form.
 struct Samples {
     directory: PathBuf,
     whole: [Vec<u8>; 3],
@@ -63,7 +63,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
             let again = samples.directory.join(format!("again.{}", FORMS[form & 1]));
             write(&again, &record);
-            let again = read(&again).expect("what was just written can be read");
+            let again = read(&again).expect("a record that was just written can be read");
             assert_eq!(again.phases.len(), record.phases.len());
         }
     }

@@ -1,5 +1,5 @@
-//! A conversation with a server that sends anything at any time, while stamps come early, late or never: no panic, no busy loop, and
-//! never more exchanges than requests.
+//! A conversation with a server that sends anything at any time, while stamps come early, late or never: no panic, no
+//! busy loop, and never more exchanges than requests.
 #![no_main]
 
 use ffclock_source::{Event, Nonce, Source, SourceConfig, Ticket};
@@ -52,17 +52,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Half of the time straight to the next deadline.
+    /// Moves straight to the next deadline in half of the cases.
     fn pass_time(&mut self) -> Result<()> {
         let deadline = self.source.poll_timeout();
         let step = Span::from_nanos(i128::from(self.input.arbitrary::<u32>()?));
         self.now = if self.input.arbitrary()? { self.now.max(deadline) } else { self.now + step };
         self.source.handle_timeout(self.now, Nonce::from_random(self.input.arbitrary()?));
-        assert!(self.source.poll_timeout() > self.now, "a loop without rest");
+        assert!(self.source.poll_timeout() > self.now, "a busy loop");
         Ok(())
     }
 
-    /// Like an answer to the last request, in most fields.
+    /// A datagram that resembles a reply to the last request in most fields.
     fn reply(&mut self) -> Result<[u8; 48]> {
         let mut bytes = self.request;
         let kind: u8 = self.input.arbitrary()?;

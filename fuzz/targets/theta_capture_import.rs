@@ -1,4 +1,5 @@
-//! Any bytes as captures of requests, in both formats, at one end and at both: an error in words, or a log that can be read and analysed.
+//! Any bytes as captures of requests, in both formats, at one end and at both: an error in words, or a log that can be
+//! read and analysed.
 #![no_main]
 
 use ffclock_theta::analysis::{Options, analyse};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 const CLIENT: [u8; 4] = [10, 0, 0, 9];
 const PORT: u16 = 7000;
 
-/// In memory where there is such a place.
+/// A directory of this process, in memory where possible.
 fn place() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let below = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -33,7 +34,7 @@ impl Form {
     }
 }
 
-/// A UDP packet over raw IP: the even ones are requests, the odd ones their replies.
+/// A UDP packet over raw IP: even numbers are requests, odd ones their replies.
 fn packet(number: u8) -> Vec<u8> {
     let (is_request, number) = (number % 2 == 0, number / 2);
     let server = [10, 0, 0, 1 + number % 3];
@@ -46,7 +47,8 @@ fn packet(number: u8) -> Vec<u8> {
     bytes
 }
 
-/// Eight exchanges with three servers, as the client or a server sees them; the packets are padded to a whole number of words.
+/// Eight exchanges with three servers, as the client or a server sees them; the packets are padded to a whole number of
+/// words.
 fn capture(form: Form, ahead_us: u32) -> Vec<u8> {
     let is_pcapng = form == Form::Blocks;
     let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
@@ -75,7 +77,7 @@ fn capture(form: Form, ahead_us: u32) -> Vec<u8> {
     bytes
 }
 
-/// Two bytes where, one what.
+/// Each patch has two bytes for the place and one for the value.
 fn patched(mut bytes: Vec<u8>, patches: &[u8]) -> Vec<u8> {
     for patch in patches.chunks_exact(3) {
         let place = usize::from(u16::from_le_bytes([patch[0], patch[1]])) % bytes.len();
@@ -93,7 +95,7 @@ fuzz_target!(|bytes: &[u8]| {
     let outcome = if choice & 4 == 0 {
         import(&client[..], options, &directory)
     } else {
-        // The other end by the same bytes, in reverse order: both are damaged, not alike.
+        // The other end is damaged by the same bytes in reverse order, so that the two differ.
         let backwards: Vec<u8> = rest.iter().rev().copied().collect();
         let server = patched(capture(Form::by(choice & 8), 40), if choice & 16 == 0 { &[] } else { &backwards });
         let servers = vec![ServerCapture { name: "server".to_owned(), input: &server[..] }];
@@ -108,7 +110,7 @@ fuzz_target!(|bytes: &[u8]| {
         Err(error) => assert!(!error.to_string().is_empty()),
         Ok(imported) => {
             assert!(imported.replies > 0);
-            let log = LogReader::open(&directory).expect("what was imported can be read");
+            let log = LogReader::open(&directory).expect("an imported log can be read");
             analyse(&log, Options::default(), &mut ()).expect("and analysed");
         }
     }

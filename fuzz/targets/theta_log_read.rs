@@ -1,4 +1,5 @@
-//! A small log of a Theta run of which one file is damaged or replaced: an error in words, or an analysis that ends; never a panic.
+//! A small log of a Theta run with one file damaged or replaced: an error in words, or an analysis that ends; never a
+//! panic.
 #![no_main]
 
 mod files;
@@ -11,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The log as it should be, and the files of it that can be damaged.
+/// The undamaged log, and those of its files that can be damaged.
 struct Log {
     directory: PathBuf,
     paths: Vec<PathBuf>,

@@ -5,7 +5,7 @@ use ffclock_trace::TraceReader;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 
-/// Far more than libFuzzer's inputs can hold unless a compressed one explodes.
+/// Far more rows than an input of libFuzzer can hold, unless a compressed one expands without bound.
 const ROWS_MAX: usize = 100_000;
 
 fuzz_target!(|bytes: &[u8]| {

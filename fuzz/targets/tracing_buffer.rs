@@ -1,5 +1,5 @@
-//! Any bytes as a page of the kernel's tracing buffer, read by any text as the format of its events: whole events inside the page, or
-//! nothing.
+//! Any bytes as a page of the kernel's tracing buffer, read with any text as the format of its events: whole events
+//! inside the page, or nothing.
 #![no_main]
 
 use ffclock_sys::{BufferPage, EventFormat};

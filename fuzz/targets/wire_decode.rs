@@ -1,4 +1,4 @@
-//! Any datagram: decoding gives a packet or a reason, and what was decoded survives being encoded and decoded again.
+//! Any datagram: decoding gives a packet or a reason, and a decoded packet survives being encoded and decoded again.
 #![no_main]
 
 use ffclock_wire::{HEADER_BYTES, PACKET_BYTES_MAX, Packet};

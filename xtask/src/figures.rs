@@ -1,7 +1,8 @@
-//! Figures of benchmarks, gathered: JSON lines on standard input become a table on standard output and an array in a file.
+//! Gathers the figures of benchmarks: JSON lines on standard input become a table on standard output and an array in a
+//! file.
 //!
-//! `tools/bench` says which programs measure; each prints one line `{"name": ..., "value": ..., "unit": ..., "against": ..., "ratio": ...,
-//! "goal": ..., "met": ...}` per figure, everything else that it prints is passed on.
+//! `tools/bench` lists the programs that measure. Each prints one line `{"name": ..., "value": ..., "unit": ...,
+//! "against": ..., "ratio": ..., "goal": ..., "met": ...}` per figure; its other output is passed on.
 
 use serde::{Deserialize, Serialize};
 use std::io::BufRead;
@@ -14,10 +15,10 @@ struct Figure {
     name: String,
     value: f64,
     unit: String,
-    /// What it was compared with in the same run, and its value.
+    /// The other candidate of the same run, and its value.
     against: String,
     ratio: Option<f64>,
-    /// Missing where a figure is told for comparison only.
+    /// Missing where a figure is given for comparison only.
     goal: Option<String>,
     met: Option<bool>,
 }
@@ -25,7 +26,7 @@ struct Figure {
 /// Reads figures from standard input until its end and writes them to `output`.
 ///
 /// # Errors
-/// A line that begins like a figure and is none, no figure at all, or a file that cannot be written.
+/// A malformed figure, no figure at all, or a file that cannot be written.
 pub fn gather(output: &Path) -> Result<String, String> {
     let mut figures = Vec::new();
     for line in std::io::stdin().lock().lines() {
@@ -45,7 +46,7 @@ pub fn gather(output: &Path) -> Result<String, String> {
     Ok(format!("{}\n{}", table(&figures), summary(&figures)))
 }
 
-/// `None` for a line that is no figure and does not try to be one.
+/// `None` for a line that does not begin like a figure.
 fn parse(line: &str) -> Option<Result<Figure, String>> {
     line.starts_with("{\"name\"")
         .then(|| serde_json::from_str(line).map_err(|error| format!("{line}\nis no figure: {error}")))
@@ -90,7 +91,7 @@ mod tests {
     const LINE: &str = r#"{"name":"now","value":17.5,"unit":"ns","against":"clock_gettime: 22.1","ratio":0.79,"goal":"ratio <= 0.8","met":true}"#;
 
     #[test]
-    fn figures_are_told_from_other_lines_and_broken_ones_refused() {
+    fn figures_are_distinguished_from_other_lines_and_broken_ones_refused() {
         assert!(parse(LINE).unwrap().is_ok());
         assert!(parse("Running benches/reading.rs").is_none());
         assert!(parse(r#"{"name":"now","value":17.5}"#).unwrap().is_err());
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_aligned_and_says_what_was_missed() {
+    fn the_table_is_aligned_and_shows_missed_goals() {
         let missed = LINE.replace("true", "false").replace("\"now\"", "\"a longer name\"");
         let figures = [parse(LINE).unwrap().unwrap(), parse(&missed).unwrap().unwrap()];
         let text = table(&figures);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_without_a_goal_is_told_and_not_counted() {
+    fn a_figure_without_a_goal_is_shown_and_not_counted() {
         let line = LINE.replace("\"ratio <= 0.8\"", "null").replace("true", "null");
         let figures = [parse(&line).unwrap().unwrap()];
         assert!(!table(&figures).contains("NO"));

@@ -1,5 +1,5 @@
-//! Licences and origins of all dependencies, from what cargo itself says of them: `deny.toml` is the list, which cargo-deny reads as
-//! well. This check needs no further tool, so it runs everywhere.
+//! Licences and origins of all dependencies, from cargo's own metadata. `deny.toml` is the list, which cargo-deny reads
+//! as well. This check needs no further tool, so it runs everywhere.
 
 use serde::Deserialize;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct Exception {
 }
 
 impl Licenses {
-    /// Everything that the crate called `name` may be under.
+    /// All licences that are allowed for the crate called `name`.
     fn for_crate(&self, name: &str) -> Vec<String> {
         let exceptions = self.exceptions.iter().filter(|exception| exception.name == name);
         self.allow.iter().chain(exceptions.flat_map(|exception| &exception.allow)).cloned().collect()
@@ -41,7 +41,7 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// What cargo says of a package; `source` is absent for the project's own.
+/// cargo's metadata of a package; `source` is absent for the project's own.
 #[derive(Deserialize)]
 struct Package {
     name: String,
@@ -53,7 +53,7 @@ struct Package {
 /// Checks every package of both workspaces.
 ///
 /// # Errors
-/// The complaints, a line each; or what kept cargo from answering.
+/// The complaints, a line each; or the error of cargo.
 pub fn check(root: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(root.join("deny.toml")).map_err(|error| format!("deny.toml: {error}"))?;
     let deny: Deny = toml::from_str(&text).map_err(|error| format!("deny.toml: {error}"))?;
@@ -93,7 +93,8 @@ fn complaint(package: &Package, allowed: &[String]) -> Option<String> {
     (!satisfies(license, allowed)).then(message)
 }
 
-/// Whether a licence expression is satisfied by the allowed licences: `OR` offers a choice, `AND` demands both, and an old `/` means `OR`.
+/// Whether the allowed licences satisfy a licence expression: `OR` offers a choice, `AND` demands both, and an old `/`
+/// means `OR`.
 fn satisfies(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

@@ -1,9 +1,9 @@
-//! The house-keeper: `cargo xtask tidy` holds the source to the rules of the house, `cargo xtask licences` holds its dependencies to
-//! theirs, `cargo xtask figures` makes a table of what the benchmarks measured.
+//! The house-keeper: `cargo xtask tidy` checks the source against the rules of the house, `cargo xtask licences` checks
+//! the licences of its dependencies, `cargo xtask figures` makes a table of the benchmarks' figures.
 //!
-//! What may differ from crate to crate (who may use whom, which files may hold unsafe code, which call is banned where) is data in
-//! `xtask/tidy.toml`; how it is checked is one file each in `checks`. Every check is a pure function of the files and the rules, and has
-//! tests that make it fail.
+//! Rules that differ from crate to crate (which crate may depend on which, which files may hold unsafe code, which call
+//! is banned where) are data in `xtask/tidy.toml`; each check is one file in `checks`. Every check is a pure function
+//! of the files and the rules, and has tests that make it fail.
 
 mod checks;
 mod figures;
@@ -21,7 +21,7 @@ usage: cargo xtask COMMAND
 commands:
   tidy      check the source against the rules of the house (xtask/tidy.toml)
   licences  check licence and origin of every dependency (deny.toml)
-  figures   gather figures of benchmarks from standard input into out/bench.json, or the file that is named
+  figures   gather figures of benchmarks from standard input into out/bench.json, or into the named file
 ";
 
 fn main() -> ExitCode {

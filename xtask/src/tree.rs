@@ -1,4 +1,4 @@
-//! The files under check: what git tracks or would track, as text, by their path from the root.
+//! The files under check: the files that git tracks or would track, as text, by their path from the root.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Reads every file that git knows or does not ignore; files that are not UTF-8 text are left out.
+    /// Reads every file that git tracks or does not ignore; files that are not UTF-8 text are left out.
     ///
     /// # Errors
     /// When git cannot list the files.
@@ -34,7 +34,7 @@ impl Tree {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The files whose name ends so, such as `.rs`.
+    /// The files whose name has this end, such as `.rs`.
     pub fn with_extension<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.files().filter(move |(path, _)| path.ends_with(extension))
     }
@@ -44,7 +44,7 @@ impl Tree {
         self.files.get(path).map(String::as_str)
     }
 
-    /// Whether this is a file, or a directory with a file in it.
+    /// Whether `path` is a file, or a directory with a file in it.
     pub fn contains(&self, path: &str) -> bool {
         let directory = format!("{}/", path.trim_end_matches('/'));
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&directory))

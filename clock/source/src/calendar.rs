@@ -8,8 +8,8 @@ const DAYS_TO_1970: i64 = 719_468;
 /// The calendar repeats after 400 years.
 const CYCLE_DAYS: i64 = 146_097;
 
-/// The midnight that ends the month in which `moment` lies, by the Gregorian calendar: where a leap second announced
-/// at `moment` will happen (ITU-R TF.460).
+/// The midnight at the end of the month of `moment`, by the Gregorian calendar: a leap second announced at `moment`
+/// will happen there (ITU-R TF.460).
 pub fn month_end(moment: Moment<Server>) -> Moment<Server> {
     let day = moment.whole_seconds().div_euclid(DAY_SECONDS) + DAYS_TO_1970;
     let (cycle, day_of_cycle) = (day.div_euclid(CYCLE_DAYS), day.rem_euclid(CYCLE_DAYS));
@@ -17,7 +17,7 @@ pub fn month_end(moment: Moment<Server>) -> Moment<Server> {
     Moment::from_origin(Span::from_secs(end.saturating_mul(DAY_SECONDS)))
 }
 
-/// Years are taken to begin on 1 March, so that the day which is sometimes missing is the last one.
+/// Years begin on 1 March here, so that the day which is sometimes missing is the last one.
 fn month_end_within_cycle(day: i64) -> i64 {
     // Never too small, since no year has less than 365 days; at most one too large, since a cycle has 97 days more
     // than that.
@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Walks through 1600..2800 month by month with the rule as everybody learns it.
+    /// Walks through 1600..2800 month by month with the rule of the Gregorian calendar.
     #[test]
     fn twelve_centuries_day_by_day() {
         let leap_year = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_time_are_no_trap() {
+    fn the_ends_of_the_scale_do_not_panic() {
         for units in [i128::MIN, i128::MAX] {
             let end = month_end(Moment::from_origin(Span::from_units(units)));
             assert_eq!(end.since_origin().is_negative(), units < 0);

@@ -1,10 +1,10 @@
-//! How to talk to a server: the options, each declared once.
+//! The options of the conversation with a server, each declared once.
 
 use ffclock_units::{Bound, Span};
 use ffclock_wire::Version;
 
 const POLL_MIN: Span = Span::from_millis(125);
-/// The slowest poll, and where slowing down on a server's wish ends.
+/// The longest poll interval, and the limit of slowing down at a server's request.
 pub(crate) const POLL_MAX: Span = Span::from_secs(1024);
 const BURST_MAX: u32 = 64;
 const TIMEOUT_MIN: Span = Span::from_millis(10);
@@ -14,7 +14,7 @@ const DISTANCE_MAX: Bound = Bound::of(Span::from_secs(16));
 const UNREACHABLE_MAX: u32 = 64;
 
 ffclock_units::options! {
-    /// How to talk to a server.
+    /// The options of the conversation with a server.
     pub struct SourceConfig {
         /// Time between two requests.
         poll: Span = Span::from_secs(16), POLL_MIN => POLL_MAX;
@@ -38,8 +38,8 @@ ffclock_units::options! {
 }
 
 impl SourceConfig {
-    /// This configuration with every value moved into its range. Fields that were assigned rather than parsed may lie
-    /// outside, and a poll of zero would be a loop without rest.
+    /// This configuration with every value clamped to its range. Fields that were assigned rather than parsed may lie
+    /// outside, and a poll of zero would be a busy loop.
     pub(crate) fn within_ranges(mut self) -> Self {
         self.poll = self.poll.clamp(POLL_MIN, POLL_MAX);
         self.burst_count = self.burst_count.min(BURST_MAX);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_each_range_are_what_values_are_moved_to() {
+    fn values_are_clamped_to_the_ends_of_each_range() {
         let mut ends: Vec<(String, String)> = Vec::new();
         SourceConfig::describe(&mut |doc| {
             let (low, high) = doc.range.expect("every option of this struct has a range");

@@ -1,4 +1,4 @@
-//! What a source has to say, and the queue in which it waits to be fetched.
+//! The events of a source, and the queue in which they wait to be fetched.
 
 use alloc::collections::VecDeque;
 use core::fmt;
@@ -10,10 +10,10 @@ use ffclock_wire::{DecodeError, KissCode};
 pub enum Event {
     /// A request and its reply are complete.
     Exchange(Exchange),
-    /// The server refused. DENY and RSTR end the conversation until [`Source::retarget`](crate::Source::retarget),
-    /// RATE has slowed it down, any other code has no effect.
+    /// The server refused. DENY and RSTR end the conversation until [`Source::retarget`](crate::Source::retarget), RATE
+    /// slows it down, and any other code has no effect.
     Kissed(KissCode),
-    /// A packet, or an exchange that was nearly complete, was turned away.
+    /// A packet, or an exchange that was nearly complete, was rejected.
     Rejected(Rejection),
     /// A request was not answered in time.
     Lost,
@@ -30,7 +30,7 @@ pub enum Event {
 
 macro_rules! rejections {
     ($($(#[$story:meta])+ $reason:ident = $name:literal,)*) => {
-        /// Why a packet or an exchange was turned away.
+        /// Why a packet or an exchange was rejected.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Rejection { $($(#[$story])+ $reason,)* }
 
@@ -49,13 +49,13 @@ macro_rules! rejections {
 rejections! {
     /// Shorter than an NTP header.
     Truncated = "truncated",
-    /// Longer than any reply to what we ask.
+    /// Longer than any reply to our requests.
     TooLong = "too-long",
     /// Neither version 3 nor version 4.
     Version = "version",
-    /// Not a reply; our own request sent back to us is one such packet.
+    /// Not a reply; for example our own request, sent back to us.
     Mode = "mode",
-    /// Repeats the nonce of none of the last few requests: forged, or older than we remember.
+    /// Has the nonce of none of the last few requests: forged, or older than the requests that are kept.
     WrongOrigin = "wrong-origin",
     /// A second reply to the latest request that was answered.
     Duplicate = "duplicate",
@@ -75,9 +75,9 @@ rejections! {
     ServerTimesReversed = "server-times-reversed",
     /// The server claims an error above the configured limit.
     RootDistance = "root-distance",
-    /// Within two seconds of an announced leap second, when the label of a second does not say which second is meant.
+    /// Within two seconds of an announced leap second, where a label does not identify its second.
     NearLeap = "near-leap",
-    /// The reply is good but nobody said when the request had left.
+    /// The reply is good, but the stamp of the request is missing.
     StampMissing = "stamp-missing",
     /// By our own stamps the reply arrived before the request left.
     StampsReversed = "stamps-reversed",
@@ -99,7 +99,7 @@ impl From<DecodeError> for Rejection {
     }
 }
 
-/// Events that wait. A caller who drains after each call never sees it full; for one who does not, exchanges are kept
+/// Events that wait. A caller that drains after each call never fills the queue; for other callers, exchanges are kept
 /// longest.
 #[derive(Debug)]
 pub(crate) struct EventQueue(VecDeque<Event>);
@@ -111,7 +111,7 @@ impl EventQueue {
         EventQueue(VecDeque::with_capacity(Self::CAPACITY))
     }
 
-    /// Returns an event that had to be given up for this one: the oldest that is no exchange, or else the oldest.
+    /// Returns the event that had to be dropped for this one: the oldest that is no exchange, or else the oldest.
     pub(crate) fn push(&mut self, event: Event) -> Option<Event> {
         let given_up = if self.0.len() >= Self::CAPACITY {
             let oldest_other = self.0.iter().position(|event| !matches!(event, Event::Exchange(_)));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_gives_up_gossip_before_exchanges() {
+    fn a_full_queue_drops_other_events_before_exchanges() {
         let mut queue = EventQueue::new();
         assert_eq!(queue.push(exchange()), None);
         assert_eq!(queue.push(Event::Unreachable), None);

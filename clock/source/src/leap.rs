@@ -1,13 +1,13 @@
-//! What the server says about leap seconds.
+//! The server's announcements of leap seconds.
 
 use crate::{Event, month_end};
 use ffclock_units::{Leap, LeapAnnouncement, Moment, Server, Span};
 
-/// For this long after a leap second an indicator that is still set is a leftover, not news about the next month.
-/// Servers take up to a poll interval of their own, each link of the chain to the primary source, to clear it.
+/// For this long after a leap second an indicator that is still set is a leftover, not an announcement for the next
+/// month. Each server in the chain to the primary source takes up to a poll interval to clear it.
 const LEFTOVER: Span = Span::from_secs(86_400);
-/// How near to a leap second a server's label is not trusted. The inserted second repeats a label, and a server that
-/// is set late or early repeats it late or early: one second for the leap itself, one for that.
+/// Within this distance of a leap second a server's label is not trusted: one second for the leap itself, which repeats
+/// a label, and one for a server whose clock is late or early and repeats it late or early.
 const DOUBTFUL: Span = Span::from_secs(2);
 
 /// The leap second that the server announces, if any, until a day after it.
@@ -17,7 +17,7 @@ pub(crate) struct LeapWatch {
 }
 
 impl LeapWatch {
-    /// Takes note of the indicator in a reply made at `server_out`. Returns what is new about it.
+    /// Processes the indicator in a reply made at `server_out`. Returns an event if it has changed.
     pub(crate) fn observe(&mut self, leap: Leap, server_out: Moment<Server>) -> Option<Event> {
         if let Some(age) = self.announced.map(|known| server_out - midnight(known)).filter(|age| !age.is_negative()) {
             if age < LEFTOVER {
@@ -40,8 +40,8 @@ impl LeapWatch {
     }
 }
 
-/// Whether a server's label so near to the leap second might mean another second.
-pub(crate) fn is_doubtful(label: Moment<Server>, leap: LeapAnnouncement) -> bool {
+/// Whether a server's label is so near to the leap second that it may mean another second.
+pub(crate) fn is_ambiguous(label: Moment<Server>, leap: LeapAnnouncement) -> bool {
     (label - midnight(leap)).abs() <= DOUBTFUL
 }
 
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_announcement_is_news_once() {
+    fn an_announcement_is_reported_once() {
         let mut watch = LeapWatch::default();
         assert_eq!(watch.observe(Leap::None, at(MIDNIGHT - 9000)), None);
         assert_eq!(watch.observe(Leap::Insert, at(MIDNIGHT - 8000)), Some(Event::LeapAnnounced(INSERT)));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indicator_left_over_is_no_news_about_the_next_month() {
+    fn a_leftover_indicator_announces_nothing_for_the_next_month() {
         let mut watch = LeapWatch::default();
         watch.observe(Leap::Insert, at(MIDNIGHT - 1));
         assert_eq!(watch.observe(Leap::Insert, at(MIDNIGHT)), None);
@@ -95,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_doubtful_for_two_seconds_on_both_sides() {
-        for (second, doubtful) in [(-3, false), (-2, true), (0, true), (2, true), (3, false)] {
-            assert_eq!(is_doubtful(at(MIDNIGHT + second), INSERT), doubtful, "{second}");
+    fn labels_are_ambiguous_for_two_seconds_on_both_sides() {
+        for (second, ambiguous) in [(-3, false), (-2, true), (0, true), (2, true), (3, false)] {
+            assert_eq!(is_ambiguous(at(MIDNIGHT + second), INSERT), ambiguous, "{second}");
         }
     }
 }

@@ -2,21 +2,21 @@
 
 use crate::Event;
 
-/// Where the conversation stands.
+/// The state of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Reachability {
-    /// No usable answer yet, and not yet given up.
+    /// No usable answer yet; the attempt continues.
     #[default]
     Untried,
-    /// Usable answers come.
+    /// Usable answers arrive.
     Reachable,
-    /// Several requests in a row brought no usable answer; asking goes on.
+    /// Several requests in a row brought no usable answer; requests continue.
     Unreachable,
-    /// The server told us to stop, and we did.
+    /// The server refused service, and requests have stopped.
     Denied,
 }
 
-/// The standing, with the failures since the last usable answer, and whether the name should be resolved again.
+/// The reachability, with the failures since the last usable answer, and whether the name should be resolved again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reach {
     standing: Reachability,
@@ -29,7 +29,7 @@ impl Reach {
         self.standing
     }
 
-    /// Takes the wish to resolve the server's name again, which is true once per reason.
+    /// Whether the server's name should be resolved again; true once per reason.
     pub(crate) const fn take_resolve_wish(&mut self) -> bool {
         core::mem::replace(&mut self.resolve_wished, false)
     }
@@ -38,14 +38,14 @@ impl Reach {
         self.resolve_wished = true;
     }
 
-    /// A usable answer came. Returns the standing before it.
+    /// A usable answer arrived. Returns the reachability before it.
     pub(crate) const fn succeed(&mut self) -> Reachability {
         self.failures = 0;
         self.resolve_wished = false;
         core::mem::replace(&mut self.standing, Reachability::Reachable)
     }
 
-    /// A request brought no usable answer. After `limit` of them in a row, and each `limit` further ones, the name
+    /// A request brought no usable answer. After `limit` of these in a row, and after each further `limit`, the name
     /// should be resolved again: the server may have moved.
     pub(crate) fn fail(&mut self, limit: u32) -> Option<Event> {
         self.failures = self.failures.saturating_add(1);
@@ -57,7 +57,7 @@ impl Reach {
         self.give_up(Reachability::Unreachable)
     }
 
-    /// The server told us to stop.
+    /// The server refused service.
     pub(crate) fn deny(&mut self) -> Option<Event> {
         self.give_up(Reachability::Denied)
     }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unreachable_is_said_once_but_the_wish_returns() {
+    fn unreachable_is_reported_once_but_the_wish_to_resolve_returns() {
         let mut reach = Reach::default();
         for round in 0..3 {
             for _ in 0..7 {

@@ -1,16 +1,17 @@
-//! The checks of a reply that are about the packet alone (RFC 5905, section 8 and appendix A, packet()).
+//! The checks of a reply that need the packet alone (RFC 5905, section 8 and appendix A, packet()).
 //!
-//! Whether the reply fits the request, and whether the round trip is longer than what the server says it held the
-//! request, is not decided here: the first is the ring's part, the second needs a period and is the estimator's.
+//! Two checks are made elsewhere. The ring of requests decides whether the reply belongs to a request. The estimator
+//! decides whether the round trip is longer than the time that the server held the request, because that needs a
+//! period.
 
 use crate::Rejection;
 use ffclock_units::{Bound, Moment, Server, ServerIdentity, ServerQuality};
 use ffclock_wire::{KissCode, Packet};
 
-/// Servers that are synchronised are at most this far from a primary source.
+/// The largest stratum of a synchronised server.
 const STRATUM_MAX: u8 = 15;
 
-/// What a server says in a reply that may be used.
+/// The content of a usable reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     pub(crate) server_in: Moment<Server>,
@@ -18,16 +19,16 @@ pub(crate) struct Claim {
     pub(crate) quality: ServerQuality,
 }
 
-/// Why a reply may not be used.
+/// Why a reply is not usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     Kiss(KissCode),
     Rejected(Rejection),
 }
 
-/// Reads the claim out of a reply; `pivot` names the era of its times.
+/// Reads the claim of a reply; `pivot` selects the era of its times.
 pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<Claim, Unusable> {
-    // First of all, because a refusal fills no other field and may say "unsynchronised" there.
+    // This check comes first, because a refusal fills no other field and may have "unsynchronised" there.
     if let Some(code) = packet.kiss_code() {
         return Err(Unusable::Kiss(code));
     }
@@ -43,7 +44,7 @@ fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Re
         return Err(Rejection::TimestampMissing);
     }
     let server_in = packet.receive.to_server(pivot);
-    // Seen from the first time, so that the two never land in different eras.
+    // The first time is the pivot of the second, so that the two never land in different eras.
     let server_out = packet.transmit.to_server(server_in);
     if server_out < server_in {
         return Err(Rejection::ServerTimesReversed);

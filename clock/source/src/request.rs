@@ -1,4 +1,4 @@
-//! Requests: what they are recognised by, and the last few of them.
+//! Requests: their nonces, and the last few of them.
 
 use crate::Rejection;
 use crate::reply::Claim;
@@ -6,19 +6,19 @@ use alloc::collections::VecDeque;
 use ffclock_units::{Moment, Mono, Stamp};
 use ffclock_wire::{HEADER_BYTES, NtpTimestamp, Packet, Version};
 
-/// The random number by which the reply to a request is recognised. It must come from a generator that an attacker
-/// cannot predict.
+/// The random number that identifies the reply to a request. It must come from a generator that an attacker cannot
+/// predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce(NtpTimestamp);
 
 impl Nonce {
-    /// From 64 random bits. Zero becomes one, because a transmit field of zero means that there is none.
+    /// From 64 random bits. Zero becomes one, because a transmit field of zero means a missing time.
     pub const fn from_random(bits: u64) -> Self {
         Nonce(NtpTimestamp::from_raw(if bits == 0 { 1 } else { bits }))
     }
 }
 
-/// The right to say, once, when a request left. It can be neither copied nor made:
+/// The right to state, once, when a request left. It can be neither copied nor made:
 /// ```compile_fail
 /// fn twice(ticket: ffclock_source::Ticket) -> (ffclock_source::Ticket, ffclock_source::Ticket) {
 ///     (ticket.clone(), ticket)
@@ -36,11 +36,11 @@ pub struct Ticket {
 pub struct Transmit {
     /// The whole datagram.
     pub bytes: [u8; HEADER_BYTES],
-    /// To be returned with the stamp of its sending; dropped if there is none.
+    /// To be returned with the stamp of the request; to be dropped if there is no stamp.
     pub ticket: Ticket,
 }
 
-/// A reply that was found good, and when it came.
+/// A good reply, and the stamp of its arrival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) claim: Claim,
@@ -49,13 +49,13 @@ pub(crate) struct Answer {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// For the reply.
+    /// Waits for the reply.
     Waiting,
-    /// For its own sent stamp; the reply is here.
+    /// Has its reply and waits for its sent stamp.
     Answered(Answer),
-    /// Nothing more is to come: an exchange was made, or the reply could not be used.
+    /// Finished: it became an exchange, or the reply was not usable.
     Settled,
-    /// Given up.
+    /// Given up at its deadline.
     Lost,
 }
 
@@ -68,15 +68,15 @@ struct Request {
     phase: Phase,
 }
 
-/// How a request ended that was still open at its deadline.
+/// How a request ended that was open at its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expired {
     Unanswered,
     WithoutStamp,
 }
 
-/// The last few requests, the newest at the back. Only the newest can be open; the others are kept to tell what a
-/// packet is that comes too late.
+/// The last few requests, the newest at the back. Only the newest can be open; the others are kept to classify packets
+/// that arrive too late.
 #[derive(Debug)]
 pub(crate) struct Requests {
     ring: VecDeque<Request>,
@@ -90,7 +90,7 @@ impl Requests {
         Requests { ring: VecDeque::with_capacity(Self::KEPT), next_number: 0 }
     }
 
-    /// Forgets all requests. Numbers go on, so that tickets handed out before match nothing.
+    /// Forgets all requests. The numbering continues, so that earlier tickets match nothing.
     pub(crate) fn clear(&mut self) {
         self.ring.clear();
     }
@@ -107,13 +107,13 @@ impl Requests {
         Transmit { bytes: Packet::request(version, nonce.0).encode(), ticket: Ticket { number, nonce } }
     }
 
-    /// When the open request will be given up; `None` when none is open.
+    /// The deadline of the open request; `None` when none is open.
     pub(crate) fn deadline(&self) -> Option<Moment<Mono>> {
         let newest = self.ring.back()?;
         matches!(newest.phase, Phase::Waiting | Phase::Answered(_)).then_some(newest.deadline)
     }
 
-    /// Gives up the open request if its time is over.
+    /// Gives up the open request if its deadline has passed.
     pub(crate) fn expire(&mut self, now: Moment<Mono>) -> Option<Expired> {
         let newest = self.ring.back_mut().filter(|newest| newest.deadline <= now)?;
         let (phase, expired) = match newest.phase {
@@ -128,7 +128,7 @@ impl Requests {
     /// Whether a reply with this origin answers the open request.
     ///
     /// # Errors
-    /// What the reply is instead.
+    /// The kind of reply that it is otherwise.
     pub(crate) fn recognise(&self, origin: NtpTimestamp) -> Result<(), Rejection> {
         let asked = self.ring.iter().rev().find(|request| request.nonce.0 == origin);
         let request = asked.ok_or(Rejection::WrongOrigin)?;
@@ -147,12 +147,12 @@ impl Requests {
         })
     }
 
-    /// The reply to the open request is here.
+    /// The reply to the open request has arrived.
     pub(crate) fn answer(&mut self, answer: Answer) {
         self.set_newest(Phase::Answered(answer));
     }
 
-    /// Nothing more is to come for the open request.
+    /// The open request is finished.
     pub(crate) fn settle(&mut self) {
         self.set_newest(Phase::Settled);
     }
@@ -164,7 +164,7 @@ impl Requests {
         }
     }
 
-    /// Takes in when a request left. A request that is no longer remembered needs no stamp.
+    /// Stores the stamp of a request. A request that is no longer kept needs no stamp.
     pub(crate) fn redeem(&mut self, ticket: Ticket, sent: Stamp) {
         let of_ticket = |request: &&mut Request| request.number == ticket.number && request.nonce == ticket.nonce;
         if let Some(request) = self.ring.iter_mut().rev().find(of_ticket) {
@@ -173,7 +173,7 @@ impl Requests {
         }
     }
 
-    /// Takes the open request out as a sent stamp and an answer, if it has both.
+    /// Finishes the open request and returns its sent stamp and answer, if it has both.
     pub(crate) fn complete(&mut self) -> Option<(Stamp, Answer)> {
         let newest = self.ring.back_mut()?;
         let (Phase::Answered(answer), Some(sent)) = (newest.phase, newest.sent) else { return None };

@@ -1,21 +1,21 @@
-//! When to ask: bursts, the poll, and what a server's wishes change about them.
+//! When to send: bursts, the poll, and how a server's refusals change them.
 
 use crate::SourceConfig;
 use crate::config::POLL_MAX;
 use ffclock_units::{Moment, Mono, Span};
 
-/// After DENY or RSTR nothing is sent; this often the caller is asked to look up the name again, since only another
-/// address (or a deliberate second attempt) is worth a packet.
+/// After DENY or RSTR nothing is sent. At this interval the caller is asked to resolve the name again, because only
+/// another address (or a deliberate second attempt) is worth a packet.
 const DENIED_PAUSE: Span = Span::from_secs(3600);
 
-/// When to ask next. It holds when the last request left rather than when the next is due, so that a new
+/// When to send the next request. It holds the time of the last request rather than that of the next, so that a new
 /// configuration or the end of a burst needs no recalculation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     begin: Moment<Mono>,
     last_request: Option<Moment<Mono>>,
     burst_left: u32,
-    /// The shortest poll that the server accepts, if it said that ours is too short.
+    /// The shortest poll that the server accepts, if it refused a shorter one.
     slowed_to: Option<Span>,
     denied_until: Option<Moment<Mono>>,
 }
@@ -25,8 +25,7 @@ impl Schedule {
         Schedule { begin: now, last_request: None, burst_left: config.burst_count, slowed_to: None, denied_until: None }
     }
 
-    /// Begins anew at `now`. That the server wished to be asked less often is kept: the new address may well be the
-    /// same server.
+    /// Restarts at `now`. A slowdown that the server asked for stays: the new address may be the same server.
     pub(crate) fn restart(&mut self, config: &SourceConfig, now: Moment<Mono>) {
         let slowed_to = self.slowed_to;
         *self = Schedule { slowed_to, ..Schedule::new(config, now) };
@@ -53,33 +52,33 @@ impl Schedule {
         self.burst_left = self.burst_left.saturating_sub(1);
     }
 
-    /// A burst of requests from now on, unless the server wished to be asked less often.
+    /// Starts a burst of requests, unless the server has asked for a slower poll.
     pub(crate) const fn begin_burst(&mut self, count: u32) {
         if self.slowed_to.is_none() {
             self.burst_left = count;
         }
     }
 
-    /// The server wishes to be asked less often (RATE; RFC 5905, section 7.4): the poll doubles and bursts end.
+    /// The server asks for a slower poll (RATE; RFC 5905, section 7.4): the poll doubles and bursts end.
     ///
-    /// There is no way back by itself, because a poll that a server has refused once it will refuse again.
+    /// The poll does not return by itself, because a server refuses the same poll again.
     pub(crate) fn slow_down(&mut self, config: &SourceConfig) {
         let poll = self.poll(config);
         self.slowed_to = Some((poll + poll).min(POLL_MAX));
         self.burst_left = 0;
     }
 
-    /// A new poll was configured: whoever sets it knows better than the refusals of before.
+    /// A new poll was configured. The administrator's choice overrides the earlier refusals.
     pub(crate) const fn forget_slowdown(&mut self) {
         self.slowed_to = None;
     }
 
-    /// The server wishes not to be asked at all.
+    /// The server refuses service.
     pub(crate) fn deny(&mut self, now: Moment<Mono>) {
         self.denied_until = Some(now + DENIED_PAUSE);
     }
 
-    /// Until when nothing happens because the server wished not to be asked.
+    /// The end of the pause after a refusal of service.
     pub(crate) const fn denied_until(&self) -> Option<Moment<Mono>> {
         self.denied_until
     }

@@ -1,7 +1,7 @@
-//! The conversation itself: inputs, what they change, outputs.
+//! The conversation itself: inputs, state, outputs.
 
 use crate::event::EventQueue;
-use crate::leap::{LeapWatch, is_doubtful};
+use crate::leap::{LeapWatch, is_ambiguous};
 use crate::reach::Reach;
 use crate::reply::{Claim, Unusable, examine};
 use crate::request::{Answer, Expired, Requests};
@@ -15,7 +15,7 @@ use ffclock_wire::{KissCode, Mode, Packet};
 ///
 /// After each call of a `handle_` function, fetch all of [`poll_transmit`](Source::poll_transmit) and
 /// [`poll_event`](Source::poll_event), then call [`handle_timeout`](Source::handle_timeout) when
-/// [`poll_timeout`](Source::poll_timeout) has come. All `now` must come from one clock that does not step back.
+/// [`poll_timeout`](Source::poll_timeout) is reached. All `now` must come from one clock that does not step back.
 /// ```
 /// use ffclock_source::{Nonce, Source, SourceConfig};
 /// use ffclock_units::{LeapTable, Moment, Span};
@@ -45,8 +45,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A conversation that begins at `now`. `pivot` is the server's time at `now`, right within 68 years: it names
-    /// the era of the packets' times. The later of the system clock and the program's date of building will do.
+    /// A conversation that begins at `now`. `pivot` is the server's time at `now`, right within 68 years: it selects
+    /// the era of the packets' times. The later of the system clock and the program's build date is good enough.
     pub fn new(config: SourceConfig, leaps: LeapTable, pivot: Moment<Server>, now: Moment<Mono>) -> Self {
         let config = config.within_ranges();
         Source {
@@ -87,17 +87,17 @@ impl Source {
         self.outbox.take()
     }
 
-    /// The request of `ticket` left at `sent`. This may be said before or after its reply is handed in, but within
+    /// The request of `ticket` left at `sent`. This call may come before or after the reply is handed in, but within
     /// the reply timeout.
     pub fn handle_sent(&mut self, ticket: Ticket, sent: Stamp) {
         self.requests.redeem(ticket, sent);
         self.complete();
     }
 
-    /// A datagram came from the server's address at `received`.
+    /// A datagram arrived from the server's address at `received`.
     ///
     /// A reply counts until [`handle_timeout`](Source::handle_timeout) has given its request up, so a caller that was
-    /// held up should hand in packets first.
+    /// delayed should hand in packets first.
     pub fn handle_packet(&mut self, bytes: &[u8], received: Stamp, now: Moment<Mono>) {
         increase(&mut self.statistics.received);
         if let Err(reason) = self.take_in(bytes, received, now) {
@@ -105,24 +105,24 @@ impl Source {
         }
     }
 
-    /// What has happened, oldest first.
+    /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
     }
 
-    /// When to call [`handle_timeout`](Source::handle_timeout) next; it may be past already.
+    /// The time for the next call of [`handle_timeout`](Source::handle_timeout); it may be in the past.
     pub fn poll_timeout(&self) -> Moment<Mono> {
         let denied = self.schedule.denied_until();
         denied.or_else(|| self.requests.deadline()).unwrap_or_else(|| self.schedule.next_request(&self.config))
     }
 
-    /// The leap seconds by which the server's UTC is turned into TAI from now on.
+    /// Sets the leap seconds that convert the server's UTC to TAI from now on.
     pub fn set_leaps(&mut self, leaps: LeapTable) {
         self.leaps = leaps;
     }
 
-    /// The server has another address, or is to be tried again after it refused: a new conversation with a burst
-    /// begins. Counts, and a poll that was slowed down on a server's wish, stay.
+    /// The server has another address, or is to be tried again after it refused. A new conversation begins, with a
+    /// burst. Counts stay, and so does a slowdown that the server asked for.
     pub fn retarget(&mut self, now: Moment<Mono>) {
         self.requests.clear();
         self.outbox = None;
@@ -130,8 +130,8 @@ impl Source {
         self.schedule.restart(&self.config, now);
     }
 
-    /// Goes on with another configuration; a new poll counts from the last request. A poll other than before also
-    /// lifts a slowdown that the server had asked for.
+    /// Continues with another configuration; a new poll counts from the last request. A changed poll also lifts a
+    /// slowdown that the server asked for.
     pub fn reconfigure(&mut self, config: SourceConfig) {
         let config = config.within_ranges();
         if config.poll != self.config.poll {
@@ -140,9 +140,9 @@ impl Source {
         self.config = config;
     }
 
-    /// Whether the server's name should be resolved again: true once when the server becomes unreachable, and once
-    /// again each time that as many requests more have failed, or an hour has passed since it refused. After a
-    /// refusal only [`retarget`](Source::retarget) makes it ask again.
+    /// Whether the server's name should be resolved again. True once when the server becomes unreachable, once more
+    /// each time the same number of further requests has failed, and once for each hour after a refusal of service.
+    /// After such a refusal only [`retarget`](Source::retarget) restarts the requests.
     pub fn take_resolve_wish(&mut self) -> bool {
         self.reach.take_resolve_wish()
     }
@@ -162,7 +162,7 @@ impl Source {
         &self.config
     }
 
-    /// Counts of what has happened.
+    /// Counts of events.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -172,7 +172,7 @@ impl Source {
         if packet.mode != Mode::Server {
             return Err(Rejection::Mode);
         }
-        // Before anything that the packet says is believed, a refusal in particular.
+        // This check comes before any content of the packet is believed, a refusal in particular.
         self.requests.recognise(packet.origin)?;
         match examine(&packet, self.pivot(now), self.config.root_distance_max) {
             Ok(claim) => return self.take_in_claim(claim, received),
@@ -186,8 +186,8 @@ impl Source {
         Ok(())
     }
 
-    /// The server's time by our own counting. It does not follow what the server says: one wild reply, believed,
-    /// would put every reply after it into the wrong era.
+    /// The server's time by our own counting. It does not follow the server's replies: a single wild reply would put
+    /// every later reply into the wrong era.
     fn pivot(&self, now: Moment<Mono>) -> Moment<Server> {
         self.pivot_at_begin + (now - self.begin)
     }
@@ -195,7 +195,7 @@ impl Source {
     fn take_in_claim(&mut self, claim: Claim, received: Stamp) -> Result<(), Rejection> {
         self.note_success();
         if let Some(news) = self.leap_watch.observe(claim.quality.leap, claim.server_out) {
-            self.tell(news);
+            self.emit(news);
         }
         if self.is_near_leap(&claim) {
             self.requests.settle();
@@ -206,25 +206,24 @@ impl Source {
         Ok(())
     }
 
-    /// While an inserted second repeats a label, an exchange could be off by a whole second, and nothing in it would
-    /// show that.
+    /// While an inserted second repeats a label, an exchange could be off by a whole second without any sign of it.
     fn is_near_leap(&self, claim: &Claim) -> bool {
         let leaps = [self.leap_watch.announced(), self.leaps.announced()];
         leaps
             .into_iter()
             .flatten()
-            .any(|leap| is_doubtful(claim.server_in, leap) || is_doubtful(claim.server_out, leap))
+            .any(|leap| is_ambiguous(claim.server_in, leap) || is_ambiguous(claim.server_out, leap))
     }
 
     fn take_in_refusal(&mut self, code: KissCode, now: Moment<Mono>) {
         self.requests.settle();
         increase(&mut self.statistics.kissed);
-        self.tell(Event::Kissed(code));
+        self.emit(Event::Kissed(code));
         match code {
             KissCode::DENY | KissCode::RSTR => {
                 self.schedule.deny(now);
                 if let Some(news) = self.reach.deny() {
-                    self.tell(news);
+                    self.emit(news);
                 }
             }
             KissCode::RATE => {
@@ -235,7 +234,7 @@ impl Source {
         }
     }
 
-    /// Makes an exchange of the open request if both its stamp and its reply are here.
+    /// Makes an exchange of the open request once it has both its stamp and its reply.
     fn complete(&mut self) {
         let Some((sent, Answer { claim, received })) = self.requests.complete() else { return };
         if !received.counter.is_after(sent.counter) {
@@ -243,7 +242,7 @@ impl Source {
             return;
         }
         increase(&mut self.statistics.accepted);
-        self.tell(Event::Exchange(Exchange {
+        self.emit(Event::Exchange(Exchange {
             sent,
             server_in: self.leaps.tai_from_server(claim.server_in),
             server_out: self.leaps.tai_from_server(claim.server_out),
@@ -256,7 +255,7 @@ impl Source {
         match self.requests.expire(now) {
             Some(Expired::Unanswered) => {
                 increase(&mut self.statistics.lost);
-                self.tell(Event::Lost);
+                self.emit(Event::Lost);
                 self.note_failure();
             }
             Some(Expired::WithoutStamp) => self.reject(Rejection::StampMissing),
@@ -270,21 +269,21 @@ impl Source {
             Reachability::Unreachable => self.schedule.begin_burst(self.config.recovery_burst_count),
             Reachability::Untried | Reachability::Denied => {}
         }
-        self.tell(Event::Reachable);
+        self.emit(Event::Reachable);
     }
 
     fn note_failure(&mut self) {
         if let Some(news) = self.reach.fail(self.config.unreachable_after) {
-            self.tell(news);
+            self.emit(news);
         }
     }
 
     fn reject(&mut self, reason: Rejection) {
         self.statistics.count_rejected(reason);
-        self.tell(Event::Rejected(reason));
+        self.emit(Event::Rejected(reason));
     }
 
-    fn tell(&mut self, event: Event) {
+    fn emit(&mut self, event: Event) {
         if self.events.push(event).is_some() {
             increase(&mut self.statistics.events_dropped);
         }

@@ -1,4 +1,4 @@
-//! Counts of what happened, for status and metrics.
+//! Counts of events, for status and metrics.
 
 use crate::Rejection;
 
@@ -7,7 +7,7 @@ use crate::Rejection;
 pub struct Statistics {
     /// Requests made.
     pub sent: u64,
-    /// Packets handed in, of whatever kind.
+    /// Packets handed in, of any kind.
     pub received: u64,
     /// Exchanges completed.
     pub accepted: u64,
@@ -15,19 +15,19 @@ pub struct Statistics {
     pub lost: u64,
     /// Refusals by the server.
     pub kissed: u64,
-    /// Events given up because nobody fetched them.
+    /// Events dropped because they were not fetched.
     pub events_dropped: u64,
     rejected: [u64; Rejection::ALL.len()],
 }
 
 impl Statistics {
-    /// How often something was turned away for `reason`.
+    /// The number of rejections for `reason`.
     pub fn rejected(&self, reason: Rejection) -> u64 {
         debug_assert!(Rejection::ALL.get(reason as usize) == Some(&reason), "ALL is in the order of the reasons");
         self.rejected.get(reason as usize).copied().unwrap_or(0)
     }
 
-    /// How often something was turned away, for every reason.
+    /// The number of rejections for every reason.
     pub fn rejections(&self) -> impl Iterator<Item = (Rejection, u64)> + '_ {
         Rejection::ALL.into_iter().zip(self.rejected.iter().copied())
     }

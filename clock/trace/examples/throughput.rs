@@ -1,4 +1,4 @@
-//! How many exchanges a second are decoded on one core, by format: `throughput [EXCHANGES]`.
+//! Exchanges a second that one core decodes, by format: `throughput [EXCHANGES]`.
 
 use ffclock_trace::{CsvWriter, Recorder, ServerIndex, TraceHeader, TraceReader, TraceRow, Truth};
 use ffclock_units::{

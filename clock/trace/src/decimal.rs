@@ -1,12 +1,13 @@
 //! Decimal numbers, read and written without floating point.
 //!
-//! Traces hold times with up to 12 decimals around 1.7e9 s: more digits than a float carries. Here they become multiples of 2^-64 s
-//! directly. One step of 2^-64 s is 5e-20 s, so a number with 12 decimals, read and written again, is the same number.
+//! Traces hold times with up to 12 decimals around 1.7e9 s: more digits than a float carries. Here they become
+//! multiples of 2^-64 s directly. One step of 2^-64 s is 5e-20 s, so a number with 12 decimals, read and written again,
+//! is the same number.
 
 use ffclock_units::Span;
 use std::io::{self, Write};
 
-/// Why a text is not the number that it should be.
+/// Why a text is not a number of the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalFault {
     /// Something other than digits, a sign and a point.
@@ -20,7 +21,7 @@ pub enum DecimalFault {
     NotWhole,
 }
 
-/// The longest run of digits that surely fits 64 bits.
+/// The longest run of digits that always fits 64 bits.
 const DIGITS_MAX: usize = 18;
 
 const POWERS: [u64; 20] = {
@@ -33,7 +34,7 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// The digits at the front of `text`: their value modulo 2^64, how many they are, and what follows.
+/// The digits at the front of `text`: their value modulo 2^64, their number, and the rest of the text.
 #[inline]
 fn leading_digits(text: &[u8]) -> (u64, usize, &[u8]) {
     let mut value = 0u64;
@@ -130,10 +131,11 @@ fn parts(body: &[u8]) -> Result<Parts, DecimalFault> {
     Ok(Parts { whole, fraction, decimals })
 }
 
-/// Decimal seconds, such as `-1.25`, as a span, exact to 2^-64 s and rounded towards zero; at most 18 digits before and 18 after the point.
+/// Decimal seconds, such as `-1.25`, as a span, exact to 2^-64 s and rounded towards zero; at most 18 digits before and
+/// 18 after the point.
 ///
 /// # Errors
-/// Anything else.
+/// Any other text.
 #[inline]
 pub fn seconds(text: &[u8]) -> Result<Span, DecimalFault> {
     let (negative, body) = split_sign(text);
@@ -157,7 +159,7 @@ pub fn nanoseconds(text: &[u8]) -> Result<Span, DecimalFault> {
 /// Seconds with an optional power of ten, such as `-4.966e-03`.
 ///
 /// # Errors
-/// What [`seconds`] refuses; an exponent beyond +-18; a result beyond 10^18 s.
+/// A text that [`seconds`] refuses; an exponent beyond +-18; a result beyond 10^18 s.
 pub fn scientific_seconds(text: &[u8]) -> Result<Span, DecimalFault> {
     let Some(split) = text.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return seconds(text) };
     let (mantissa, exponent) = text.split_at(split);
@@ -194,7 +196,7 @@ fn picoseconds(span: Span) -> (bool, u128, u64) {
 /// Writes a span as seconds with 12 decimals, rounded to the nearest.
 ///
 /// # Errors
-/// What the writer reports.
+/// An error of the writer.
 pub fn write_seconds(out: &mut dyn Write, span: Span) -> io::Result<()> {
     let (negative, whole, fraction) = picoseconds(span);
     let sign = if negative && (whole > 0 || fraction > 0) { "-" } else { "" };
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn a_text_that_is_no_number_is_refused() {
         for text in ["", "-", ".", "1.2.3", "12x", "0x10", "1e3", " 1", "1 ", "nan", "inf", "--1"] {
             assert_eq!(seconds(text.as_bytes()), Err(DecimalFault::NotANumber), "{text}");
         }

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 /// Where in a trace something is wrong; lines and records count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the header.
+    /// The header.
     Header,
-    /// On this line of the (uncompressed) text.
+    /// This line of the (uncompressed) text.
     Line(u64),
-    /// In this record of a native trace.
+    /// This record of a native trace.
     Record(u64),
 }
 
@@ -32,28 +32,28 @@ pub enum TraceError {
     /// The file cannot be opened.
     #[error("cannot open {path}: {source}")]
     Open {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The bytes cannot be had: a failing disk, a damaged or cut compressed stream. Nothing can follow.
+    /// The bytes cannot be read: a failing disk, a damaged or cut compressed stream. Nothing can follow.
     #[error("{place}: cannot read on: {source}")]
     Read {
-        /// How far reading came.
+        /// The place that reading had reached.
         place: Place,
-        /// Why.
+        /// The error of the reader or of the system.
         source: io::Error,
     },
     /// The file as a whole cannot be used. Nothing can follow.
     #[error("{0}")]
     File(Fault),
-    /// One row is bad. The next row can be asked for.
+    /// One row is bad. Reading can continue with the next row.
     #[error("{place}: {fault}")]
     Row {
-        /// Where.
+        /// The row.
         place: Place,
-        /// What is wrong.
+        /// The fault of the row.
         fault: Fault,
     },
 }
@@ -65,28 +65,28 @@ impl TraceError {
     }
 }
 
-/// What is wrong.
+/// A fault of a trace or of one of its rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// A cell does not hold what its column asks for.
+    /// A cell does not fit its column.
     #[error("{column}: {why}: \"{text}\"")]
     Cell {
         /// The name of the column.
         column: &'static str,
-        /// Why.
+        /// The reason.
         why: CellFault,
-        /// The beginning of what stands there.
+        /// The beginning of its text.
         text: String,
     },
     /// A cell that may not be empty is empty.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// The row has another number of cells than it should.
+    /// The row has the wrong number of cells.
     #[error("{found} cells where {expected} are needed: \"{text}\"")]
     Cells {
-        /// How many there are.
+        /// The number of cells found.
         found: usize,
-        /// How many there should be.
+        /// The number of cells expected.
         expected: usize,
         /// The beginning of the row.
         text: String,
@@ -109,9 +109,9 @@ pub enum Fault {
     /// A native record that this version cannot understand.
     #[error("the record holds an unknown {field} {value}")]
     Unknown {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// What stands there.
+        /// Its value.
         value: u32,
     },
     /// A native header that cannot be understood.
@@ -130,13 +130,13 @@ pub enum Fault {
     Empty,
 }
 
-/// Why a cell is not what its column asks for.
+/// Why a cell does not fit its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CellFault {
     /// A number was expected.
     #[error("{0}")]
     Decimal(DecimalFault),
-    /// Something else was expected, which is named.
+    /// This was expected.
     #[error("not {0}")]
     Not(&'static str),
 }
@@ -147,7 +147,7 @@ impl From<DecimalFault> for CellFault {
     }
 }
 
-/// How much of an offending text a message shows [characters].
+/// The longest part of an offending text in a message [characters].
 const SHOWN: usize = 40;
 
 /// The beginning of `text`, safe to print.
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_is_short_and_printable() {
+    fn a_shown_text_is_short_and_printable() {
         assert_eq!(shortened(b"  12x \r\n"), "12x");
         assert_eq!(shortened(b"a\x1b[2J\xff"), "a\\u{1b}[2J\u{fffd}");
         assert_eq!(shortened(&[b'7'; 1000]), format!("{}...", "7".repeat(40)));

@@ -1,4 +1,4 @@
-//! The cells that several text formats share, and the making of an exchange from them.
+//! The cells that several text formats share, and the exchange that is made of them.
 
 use crate::decimal;
 use crate::error::{CellFault, Fault, shortened};
@@ -9,7 +9,7 @@ use ffclock_units::{
     Tai, Ticks,
 };
 
-/// One cell: the name of its column, and what stands there.
+/// One cell: the name of its column, and its text.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell<'a> {
     pub(crate) column: &'static str,
@@ -50,13 +50,13 @@ impl Cell<'_> {
         decimal::scientific_seconds(self.text).map_err(|why| self.fault(why.into()))
     }
 
-    /// The size of an error, in seconds; negative ones make no sense.
+    /// The size of an error, in seconds; never negative.
     pub(crate) fn bound(self) -> Result<Bound, Fault> {
         let span = self.scientific_seconds()?;
         if span.is_negative() { Err(self.fault(CellFault::Not("a size"))) } else { Ok(Bound::of(span)) }
     }
 
-    /// 0..16.
+    /// A stratum, 0 to 16.
     pub(crate) fn stratum(self) -> Result<u8, Fault> {
         match self.whole()? {
             stratum @ 0..=16 => Ok(stratum as u8),
@@ -89,7 +89,7 @@ fn reference_id(text: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(bytes))
 }
 
-/// The four stamps of a text row, as far as a text knows them.
+/// The four stamps of a text row, without widths and places, which texts do not have.
 pub(crate) struct FourStamps {
     pub(crate) sent: Counter,
     pub(crate) server_in: Moment<Server>,
@@ -97,7 +97,7 @@ pub(crate) struct FourStamps {
     pub(crate) received: Counter,
 }
 
-/// The rows of a format that numbers neither them nor its servers.
+/// The state of a format that numbers neither its rows nor its servers.
 #[derive(Default)]
 pub(crate) struct Imported {
     servers: Servers,
@@ -105,7 +105,7 @@ pub(crate) struct Imported {
 }
 
 impl Imported {
-    /// The number of the row that begins now. A bad row has a number, too.
+    /// The number of the row that begins now. Bad rows are numbered, too.
     pub(crate) fn begin(&mut self) -> u64 {
         let sequence = self.rows;
         self.rows += 1;
@@ -118,26 +118,26 @@ impl Imported {
         Ok(TraceRow { sequence, epoch: CounterEpoch::default(), exchange, truth: None, server })
     }
 
-    /// The name of a server; an empty one is none.
+    /// The name of a server; `None` for an empty one.
     pub(crate) fn server_name(&self, server: ServerIndex) -> Option<&str> {
         self.servers.name(server).filter(|name| !name.is_empty())
     }
 }
 
-/// What is true for all rows of a text trace: how its server times become TAI.
+/// The conversion of a text trace's server times to TAI, the same for all rows.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Scale {
     leaps: LeapTable,
 }
 
 impl Scale {
-    /// A server's, or a reference's, UTC.
+    /// The TAI of a server's, or a reference's, UTC.
     #[inline]
     pub(crate) fn tai(&self, utc: Span) -> Moment<Tai> {
         self.leaps.tai_from_server(Moment::from_origin(utc))
     }
 
-    /// An exchange of stamps of no known width or place.
+    /// An exchange of stamps of unknown width and place.
     #[inline]
     pub(crate) fn exchange(&self, stamps: &FourStamps, server: ServerQuality) -> Exchange {
         Exchange {
@@ -149,7 +149,8 @@ impl Scale {
         }
     }
 
-    /// The reading of a counter of 1 ns ticks that is the host's system clock, without its leap seconds; `None` before 1970.
+    /// The reading of a counter of 1 ns ticks that is the host's system clock, without its leap seconds; `None` before
+    /// 1970.
     pub(crate) fn system_clock_counter(&self, utc: Span) -> Option<Counter> {
         u64::try_from(self.tai(utc).since_origin().as_nanos()).ok().map(Counter::from_raw)
     }
@@ -169,7 +170,7 @@ pub(crate) fn leap_of(indicator: u64) -> Option<Leap> {
     }
 }
 
-/// The cells of a line that are separated by blanks.
+/// The blank-separated cells of a line.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty())
 }

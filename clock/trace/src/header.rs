@@ -1,21 +1,23 @@
-//! What a trace says about itself before its first row.
+//! The header of a trace.
 
 use crate::Fault;
 use ffclock_units::{Moment, Period, Utc};
 use std::fmt::Write;
 
-/// What a trace says about itself. Native traces and the `#` lines in front of a CSV header share its text form, `key=value` lines.
+/// The header of a trace. Native traces and the `#` lines in front of a CSV header share its text form, `key=value`
+/// lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceHeader {
     /// The kind of counter that the stamps were read from, such as `tsc`.
     pub counter: Option<String>,
-    /// The period that the counter is said to have; where an estimator starts.
+    /// The nominal period of the counter, from which an estimator starts.
     pub nominal: Option<Period>,
-    /// When the recording began, by the system clock of the host.
+    /// The beginning of the recording, by the system clock of the host.
     pub created: Option<Moment<Utc>>,
     /// Whether the rows may carry reference times. A native trace without them has smaller records.
     pub truth: bool,
-    /// Anything else, in the order given. `server.N` names server N. Keys are lower-case letters, digits, `.`, `_` and `-`.
+    /// All other keys, in the order given. `server.N` names server N. Keys are lower-case letters, digits, `.`, `_` and
+    /// `-`.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_the_text_is_left_out() {
+    fn keys_and_values_that_would_break_the_text_are_left_out() {
         let metadata = vec![("a b".into(), "x".into()), ("c".into(), "1\n2".into()), ("d".into(), "ok".into())];
         let header = TraceHeader { metadata, ..TraceHeader::default() };
         assert_eq!(header.lines(), "truth=no\nd=ok\n");

@@ -1,4 +1,4 @@
-//! Traces that other programs leave behind. What each format can and cannot tell stands in docs/trace.md.
+//! Logs of other programs as traces. docs/trace.md says what each format contains and what it lacks.
 
 mod chrony;
 mod date;

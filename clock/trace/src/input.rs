@@ -1,22 +1,22 @@
-//! From a file or a stream to uncompressed bytes whose beginning can be looked at.
+//! From a file or a stream to uncompressed bytes with a known beginning.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufReader, Cursor, Read};
 
 mod zstd;
 
-/// A stream of bytes of which the first ones are known.
+/// A stream of bytes whose first bytes are known.
 pub(crate) type Input = BufReader<Box<dyn Read>>;
 
-/// How much is read at once [bytes].
+/// The size of one read [bytes].
 const BLOCK: usize = 256 * 1024;
-/// How much of the beginning decides the format [bytes].
+/// The longest beginning that decides the format [bytes].
 const HEAD: usize = 64 * 1024;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Uncompresses `stream` where it begins like gzip or zstd; returns it with its first bytes.
+/// Uncompresses `stream` if it begins like gzip or zstd; returns it with its first bytes.
 pub(crate) fn open(stream: Box<dyn Read>) -> io::Result<(Input, Vec<u8>)> {
     let (stream, magic) = peeked(stream, 4)?;
     let plain: Box<dyn Read> = if magic.starts_with(GZIP) {
@@ -30,7 +30,8 @@ pub(crate) fn open(stream: Box<dyn Read>) -> io::Result<(Input, Vec<u8>)> {
     Ok((BufReader::with_capacity(BLOCK, plain), head))
 }
 
-/// Reads up to `length` bytes and puts them back in front. An error after the first byte is left for whoever reads that far.
+/// Reads up to `length` bytes and puts them back in front. An error after the first byte is reported to the reader that
+/// gets there.
 fn peeked(mut stream: Box<dyn Read>, length: usize) -> io::Result<(Box<dyn Read>, Vec<u8>)> {
     let mut head = Vec::with_capacity(length);
     let outcome = stream.by_ref().take(length as u64).read_to_end(&mut head);
@@ -41,7 +42,7 @@ fn peeked(mut stream: Box<dyn Read>, length: usize) -> io::Result<(Box<dyn Read>
     }
 }
 
-/// Reports an error that came too early, then ends.
+/// Reports a deferred error, then ends.
 struct Failing(Option<io::Error>);
 
 impl Read for Failing {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_streams_end_with_an_error_after_what_was_there() {
+    fn cut_streams_end_with_an_error_after_their_data() {
         for packed in [gzipped(&sample()), compress_to_vec(&sample()[..], CompressionLevel::Fastest)] {
             assert!(unpacked(packed[..packed.len() / 2].to_vec()).is_err());
         }

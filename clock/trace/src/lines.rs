@@ -6,7 +6,7 @@ use std::io::{BufRead, Read};
 /// The longest line that is accepted [bytes], with its end.
 pub(crate) const LINE_MAX: usize = 64 * 1024;
 
-/// Hands out one line at a time. A line that is too long is passed over in pieces, so memory stays bounded.
+/// Hands out one line at a time. A line that is too long is skipped in pieces, so memory stays bounded.
 pub(crate) struct Lines<R> {
     input: R,
     line: Vec<u8>,

@@ -1,7 +1,7 @@
 //! The native format "ffclock trace 1": records of one size, each complete in itself, each with a check.
 //!
-//! A recording may be cut anywhere (power, a full disk, a killed daemon): only the record that was being written is lost. A damaged
-//! record costs itself and nothing else, because the next one begins at a known place. Layout: docs/trace.md.
+//! A recording may be cut anywhere (power, a full disk, a killed daemon): only the record that was being written is
+//! lost. A damaged record affects only itself, because the next one begins at a known place. Layout: docs/trace.md.
 
 mod reader;
 mod record;
@@ -12,7 +12,7 @@ pub use recorder::Recorder;
 
 use record::check;
 
-/// What a native trace of this version begins with.
+/// The first bytes of a native trace of this version.
 const MAGIC: &[u8; 16] = b"ffclock trace 1\n";
 /// The longest text that a header may carry [bytes].
 const TEXT_MAX: usize = 64 * 1024;

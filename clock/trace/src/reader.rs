@@ -12,15 +12,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What turns one line of a text format into a row.
+/// Turns one line of a text format into a row.
 pub(crate) trait LineParser {
-    /// The row that `line` holds; `None` for a line that is not meant to hold one. `line` is not empty and has no blanks around it.
+    /// The row in `line`; `None` for a line that is no row. `line` is not empty and has no blanks around it.
     fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRow>, Fault>;
 
-    /// The name of a server that was seen.
+    /// The name of a server in the rows so far.
     fn server_name(&self, server: ServerIndex) -> Option<&str>;
 
-    /// What should be known about the rows so far.
+    /// Remarks for the user about the rows so far.
     fn notes(&self) -> Vec<String>;
 }
 
@@ -31,7 +31,8 @@ enum Decoder {
 
 /// Hands out the rows of a trace, one at a time.
 ///
-/// After an error in one row ([`TraceError::is_one_row`]) the next row can be asked for; any other error is the last item.
+/// After an error in one row ([`TraceError::is_one_row`]) reading can continue with the next row; any other error is
+/// the last item.
 /// ```
 /// let text = "Ta,Tb,Te,Tf\n1000,1700000000.5,1700000000.500001,2000\n";
 /// let mut reader = ffclock_trace::TraceReader::from_reader(Box::new(text.as_bytes())).unwrap();
@@ -50,7 +51,7 @@ impl TraceReader {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// The file cannot be opened or begins like none of the formats; its header is damaged or incomplete.
+    /// The file cannot be opened, is in none of the formats, or has a damaged or incomplete header.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|source| TraceError::Open { path: path.to_owned(), source })?;
@@ -68,7 +69,7 @@ impl TraceReader {
         Ok(TraceReader { header, format, decoder, finished: false })
     }
 
-    /// What the trace says about itself.
+    /// The header of the trace.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -78,7 +79,7 @@ impl TraceReader {
         self.format
     }
 
-    /// The name of a server, where the trace has one; for text formats known once a row of that server was read.
+    /// The name of a server, where the trace has one. In text formats it is known once a row of that server was read.
     pub fn server_name(&self, server: ServerIndex) -> Option<&str> {
         match &self.decoder {
             Decoder::Native(_) => self.header.metadata(&format!("server.{}", server.0)),
@@ -86,7 +87,7 @@ impl TraceReader {
         }
     }
 
-    /// What a user should be told about the rows read so far: ignored columns, lines passed over, a record cut short.
+    /// Remarks for the user about the rows read so far: ignored columns, skipped lines, a record cut short.
     pub fn notes(&self) -> Vec<String> {
         match &self.decoder {
             Decoder::Native(reader) if reader.cut() > 0 => {

@@ -2,20 +2,20 @@
 
 use ffclock_units::{CounterEpoch, Exchange, Moment, Tai};
 
-/// Which of the servers of a trace, counted from 0 in the order of their first rows (or as the recorder numbered them).
+/// The number of a server in a trace, from 0 in the order of their first rows (or as the recorder numbered them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ServerIndex(pub u32);
 
-/// What an independent reference (a capture card, a simulation) says about when the packets passed us.
+/// The times at which the packets passed this host, by an independent reference (a capture card, a simulation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truth {
-    /// When our request really left, where that is known.
+    /// The true time at which our request left, where it is known.
     pub sent: Option<Moment<Tai>>,
-    /// When the reply really reached us.
+    /// The true time at which the reply arrived.
     pub received: Moment<Tai>,
 }
 
-/// One request, and what became of it.
+/// One request and its exchange, if there was one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRow {
     /// The number of the request as the trace gives it; the position of the row, from 0, where it gives none.
@@ -26,6 +26,6 @@ pub struct TraceRow {
     pub exchange: Option<Exchange>,
     /// The reference times, where the trace has them.
     pub truth: Option<Truth>,
-    /// Which server was asked.
+    /// The server of the request.
     pub server: ServerIndex,
 }

@@ -2,7 +2,7 @@
 
 use crate::{Fault, ServerIndex};
 
-/// More than any host asks; a bound on memory for files whose "server" column is really something else.
+/// More servers than any host asks. It bounds memory for files whose "server" column is really something else.
 const SERVERS_MAX: usize = 4096;
 
 /// The names seen so far.
@@ -17,7 +17,7 @@ impl Servers {
     #[inline]
     pub(crate) fn index_of(&mut self, name: &[u8]) -> Result<ServerIndex, Fault> {
         match self.names.get(self.latest) {
-            // Empty names are told apart here: comparing nothing at no address costs some processors hundreds of cycles.
+            // Empty names have their own branch: comparing empty slices costs some processors hundreds of cycles.
             Some(latest) if name.is_empty() && latest.is_empty() => Ok(ServerIndex(self.latest as u32)),
             Some(latest) if latest.as_bytes() == name => Ok(ServerIndex(self.latest as u32)),
             _ => self.search(name),

@@ -1,4 +1,4 @@
-//! Tells the formats apart by how a file begins.
+//! Recognises the format of a file by its beginning.
 
 use crate::error::{Fault, shortened};
 use crate::fields::words;
@@ -31,7 +31,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// What every native trace begins with; the version follows.
+/// The first bytes of every native trace; the version follows.
 const FAMILY: &[u8] = b"ffclock trace ";
 
 /// The format of a file that begins with `head`.
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_their_first_line() {
+    fn formats_are_recognised_by_their_first_line() {
         for (head, format) in [
             ("ffclock trace 1\n", Format::Native),
             ("seq,Ta,Tb,Te,Tf\n", Format::Csv),

@@ -1,4 +1,4 @@
-//! The same exchanges in every format, and what each of the formats does with what is wrong.
+//! The same exchanges in every format, and how each format treats bad input.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its own data has failed")]
 
 use ffclock_trace::{CsvWriter, Format, Recorder, ServerIndex, TraceReader, TraceRow};
@@ -88,7 +88,7 @@ fn radclock_stamps_of_every_age_are_the_same_exchanges() {
 }
 
 #[test]
-fn radclock_columns_five_and_six_are_told_apart() {
+fn radclock_columns_five_and_six_are_distinguished() {
     let keyed = rows("radclock-servers.txt");
     assert_eq!(keyed.iter().map(|row| row.server.0).collect::<Vec<_>>(), [0, 1]);
     assert!(keyed.iter().chain(&rows("radclock-2009.txt")).all(|row| row.truth.is_none()));
@@ -146,7 +146,7 @@ fn chrony_measurements_give_back_their_offsets_and_delays() {
     assert_eq!((third.server.leap, third.server.identity.reference_id), (Leap::Insert, 0xc000_0207));
 }
 
-/// The committed file holds the rows of trace.csv. It must stay readable, and what is written today must be the same bytes.
+/// The committed file holds the rows of trace.csv. It must stay readable, and the recorder must write the same bytes.
 #[test]
 fn the_native_format_has_not_changed() {
     let golden = std::fs::read(data("version1.trace")).unwrap();
@@ -163,7 +163,7 @@ fn the_native_format_has_not_changed() {
 }
 
 #[test]
-fn what_is_written_as_csv_reads_back() {
+fn written_csv_reads_back() {
     let reader = open("trace.csv");
     let header = reader.header().clone();
     let wanted = rows("trace.csv");

@@ -1,9 +1,9 @@
-//! The small fields of the header, each with the type of its meaning.
+//! The small fields of the header, each with a type of its own.
 
 use core::fmt;
 use ffclock_units::{Bound, Leap, Span};
 
-/// The leap indicator (RFC 5905, figure 9), with its fourth value that says the server's clock is not set.
+/// The leap indicator (RFC 5905, figure 9). Its fourth value says that the server's clock is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum LeapIndicator {
     /// No leap second is ahead.
@@ -37,7 +37,7 @@ impl LeapIndicator {
         }
     }
 
-    /// What the server announces; `None` when its clock is not synchronised.
+    /// The server's announcement; `None` when its clock is not synchronised.
     pub const fn announced(self) -> Option<Leap> {
         match self {
             LeapIndicator::None => Some(Leap::None),
@@ -99,7 +99,7 @@ pub enum Mode {
     Client,
     /// Mode 4: a reply.
     Server,
-    /// Mode 5: sent to everybody.
+    /// Mode 5: a broadcast.
     Broadcast,
     /// Mode 6: a control message.
     Control,
@@ -156,7 +156,7 @@ impl LogSeconds {
         self.0
     }
 
-    /// The length as a limit: below 2^-64 s it is one unit, above 2^62 s nothing is known.
+    /// The length as a bound: below 2^-64 s it is one unit, above 2^62 s it is unknown.
     pub const fn as_bound(self) -> Bound {
         if self.0 > Self::COARSEST {
             return Bound::UNKNOWN;
@@ -167,7 +167,7 @@ impl LogSeconds {
     }
 }
 
-/// Four letters with which a server refuses (RFC 5905, section 7.4), where the reference identifier stands otherwise.
+/// The four letters of a refusal (RFC 5905, section 7.4), in the place of the reference identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KissCode([u8; 4]);
 
@@ -191,7 +191,7 @@ impl KissCode {
 }
 
 impl fmt::Display for KissCode {
-    /// The letters; what does not print is escaped, since the bytes come from the network.
+    /// The letters. Bytes that do not print are escaped, because they come from the network.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.escape_ascii())
     }

@@ -1,12 +1,11 @@
 //! Bytes to NTP values and back, and nothing else.
 //!
-//! This crate knows what the 48 bytes of an NTPv4 header mean (RFC 5905, section 7.3, figure 8) and gives each field
-//! its type. It does not know whether a packet is welcome: that is decided by the conversation, in the crate
-//! `ffclock-source`. Decoding is total (any bytes give a packet or a reason, never a panic), reads no clock, and
-//! rounds every claim about an error upwards.
+//! This crate decodes the 48 bytes of an NTPv4 header (RFC 5905, section 7.3, figure 8) and gives each field its type.
+//! The conversation, in the crate `ffclock-source`, decides whether a packet is accepted. Decoding is total (any bytes
+//! give a packet or a reason, never a panic), reads no clock, and rounds every claim about an error upwards.
 //!
-//! Seconds on the wire have 32 bits and turn over every 136 years; [`NtpTimestamp::to_server`] takes the turn nearest
-//! to a moment that the caller already knows, so the turn of 2036 is no special case.
+//! Seconds on the wire have 32 bits and wrap every 136 years. [`NtpTimestamp::to_server`] takes the era nearest to a
+//! moment that the caller already knows, so the wrap of 2036 is no special case.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -6,42 +6,41 @@ use ffclock_units::{Bound, Span};
 
 /// The length of the header, and of a packet that carries nothing else.
 pub const HEADER_BYTES: usize = 48;
-/// The longest packet that is looked at. What follows the header (extension fields, a message digest) is not read; a
-/// packet longer than this is no answer to what we ask.
+/// The longest packet that is accepted. The part after the header (extension fields, a message digest) is not read; a
+/// longer packet cannot be a reply to our requests.
 pub const PACKET_BYTES_MAX: usize = 2048;
-/// In a request nothing about the client is told: 2^32 s, as the data minimisation draft of the NTP working group has
-/// it.
-const PRECISION_UNTOLD: LogSeconds = LogSeconds::from_exponent(32);
+/// The precision in a request, which discloses nothing about the client: 2^32 s, as in the data minimisation draft of
+/// the NTP working group.
+const PRECISION_WITHHELD: LogSeconds = LogSeconds::from_exponent(32);
 
 /// The header of an NTP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Whether a leap second is ahead, or the sender's clock is not set.
     pub leap: LeapIndicator,
-    /// Of the protocol.
+    /// The version of the protocol.
     pub version: Version,
     /// The role of the sender.
     pub mode: Mode,
     /// Distance from a primary source: 1..15, 0 in a refusal, 16 and above when not synchronised.
     pub stratum: u8,
-    /// Between two requests of the client.
+    /// The time between two requests of the client.
     pub poll: LogSeconds,
-    /// Of the sender's clock.
+    /// The precision of the sender's clock.
     pub precision: LogSeconds,
     /// Round trip between the sender and its primary source; 0 s to 65536 s in steps of 2^-16 s, encoded rounding up.
     pub root_delay: Span,
-    /// The sender's claim of what may have been added to its error on the way from its primary source; same range and
-    /// steps.
+    /// The sender's claim of the error that has accumulated on the way from its primary source; same range and steps.
     pub root_dispersion: Bound,
-    /// Who the sender follows, or the letters of a refusal.
+    /// The source that the sender follows, or the letters of a refusal.
     pub reference_id: u32,
-    /// When the sender's clock was last set.
+    /// The time at which the sender's clock was last set.
     pub reference: NtpTimestamp,
     /// In a reply: the transmit field of the request, bit by bit.
     pub origin: NtpTimestamp,
-    /// In a reply: when the request arrived.
+    /// In a reply: the time at which the request arrived.
     pub receive: NtpTimestamp,
-    /// In a reply: when it left. In a request: anything by which to recognise the reply.
+    /// In a reply: the time at which it left. In a request: any number that identifies the reply.
     pub transmit: NtpTimestamp,
 }
 
@@ -52,7 +51,7 @@ pub enum DecodeError {
     Truncated,
     /// Longer than [`PACKET_BYTES_MAX`].
     TooLong,
-    /// Neither version 3 nor version 4, but this one.
+    /// This version, which is neither 3 nor 4.
     Version(u8),
 }
 
@@ -72,7 +71,7 @@ impl Packet {
     /// Reads the header at the beginning of `bytes`, a whole datagram.
     ///
     /// # Errors
-    /// A datagram that is too short or too long, or of another version. Everything else has a meaning.
+    /// A datagram that is too short or too long, or of another version. Every other datagram decodes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.len() > PACKET_BYTES_MAX {
             return Err(DecodeError::TooLong);
@@ -100,7 +99,7 @@ impl Packet {
         })
     }
 
-    /// The header as bytes. Delay and dispersion are rounded up and held to what the format can say.
+    /// The header as bytes. Delay and dispersion are rounded up and clamped to the range of the format.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let first = self.leap.bits() << 6 | self.version.bits() << 3 | self.mode.bits();
         let [a, b] = halves(self.reference);
@@ -129,8 +128,8 @@ impl Packet {
         bytes
     }
 
-    /// A request that tells nothing about the client: every field is empty but version, mode and `transmit`, which
-    /// the reply repeats as its origin. Source: draft-ietf-ntp-data-minimization.
+    /// A request that discloses nothing about the client: every field is empty except version, mode and `transmit`,
+    /// which the reply repeats as its origin. Source: draft-ietf-ntp-data-minimization.
     pub const fn request(version: Version, transmit: NtpTimestamp) -> Self {
         Packet {
             leap: LeapIndicator::None,
@@ -138,7 +137,7 @@ impl Packet {
             mode: Mode::Client,
             stratum: 0,
             poll: LogSeconds::from_exponent(0),
-            precision: PRECISION_UNTOLD,
+            precision: PRECISION_WITHHELD,
             root_delay: Span::ZERO,
             root_dispersion: Bound::ZERO,
             reference_id: 0,
@@ -149,8 +148,8 @@ impl Packet {
         }
     }
 
-    /// What a server that describes itself by `self` answers to `request`, which it received at `receive` and answers
-    /// at `transmit` (RFC 5905, section 14).
+    /// The reply to `request` of a server that describes itself by `self`, receives the request at `receive` and
+    /// replies at `transmit` (RFC 5905, section 14).
     #[must_use]
     pub const fn reply_to(&self, request: &Packet, receive: NtpTimestamp, transmit: NtpTimestamp) -> Self {
         Packet {
@@ -164,7 +163,7 @@ impl Packet {
         }
     }
 
-    /// The letters of a refusal; `None` in any packet that is not one, which its stratum of 0 shows.
+    /// The letters of a refusal, which has a stratum of 0; `None` in any other packet.
     pub const fn kiss_code(&self) -> Option<KissCode> {
         if self.stratum == 0 { Some(KissCode::from_bytes(self.reference_id.to_be_bytes())) } else { None }
     }
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_tells_only_its_nonce() {
+    fn a_request_discloses_only_its_nonce() {
         let bytes = Packet::request(Version::V4, NtpTimestamp::from_raw(0x1122_3344_5566_7788)).encode();
         assert_eq!(bytes[..4], [0b00_100_011, 0, 0, 0x20]);
         assert!(bytes[4..40].iter().all(|&byte| byte == 0));
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_repeats_what_the_request_asked_by() {
+    fn a_reply_repeats_the_nonce_of_its_request() {
         let server = Packet::decode(&REPLY).unwrap();
         let request = Packet::request(Version::V3, NtpTimestamp::from_raw(77));
         let reply = server.reply_to(&request, NtpTimestamp::from_raw(100), NtpTimestamp::from_raw(101));

@@ -2,21 +2,21 @@
 
 use ffclock_units::{Bound, Span};
 
-/// A short value counts 2^-16 s, a span 2^-64 s.
+/// From steps of 2^-16 s, the unit of a short value, to steps of 2^-64 s, the unit of a span.
 const SHIFT: u32 = 48;
 
-/// Exact.
+/// The span of a short value. The conversion is exact.
 pub(crate) const fn to_span(short: u32) -> Span {
     Span::from_units((short as i128) << SHIFT)
 }
 
-/// Exact.
+/// The bound of a short value. The conversion is exact.
 pub(crate) const fn to_bound(short: u32) -> Bound {
     Bound::of(to_span(short))
 }
 
-/// Rounded up, because what is announced limits an error; a negative span becomes zero and a long one the largest
-/// value.
+/// The short value of a span. It is rounded up, because it limits an error; a negative span becomes zero and a span
+/// that is too long becomes the largest value.
 pub(crate) const fn from_span(span: Span) -> u32 {
     let units = span.units();
     if units <= 0 {
@@ -26,7 +26,7 @@ pub(crate) const fn from_span(span: Span) -> u32 {
     if steps > u32::MAX as i128 { u32::MAX } else { steps as u32 }
 }
 
-/// Rounded up.
+/// The short value of a bound, rounded up.
 pub(crate) const fn from_bound(bound: Bound) -> u32 {
     from_span(bound.as_span())
 }

@@ -4,17 +4,17 @@ use ffclock_units::{Moment, Server, Span};
 
 /// From 1900-01-01, where era 0 begins, to 1970-01-01, the origin of [`Server`].
 const ORIGIN_SECONDS: i64 = 2_208_988_800;
-/// Places that an era has in units of 2^-64 s: 32 for its seconds, 64 for the fraction.
+/// Bits of an era in units of 2^-64 s: 32 for its seconds, 64 for the fraction.
 const ERA_BITS: u32 = 96;
-/// A timestamp counts 2^-32 s, a moment 2^-64 s.
+/// From steps of 2^-32 s, the unit of a timestamp, to steps of 2^-64 s, the unit of a moment.
 const FRACTION_SHIFT: u32 = 32;
 
-/// A timestamp as it stands in a packet, in 2^-32 s since the beginning of an unnamed era. All zeros means "not known".
+/// A timestamp as it stands in a packet, in 2^-32 s since the beginning of an unnamed era. All zeros means "unknown".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct NtpTimestamp(u64);
 
 impl NtpTimestamp {
-    /// What a packet carries when a time is not known.
+    /// The value in a packet for an unknown time.
     pub const MISSING: NtpTimestamp = NtpTimestamp(0);
 
     /// From the 64 bits of the packet.
@@ -27,15 +27,14 @@ impl NtpTimestamp {
         self.0
     }
 
-    /// Whether the time is not known.
+    /// Whether the time is unknown.
     pub const fn is_missing(self) -> bool {
         self.0 == 0
     }
 
-    /// The moment meant, in the era that brings it nearest to `pivot`: right whenever `pivot` is less than 68 years
-    /// off.
+    /// The moment in the era that is nearest to `pivot`: right whenever `pivot` is less than 68 years off.
     ///
-    /// The moment exactly half an era away is taken to be before the pivot.
+    /// A moment exactly half an era away counts as before the pivot.
     pub const fn to_server(self, pivot: Moment<Server>) -> Moment<Server> {
         let wanted = (self.0 as i128) << FRACTION_SHIFT;
         let distance = wanted.wrapping_sub(since_1900(pivot));
@@ -46,7 +45,7 @@ impl NtpTimestamp {
 
     /// The timestamp of `moment`, rounded to the nearest 2^-32 s.
     ///
-    /// The one value per era that would read as "not known" becomes its successor.
+    /// The one value per era that would read as "unknown" becomes its successor.
     pub const fn from_server(moment: Moment<Server>) -> Self {
         let half_step = 1 << (FRACTION_SHIFT - 1);
         let bits = (since_1900(moment).wrapping_add(half_step) >> FRACTION_SHIFT) as u64;
@@ -54,7 +53,7 @@ impl NtpTimestamp {
     }
 }
 
-/// In units of 2^-64 s. Wrapping is right here: only the remainder by the length of an era is used.
+/// In units of 2^-64 s. The addition may wrap: only the remainder by the length of an era is used.
 const fn since_1900(moment: Moment<Server>) -> i128 {
     moment.since_origin().units().wrapping_add(Span::from_secs(ORIGIN_SECONDS).units())
 }
@@ -67,7 +66,7 @@ mod tests {
         Moment::from_origin(Span::from_secs(posix_seconds))
     }
 
-    /// Dates and their places from RFC 5905, figure 4 ("Interesting Historic NTP Dates").
+    /// Dates and their timestamps from RFC 5905, figure 4 ("Interesting Historic NTP Dates").
     #[test]
     fn dates_of_the_rfc() {
         for (posix, era_seconds) in [

@@ -1,16 +1,16 @@
-//! What targets share that read files of the Parquet library.
+//! Functions shared by the targets that read files with the Parquet library.
 
 use std::panic;
 use std::path::{Path, PathBuf};
 
-/// A directory of this process, in memory where there is such a place. It need not be there yet.
+/// A directory of this process, in memory where possible. It need not exist yet.
 pub fn place(name: &str) -> PathBuf {
     let memory = Path::new("/dev/shm");
     let below = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     below.join(format!("ffclock-fuzz-{name}-{}", std::process::id()))
 }
 
-/// Panics of the Parquet library are caught by the reader, and are no finding; libFuzzer would end at each before it is.
+/// Keeps libFuzzer from ending at a panic of the Parquet library, which the reader catches and which is no finding.
 pub fn allow_panics_of_the_library() {
     let end = panic::take_hook();
     panic::set_hook(Box::new(move |panicked| {
@@ -20,8 +20,8 @@ pub fn allow_panics_of_the_library() {
     }));
 }
 
-/// The number of one of `whole` files, and what has become of it. The first byte chooses the file and how it is damaged: by what follows instead
-/// of it, or in places (two bytes where, one what).
+/// The number of one of the files in `whole`, and its damaged content. The first byte chooses the file and the damage:
+/// the other bytes replace the file, or patch it (two bytes for the place, one for the value).
 pub fn damaged(whole: &[impl AsRef<[u8]>], bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     let (&choice, rest) = bytes.split_first()?;
     let number = usize::from(choice >> 1) % whole.len();

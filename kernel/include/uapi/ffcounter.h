@@ -2,9 +2,9 @@
 /*
  * ffcounter: cumulative 64-bit counters over the hardware counters of a machine.
  *
- * What user space and the module share. Every structure has the same layout for
- * 32-bit and 64-bit programs; numbers are in the byte order of the machine but
- * for ports and addresses, which are as in the packet.
+ * The interface between user space and the module. Every structure has the same
+ * layout for 32-bit and 64-bit programs; numbers are in the byte order of the
+ * machine, except ports and addresses, which are as in the packet.
  */
 #ifndef _UAPI_FFCOUNTER_H
 #define _UAPI_FFCOUNTER_H
@@ -16,7 +16,7 @@
 
 /* The counters. */
 enum ffcounter_id {
-	FFCOUNTER_ACTIVE = 0,		/* whichever the kernel keeps time with */
+	FFCOUNTER_ACTIVE = 0,		/* the one that the kernel keeps time with */
 	FFCOUNTER_TSC = 1,
 	FFCOUNTER_HPET = 2,
 	FFCOUNTER_ACPI_PM = 3,		/* one read of the register */
@@ -34,7 +34,7 @@ enum ffcounter_id {
 
 /*
  * One reading. Values of one epoch never go backwards and never wrap; values
- * of different epochs have nothing to do with each other.
+ * of different epochs are unrelated.
  */
 struct ffcounter_sample {
 	__u64 value;			/* cumulative ticks */
@@ -43,13 +43,13 @@ struct ffcounter_sample {
 	__u16 id;			/* enum ffcounter_id */
 	__u16 width;			/* of the hardware counter, bits */
 	__u32 flags;			/* FFCOUNTER_F_* */
-	__u32 underlying;		/* of ACTIVE: which it is; else id */
+	__u32 underlying;		/* of ACTIVE: the id behind it; else id */
 };
 
 /*
- * A counter and two clocks of the kernel from one snapshot. The clocks show
- * what they showed at some moment between sample.value and value_after; for
- * the counter that the kernel keeps time with, both are the same reading.
+ * A counter and two clocks of the kernel from one snapshot. The clocks have
+ * their values of one moment between sample.value and value_after; for the
+ * counter that the kernel keeps time with, both are the same reading.
  */
 struct ffcounter_pair {
 	struct ffcounter_sample sample;
@@ -59,7 +59,7 @@ struct ffcounter_pair {
 };
 
 /*
- * What a reading costs within the kernel, in TSC cycles: four ordered readings
+ * The cost of a reading within the kernel, in TSC cycles: four ordered readings
  * of the TSC. Nothing lies between the first two, the register of the counter
  * alone between the next two, and the whole interface between the last two.
  */
@@ -72,7 +72,7 @@ struct ffcounter_latency {
 #define FFCOUNTER_MAX_PORTS 16
 
 /*
- * Which packets to stamp: UDP, to or from one of the ports. An empty list ends
+ * The packets to stamp: UDP, to or from one of the ports. An empty list ends
  * it. Needs CAP_NET_RAW, since stamps hold the beginning of each packet.
  */
 struct ffcounter_stamping {
@@ -82,10 +82,10 @@ struct ffcounter_stamping {
 };
 
 #define FFCOUNTER_SENT 1		/* right before the driver takes it */
-#define FFCOUNTER_RECEIVED 2		/* right after the driver gave it */
+#define FFCOUNTER_RECEIVED 2		/* right after the driver delivers it */
 #define FFCOUNTER_HEAD 48
 
-/* One packet, as read(2) gives it: whole records only. */
+/* One packet, as read(2) returns it: whole records only. */
 struct ffcounter_stamp {
 	__u64 value;
 	__u32 epoch;
@@ -100,7 +100,7 @@ struct ffcounter_stamp {
 	__u16 destination_port;
 	__u8 source[16];		/* IPv4: the first four bytes */
 	__u8 destination[16];
-	__u8 head[FFCOUNTER_HEAD];	/* the UDP payload begins so */
+	__u8 head[FFCOUNTER_HEAD];	/* the beginning of the UDP payload */
 };
 
 /*

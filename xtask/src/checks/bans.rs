@@ -4,7 +4,7 @@ use super::{Finding, House};
 use crate::rules::Ban;
 use crate::scan::Scan;
 
-/// Finds the banned calls where their ban holds.
+/// Finds banned calls where their ban applies.
 pub fn check(house: &House<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, scan) in &house.scans {
@@ -22,10 +22,10 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Lines with a banned call; what a constant does happens in the compiler and cannot fail later.
+/// Lines with a banned call. Constants are exempt: they are evaluated by the compiler and cannot fail later.
 fn breaches<'a>(scan: &'a Scan, ban: &'a Ban) -> impl Iterator<Item = (usize, &'a str)> {
     ban.calls.iter().flat_map(move |call| {
-        // The scanner hands out `::` as the two signs that it is.
+        // The scanner hands out `::` as two tokens.
         let spelled = call.replace("::", ": :");
         let words: Vec<&str> = spelled.split(' ').collect();
         let lines: Vec<usize> = scan
@@ -51,7 +51,7 @@ mod tests {
         except = ['clock/units/src/odd.rs']
         [[bans]]
         calls = ['clock_settime']
-        instead = 'nobody sets a clock'
+        instead = 'no crate sets a clock'
         within = ['']
         also_in_tests = true
         [[bans]]

@@ -4,7 +4,7 @@ use super::{Finding, House};
 use crate::tree::{directory, resolve};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Finds files that nobody reaches and links that reach nothing.
+/// Finds unreached files and links that lead nowhere.
 pub fn check(house: &House<'_>) -> Vec<Finding> {
     let mut findings = unreached_modules(house);
     let mut linked = BTreeSet::new();
@@ -18,14 +18,14 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
     }
     let pages =
         house.tree.with_extension(".md").filter(|(path, _)| path.starts_with("docs/") && !linked.contains(*path));
-    findings.extend(pages.map(|(path, _)| Finding::new(path, 1, "no page links to this one: link it or take it out")));
+    findings.extend(pages.map(|(path, _)| Finding::new(path, 1, "no page links to this one: link it or remove it")));
     findings
 }
 
 fn unreached_modules(house: &House<'_>) -> Vec<Finding> {
     let reached = reach(house);
     let is_unreached = |path: &&str| !reached.contains_key(*path);
-    let message = "no crate has this file as a module: declare it with `mod`, or take it out";
+    let message = "no crate has this file as a module: declare it with `mod`, or remove it";
     house.scans.keys().copied().filter(is_unreached).map(|path| Finding::new(path, 1, message)).collect()
 }
 
@@ -40,7 +40,7 @@ fn reach(house: &House<'_>) -> BTreeMap<String, bool> {
     let roots = roots(house);
     let mut waiting: Vec<(String, bool)> = roots.iter().map(|path| (path.clone(), false)).collect();
     while let Some((path, is_test)) = waiting.pop() {
-        // A file that both the program and its tests have is part of the program.
+        // A file of both the program and its tests is part of the program.
         let is_news = reached.get(&path).is_none_or(|&known_as_test| known_as_test && !is_test);
         let Some(scan) = house.scans.get(path.as_str()).filter(|_| is_news) else { continue };
         let is_root = roots.contains(&path);

@@ -1,9 +1,10 @@
-//! Unsafe code stands only in listed files, each with its reason in the rules; that each block has one too is a lint of the compiler.
+//! Unsafe code stands only in listed files, each with its reason in the rules. A lint of the compiler demands a reason
+//! for each block.
 
 use super::{Finding, House};
 use crate::rules;
 
-/// Finds unsafe code outside the listed files, and listed files that need it no more.
+/// Finds unsafe code outside the listed files, and listed files that no longer have any.
 pub fn check(house: &House<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, scan) in &house.scans {
@@ -20,7 +21,7 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
             findings.push(Finding::new(
                 rules::PATH,
                 1,
-                format!("{path} is listed for unsafe code and has none: take it out"),
+                format!("{path} is listed for unsafe code and has none: remove it"),
             ));
         }
         if reason.trim().is_empty() {

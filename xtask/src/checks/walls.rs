@@ -1,4 +1,4 @@
-//! The walls between the rooms: who may know whom, and what a crate declares at its top.
+//! The walls between the rooms: which crate may depend on which, and the declarations at the top of a crate.
 
 use super::{Finding, House};
 use crate::rules::{self, Package};
@@ -10,7 +10,7 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
     for directory in house.tree.packages() {
         let manifest_path = format!("{directory}/Cargo.toml");
         let Some(package) = house.rules.packages.get(directory) else {
-            let message = format!("no rules for this package: say in {} whom it may know", rules::PATH);
+            let message = format!("no rules for this package: list its dependencies in {}", rules::PATH);
             findings.push(Finding::new(&manifest_path, 1, message));
             continue;
         };
@@ -34,7 +34,7 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
         findings.push(Finding::new(
             rules::PATH,
             1,
-            format!("rules for {directory}, which does not exist: take them out"),
+            format!("rules for {directory}, which does not exist: remove them"),
         ));
     }
     findings
@@ -97,20 +97,20 @@ fn complaint(house: &House<'_>, package: &Package, (name, is_for_tests): (&str, 
     (!is_explained).then(|| format!("{name} has no paragraph in {}", house.rules.dependency_reasons))
 }
 
-/// A dependency whose name stands in no file of the package.
+/// A dependency whose name is in no file of the package.
 fn unused(house: &House<'_>, directory: &str, name: &str) -> Option<String> {
     let word = name.replace('-', "_");
     let prefix = format!("{directory}/");
     let mut own = house.scans.iter().filter(|(path, _)| path.starts_with(&prefix));
     let is_used = own.any(|(_, scan)| scan.find(&[&word]).next().is_some());
-    (!is_used).then(|| format!("{name} is not used: take it out"))
+    (!is_used).then(|| format!("{name} is not used: remove it"))
 }
 
 fn line_of(text: &str, name: &str) -> usize {
     text.lines().position(|line| line.trim_start().starts_with(name)).map_or(1, |index| index + 1)
 }
 
-/// What must stand at the top of a library.
+/// The declarations that must be at the top of a library.
 fn declarations(house: &House<'_>, directory: &str, package: &Package) -> Vec<Finding> {
     let path = format!("{directory}/src/lib.rs");
     let Some(scan) = house.scans.get(path.as_str()) else { return Vec::new() };
@@ -197,7 +197,7 @@ mod tests {
     fn a_dependency_that_nothing_uses_is_found() {
         let manifest = ("clock/page/Cargo.toml", "[package]\n[dependencies]\nffclock-units = {}");
         let found = complaints(check, RULES, [TOP, manifest]);
-        assert_eq!(found, ["clock/page/Cargo.toml:3: ffclock-units is not used: take it out"]);
+        assert_eq!(found, ["clock/page/Cargo.toml:3: ffclock-units is not used: remove it"]);
     }
 
     #[test]

@@ -6,19 +6,20 @@ use ffclock_units::{Bound, Moment, Mono, Span, Stamp};
 use ffclock_wire::{NtpTimestamp, Packet};
 use proptest::prelude::*;
 
-/// One call, as anybody might make it.
+/// One call that a caller might make.
 #[derive(Clone, Debug)]
 enum Call {
-    /// Time passes, by this many milliseconds.
+    /// Time passes [ms].
     Pass(u32),
     Timeout(u64),
     /// A datagram of any bytes.
     Noise(Vec<u8>),
-    /// A reply to the request made so many before the last, with the byte at this place changed by this much.
+    /// A reply to an earlier request, with one byte changed: steps back from the last request, place of the byte, bits
+    /// to flip.
     Reply(usize, usize, u8),
     /// The stamp of the oldest request that has none.
     Stamp,
-    /// That stamp is never known.
+    /// That stamp is lost.
     LoseStamp,
     Retarget,
     /// Poll [ms], burst count, reply timeout [ms].
@@ -42,14 +43,14 @@ fn any_call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// A script with everything that was ever sent and not yet stamped.
+/// A script with all requests sent, and the tickets that have no stamp yet.
 struct Play {
     script: Script,
     requests: Vec<Packet>,
     tickets: Vec<(Ticket, Stamp)>,
     events: Vec<Event>,
     last_sent: Option<Moment<Mono>>,
-    /// The last sentence about reachability since the conversation began anew.
+    /// The last event about reachability since the conversation was restarted.
     standing: Option<Event>,
 }
 
@@ -84,7 +85,7 @@ impl Play {
         }
         for event in self.script.events() {
             if matches!(event, Event::Reachable | Event::Unreachable) {
-                assert_ne!(self.standing.replace(event), Some(event), "said twice");
+                assert_ne!(self.standing.replace(event), Some(event), "reported twice");
             }
             self.events.push(event);
         }
@@ -94,7 +95,7 @@ impl Play {
         let now = self.script.now;
         let was_due = self.script.source.poll_timeout() <= now;
         self.script.source.handle_timeout(now, Nonce::from_random(nonce));
-        assert!(self.script.source.poll_timeout() > now, "a handled deadline remains: a loop without rest");
+        assert!(self.script.source.poll_timeout() > now, "a handled deadline remains: a busy loop");
         let Some(transmit) = self.script.source.poll_transmit() else { return };
         assert!(was_due, "nothing leaves before its time");
         assert!(self.last_sent.is_none_or(|last| last <= now));

@@ -13,7 +13,7 @@ fn tai(script: &Script, at: ffclock_units::Moment<ffclock_units::Mono>) -> Momen
     Moment::from_origin(script.server_time(at).since_origin() + Span::from_secs(TAI_MINUS_UTC))
 }
 
-/// A script whose first exchange is behind it, with nothing left to say.
+/// A script after its first exchange, with no event left.
 fn acquainted() -> Script {
     let mut script = Script::steady();
     script.round();
@@ -22,7 +22,7 @@ fn acquainted() -> Script {
 }
 
 #[test]
-fn an_exchange_says_what_both_sides_stamped() {
+fn an_exchange_has_the_stamps_of_both_sides() {
     let mut script = Script::begin();
     let asked = script.round();
     let events = script.events();
@@ -41,7 +41,7 @@ fn an_exchange_says_what_both_sides_stamped() {
 }
 
 #[test]
-fn a_request_tells_nothing_but_a_fresh_nonce() {
+fn a_request_discloses_nothing_but_a_fresh_nonce() {
     let mut script = Script::begin();
     let (first, second) = (script.round(), script.round());
     for asked in [&first, &second] {
@@ -220,7 +220,7 @@ fn a_datagram_that_is_no_reply_leaves_the_request_open() {
 }
 
 #[test]
-fn replies_that_cannot_be_used_say_why() {
+fn unusable_replies_are_rejected_with_their_reason() {
     let mut script = acquainted();
     let huge = Span::from_secs(3);
     let unsynchronised = script.round_with(|reply| reply.leap = LeapIndicator::Unsynchronised);
@@ -273,7 +273,7 @@ fn a_reply_that_cannot_be_used_closes_its_request() {
     script.deliver_answer(&asked);
     let expected = [Event::Rejected(Rejection::Unsynchronised), Event::Rejected(Rejection::Duplicate)];
     assert_eq!(script.events(), expected);
-    assert_eq!(script.source.poll_timeout() - asked.at, Span::from_secs(16), "nothing is waited for");
+    assert_eq!(script.source.poll_timeout() - asked.at, Span::from_secs(16), "no reply is awaited");
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn denial_stops_everything_until_another_target() {
 }
 
 #[test]
-fn other_kisses_are_told_and_change_nothing() {
+fn other_kisses_are_reported_and_change_nothing() {
     let mut script = acquainted();
     script.server = refusal(*b"INIT");
     let asked = script.round();
@@ -397,7 +397,7 @@ fn silence_makes_unreachable_and_an_answer_brings_a_short_burst() {
     for _ in 0..9 {
         script.ask();
     }
-    assert_eq!(script.events(), [Event::Lost; 8], "unreachable is said once");
+    assert_eq!(script.events(), [Event::Lost; 8], "unreachable is reported once");
     assert!(script.source.take_resolve_wish(), "but the wish returns");
     script.reach_deadline();
     script.events();
@@ -435,7 +435,7 @@ fn forged_packets_do_not_keep_a_dead_server_alive() {
 }
 
 #[test]
-fn another_address_begins_anew_and_keeps_the_counts() {
+fn another_address_restarts_and_keeps_the_counts() {
     let mut script = Script::begin();
     script.round();
     let mut open = script.ask();
@@ -445,7 +445,7 @@ fn another_address_begins_anew_and_keeps_the_counts() {
     assert_eq!(script.source.poll_timeout(), script.now);
     script.stamp(&mut open);
     script.deliver_answer(&open);
-    assert_eq!(script.events(), rejected(Rejection::WrongOrigin), "an answer of the old address is nobody's");
+    assert_eq!(script.events(), rejected(Rejection::WrongOrigin), "an answer of the old address belongs to no request");
     let times: Vec<_> = (0..9).map(|_| script.round().at).collect();
     assert_eq!(times[7] - times[0], Span::from_secs(14), "a whole burst");
     assert_eq!(times[8] - times[7], Span::from_secs(16));
@@ -535,7 +535,7 @@ fn one_wild_answer_does_not_shift_the_era() {
 }
 
 #[test]
-fn the_turn_of_the_era_passes_unnoticed() {
+fn the_change_of_the_era_has_no_effect() {
     let mut script = Script::steady();
     // 2036-02-07 06:28:00 UTC, 16 s before the seconds of the packets begin again at zero.
     script.server_begin = Moment::from_origin(Span::from_secs(2_085_978_480));
@@ -548,7 +548,7 @@ fn the_turn_of_the_era_passes_unnoticed() {
 }
 
 #[test]
-fn a_caller_who_never_listens_loses_gossip_and_is_told() {
+fn a_caller_that_never_fetches_events_loses_them_and_sees_the_count() {
     let mut script = Script::steady();
     for _ in 0..20 {
         let asked = script.round();

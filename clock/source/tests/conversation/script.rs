@@ -1,4 +1,4 @@
-//! A script harness: one source, one virtual server reached through bytes, virtual time that moves only when told.
+//! A script harness: one source, one virtual server reached through bytes, virtual time that moves only at a call.
 
 use ffclock_source::{Event, Nonce, Source, SourceConfig, Ticket};
 use ffclock_units::{Bound, Counter, Exchange, LeapTable, Moment, Mono, Server, Span, Stamp, StampLocation, Ticks};
@@ -52,7 +52,7 @@ pub fn stamp_at(at: Moment<Mono>) -> Stamp {
     Stamp { counter, width: Ticks::from_raw(100), location: StampLocation::Kernel }
 }
 
-/// A server of stratum 2 in good health.
+/// A healthy server of stratum 2.
 pub fn healthy() -> Packet {
     Packet {
         leap: LeapIndicator::None,
@@ -100,12 +100,12 @@ impl Script {
         Script { source, now, server: healthy(), server_begin, nonces: 0x0123_4567_89ab_cdef }
     }
 
-    /// Everything that was said since the last call.
+    /// All events since the last call.
     pub fn events(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.source.poll_event()).collect()
     }
 
-    /// Lets the deadline come that the source named.
+    /// Moves on to the deadline of the source.
     pub fn reach_deadline(&mut self) -> Option<Asked> {
         self.now = self.now.max(self.source.poll_timeout());
         // Any odd multiplier makes a sequence without repetition.
@@ -127,7 +127,7 @@ impl Script {
         self.server_begin + at.since_origin()
     }
 
-    /// What the virtual server answers.
+    /// The reply of the virtual server.
     pub fn answer(&self, asked: &Asked) -> Packet {
         let receive = NtpTimestamp::from_server(self.server_time(asked.at + WAY));
         let transmit = NtpTimestamp::from_server(self.server_time(asked.at + WAY + HOLD));
@@ -159,7 +159,7 @@ impl Script {
         asked
     }
 
-    /// A request, its stamp and `reply` made of the server's answer by `change`; then what was said about it.
+    /// A request, its stamp and `reply` made of the server's answer by `change`; then the events.
     pub fn round_with(&mut self, change: impl FnOnce(&mut Packet)) -> Vec<Event> {
         let mut asked = self.ask();
         self.stamp(&mut asked);

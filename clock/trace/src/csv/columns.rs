@@ -84,10 +84,10 @@ impl Column {
 
 const REQUIRED: [Column; 4] = [Column::Sent, Column::ServerIn, Column::ServerOut, Column::Received];
 
-/// Which column stands where.
+/// The order of the columns in a file.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// What each place holds, in order.
+    /// The column at each place, in order.
     pub(super) places: Vec<Option<Column>>,
     /// Which columns are in nanoseconds, by the number of the column.
     pub(super) nanoseconds: [bool; COUNT],

@@ -12,7 +12,7 @@ use ffclock_units::{
 };
 use std::io::BufRead;
 
-/// The cells of one line, by the number of the column; those that are not there are empty.
+/// The cells of one line, by the number of the column; missing ones are empty.
 type Cells<'a> = [&'a [u8]; COUNT];
 
 /// Turns the lines after the header into rows.
@@ -52,7 +52,7 @@ impl CsvParser {
         Cell { column: column.name(), text: cells[column as usize] }
     }
 
-    /// The time in a column, in whichever of the two units.
+    /// The time in a column, in the unit of that column.
     #[inline]
     fn time(&self, cells: &Cells<'_>, column: Column) -> Result<Span, Fault> {
         let cell = self.cell(cells, column);
@@ -155,7 +155,7 @@ impl LineParser for CsvParser {
     }
 }
 
-/// A `#` line: what looks like `key=value` belongs to the header, the rest is a remark.
+/// A `#` line: `key=value` belongs to the header, everything else is a remark.
 fn take_comment(header: &mut TraceHeader, comment: &[u8], place: Place) -> Result<(), TraceError> {
     let text = String::from_utf8_lossy(comment.trim_ascii());
     let is_setting = text.split_once('=').is_some_and(|(key, _)| !key.trim().contains(char::is_whitespace));
@@ -174,7 +174,7 @@ fn leap(cell: Cell<'_>) -> Result<Leap, Fault> {
     }
 }
 
-/// The cells of a line. A cell may stand in quotes; the quotes are taken off, and commas inside belong to it.
+/// The cells of a line. A cell may be in quotes; the quotes are removed, and commas inside belong to the cell.
 #[inline]
 fn split<'a>(line: &'a [u8], columns: &Columns) -> Result<Cells<'a>, Fault> {
     let mut cells: Cells<'a> = [&[]; COUNT];
@@ -210,7 +210,7 @@ fn next_cell(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Where the first comma is, looked for in eight bytes at once.
+/// The place of the first comma, searched for in eight bytes at once.
 #[inline]
 fn find_comma(text: &[u8]) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -235,7 +235,7 @@ fn quoted_cell(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     (cell.trim_ascii(), comma.and_then(|comma| rest.get(comma + 1..)))
 }
 
-/// Without blanks around it; the usual cell has none.
+/// The cell without blanks around it; the usual cell has none.
 #[inline]
 fn trimmed(cell: &[u8]) -> &[u8] {
     match (cell.first(), cell.last()) {

@@ -6,8 +6,8 @@ use crate::{ServerIndex, TraceHeader, TraceRow};
 use ffclock_units::{Exchange, Leap, LeapTable, Moment, Span, Tai};
 use std::io::{self, Write};
 
-/// Writes rows that [`TraceReader`](crate::TraceReader) reads back: times with 12 decimals, in UTC. Where a stamp was taken is the
-/// only thing that a CSV trace does not carry.
+/// Writes rows that [`TraceReader`](crate::TraceReader) reads back: times with 12 decimals, in UTC. A CSV trace carries
+/// everything except the place where a stamp was taken.
 pub struct CsvWriter<W: Write> {
     output: W,
     truth: bool,
@@ -15,10 +15,10 @@ pub struct CsvWriter<W: Write> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Writes the header: what the trace says about itself in `#` lines, then the names of the columns.
+    /// Writes the header: the trace's header in `#` lines, then the names of the columns.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// An error of the writer.
     pub fn new(mut output: W, header: &TraceHeader) -> io::Result<Self> {
         for line in header.lines().lines().filter(|line| !line.starts_with("truth=")) {
             writeln!(output, "# {line}")?;
@@ -31,7 +31,7 @@ impl<W: Write> CsvWriter<W> {
     /// Writes one row.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// An error of the writer.
     pub fn append(&mut self, row: &TraceRow) -> io::Result<()> {
         let ServerIndex(server) = row.server;
         write!(self.output, "{},{},{},", row.sequence, server, row.epoch.raw())?;
@@ -51,7 +51,7 @@ impl<W: Write> CsvWriter<W> {
     /// Hands everything to the system.
     ///
     /// # Errors
-    /// What the writer reports.
+    /// An error of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }

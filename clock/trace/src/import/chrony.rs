@@ -1,4 +1,4 @@
-//! The `measurements.log` of chrony: the offset and the delay of each exchange, from which an exchange is built again.
+//! The `measurements.log` of chrony: the offset and the delay of each exchange, from which an exchange is rebuilt.
 
 use super::date::second_of_date;
 use crate::error::{CellFault, Fault, shortened};
@@ -50,7 +50,7 @@ impl<'a> Line<'a> {
         Cell { column: NAMES[index], text: self.0[index] }
     }
 
-    /// The local time in the middle of the exchange, to the whole second below.
+    /// The local time in the middle of the exchange, rounded down to a whole second.
     fn local(&self) -> Result<Span, Fault> {
         let date = numbers(self.0[0], b'-').and_then(|[year, month, day]| second_of_date(year, month, day));
         let date = date.ok_or_else(|| self.cell(0).fault(CellFault::Not("a date such as 2016-11-09")))?;
@@ -61,7 +61,7 @@ impl<'a> Line<'a> {
         Ok(Span::from_secs(date + (hour * 3600 + minute * 60 + second) as i64))
     }
 
-    /// What the server says about itself; `None` when it says that it is not synchronised.
+    /// The server's quality; `None` when the server is not synchronised.
     fn quality(&self) -> Result<Option<ServerQuality>, Fault> {
         let leap = match self.0[3] {
             b"N" => Leap::None,
@@ -75,7 +75,7 @@ impl<'a> Line<'a> {
         Ok(Some(ServerQuality { identity, leap, root_distance }))
     }
 
-    /// Whether chrony found the reply itself in order. Tests A to D judge the path, which is for our own filter to do.
+    /// Whether chrony accepted the reply itself. Tests A to D judge the path, which our own filter does.
     fn is_valid(&self) -> bool {
         [5, 6].iter().all(|index| self.0[*index].iter().all(|test| *test == b'1'))
     }
@@ -89,7 +89,8 @@ fn numbers(text: &[u8], separator: u8) -> Option<[u64; 3]> {
 }
 
 impl ChronyParser {
-    /// The exchange that gives this offset and delay: the reply half the delay after the middle, the server without a delay of its own.
+    /// The exchange with this offset and delay: the reply half the delay after the middle, the server without a delay
+    /// of its own.
     fn exchange(&self, line: &Line<'_>) -> Result<Option<Exchange>, Fault> {
         let middle = line.local()?;
         let server = Moment::from_origin(middle + line.cell(11).scientific_seconds()?);

@@ -10,7 +10,8 @@ pub(super) fn second_of_mjd(day: i64) -> i64 {
     (day - MJD_OF_1970) * DAY
 }
 
-/// The POSIX second at which a day of the Gregorian calendar begins; `None` for a day that does not exist or a year past 9999.
+/// The POSIX second at which a day of the Gregorian calendar begins; `None` for a day that does not exist or a year
+/// past 9999.
 pub(super) fn second_of_date(year: u64, month: u64, day: u64) -> Option<i64> {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let lengths = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -1,4 +1,5 @@
-//! The ASCII stamps of the original RADclock: Ta, Tb, Te, Tf and up to two more columns, whose meaning depends on the age of the file.
+//! The ASCII stamps of the original RADclock: Ta, Tb, Te, Tf and up to two more columns, whose meaning depends on the
+//! age of the file.
 
 use crate::error::{Fault, shortened};
 use crate::fields::{Cell, FourStamps, Imported, Scale, words};
@@ -9,10 +10,10 @@ use ffclock_units::{Counter, Moment, ServerQuality, Span};
 /// Seconds between the NTP epoch and the one of 1970.
 const NTP_TO_1970: Span = Span::from_secs(2_208_988_800);
 
-/// What the fifth and sixth column hold.
+/// The content of the fifth and sixth columns.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Layout {
-    /// The file does not say: cells with a point are reference times.
+    /// Not stated in the file: cells with a point are reference times.
     #[default]
     Unstated,
     /// The key that matched request and reply, then the number of the server.
@@ -28,7 +29,7 @@ pub(crate) struct RadclockParser {
 }
 
 impl RadclockParser {
-    /// Times on the NTP scale, in files from before the change to POSIX seconds, are told by their size.
+    /// Times on the NTP scale, in files from before the change to POSIX seconds, are recognised by their size.
     fn posix(&self, time: Span) -> Span {
         if time > NTP_TO_1970 { time - NTP_TO_1970 } else { time }
     }
@@ -37,7 +38,7 @@ impl RadclockParser {
         Ok(self.posix(Cell { column, text }.seconds()?))
     }
 
-    /// One reference time is that of the reply; of two, in either order, the earlier is that of the request.
+    /// A single reference time is that of the reply. Of two, in either order, the earlier is that of the request.
     fn truth(&self, extra: [&[u8]; 2]) -> Result<Option<Truth>, Fault> {
         let [first, second] = extra;
         if first.is_empty() || self.layout == Layout::KeyAndServer || !first.contains(&b'.') {
@@ -52,8 +53,8 @@ impl RadclockParser {
     }
 
     fn take_comment(&mut self, comment: &[u8]) {
-        let mut said = words(comment).skip_while(|word| *word != b"version:").skip(1);
-        if said.next().and_then(|version| crate::decimal::whole(version).ok()).is_some_and(|version| version >= 3) {
+        let mut after = words(comment).skip_while(|word| *word != b"version:").skip(1);
+        if after.next().and_then(|version| crate::decimal::whole(version).ok()).is_some_and(|version| version >= 3) {
             self.layout = Layout::KeyAndServer;
         }
     }

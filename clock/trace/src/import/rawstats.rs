@@ -34,7 +34,7 @@ const STAMPS: usize = 8;
 
 /// Seconds between the NTP epoch and the one of 1970.
 const NTP_TO_1970: i64 = 2_208_988_800;
-/// Seconds after which an NTP timestamp repeats.
+/// The length of an NTP era in seconds.
 const ERA: i64 = 1 << 32;
 /// The mode of a server's reply.
 const MODE_SERVER: u64 = 4;
@@ -67,19 +67,19 @@ impl<'a> Line<'a> {
         Cell { column: NAMES[index], text: self.cells[index] }
     }
 
-    /// A reference clock, or a packet that is no server's reply.
+    /// Whether the line is of a reference clock, or of a packet that is no server's reply.
     fn is_no_reply(&self) -> Result<bool, Fault> {
         let source = self.cells[2];
         let other_mode = !self.cells[10].is_empty() && self.cell(10).whole()? != MODE_SERVER;
         Ok(source.starts_with(b"127.127.") || source.contains(&b'(') || other_mode)
     }
 
-    /// Whether the daemon itself threw the packet away. The flags are the twentieth column, which only NTPsec writes.
+    /// Whether the daemon itself rejected the packet. The flags are the twentieth column, which only NTPsec writes.
     fn is_refused(&self) -> bool {
         self.found == NAMES.len() && self.cells[19].iter().any(|byte| *byte != b'0')
     }
 
-    /// The POSIX second at which the line was written; it tells the era of the stamps.
+    /// The POSIX second at which the line was written; it selects the era of the stamps.
     fn written(&self) -> Result<i64, Fault> {
         let day = self.cell(0).small()? as i64;
         Ok(second_of_mjd(day) + self.cell(1).seconds()?.units().wrapping_shr(64) as i64)
@@ -96,7 +96,7 @@ impl<'a> Line<'a> {
         Ok(Some(stamp + Span::from_secs(eras * ERA - NTP_TO_1970)))
     }
 
-    /// What the server says about itself; `None` when it says that it is not synchronised.
+    /// The server's quality; `None` when the server is not synchronised.
     fn quality(&self) -> Result<Option<ServerQuality>, Fault> {
         if self.found <= 16 {
             return Ok(Some(ServerQuality::default()));

@@ -1,7 +1,7 @@
 //! A zstd stream as one stream of bytes: all of its frames, each checked, with bounded memory.
 //!
-//! The library decodes one frame at a time, and limits the window of every frame but the first one that a decoder sees. So the decoder
-//! starts on an empty frame of our own, and what comes from outside is always limited (to 100 MiB).
+//! The library decodes one frame at a time, and limits the window of every frame except the first one that a decoder
+//! sees. So the decoder starts on an empty frame of our own, and frames from outside are always limited (to 100 MiB).
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -24,7 +24,7 @@ impl<R: BufRead> Frames<R> {
         Ok(Frames { input, decoder, inside: false })
     }
 
-    /// Begins the frame at the front, or passes over one that carries no data.
+    /// Begins the frame at the front, or skips one that carries no data.
     fn begin(&mut self) -> io::Result<()> {
         match self.decoder.reset(&mut self.input) {
             Ok(()) => self.inside = true,

@@ -20,12 +20,13 @@ impl<R: BufRead> NativeReader<R> {
         Ok((NativeReader { input, record, number: 0, cut: 0 }, header))
     }
 
-    /// How many bytes of an incomplete record stand at the end, known after the last record.
+    /// The number of bytes of an incomplete record at the end, known after the last record.
     pub(crate) fn cut(&self) -> usize {
         self.cut
     }
 
-    /// The next record; `None` at the end. An incomplete record at the end is the mark of a recording that was cut, and no error.
+    /// The next record; `None` at the end. An incomplete record at the end means that the recording was cut. This is no
+    /// error.
     #[inline]
     pub(crate) fn next_row(&mut self) -> Option<Result<TraceRow, TraceError>> {
         let place = Place::Record(self.number + 1);
@@ -58,7 +59,7 @@ impl<R: BufRead> NativeReader<R> {
     }
 }
 
-/// Reads a header: the size of a record, and what the header says.
+/// Reads a header: the size of a record, and the header itself.
 fn read_header(input: &mut dyn Read) -> Result<(usize, TraceHeader), TraceError> {
     let damaged = |why: &str| TraceError::File(Fault::Header(why.to_owned()));
     let mut prefix = [0; PREFIX];

@@ -16,8 +16,8 @@ const KIND_LOST: u8 = 2;
 const FLAG_RECEIVED: u8 = 1;
 const FLAG_SENT: u8 = 2;
 
-/// The check over `bytes`, a multiple of 8 long: a hash of 64-bit words in which every step is invertible, so that a change within one
-/// word is always found.
+/// The check over `bytes`, a multiple of 8 long: a hash of 64-bit words in which every step is invertible, so that a
+/// change within one word is always found.
 pub(super) fn check(bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
     words.iter().fold(0x6666_636c_6f63_6b31, |hash, word| {
@@ -282,7 +282,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_a_later_version_may_add_is_named() {
+    fn an_unknown_value_of_a_later_version_is_named() {
         let row = TraceRow {
             sequence: 0,
             epoch: CounterEpoch::from_raw(0),

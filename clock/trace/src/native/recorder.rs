@@ -6,11 +6,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Records exchanges. Records are buffered; [`flush`](Recorder::flush) hands them to the system, and so does dropping the recorder.
+/// Records exchanges. Records are buffered; [`flush`](Recorder::flush) hands them to the system, and so does dropping
+/// the recorder.
 ///
-/// After the first error (a full disk) nothing more is written and every call reports an error, so that a daemon may tell it once,
-/// drop the recorder and go on keeping time. What was written before stays readable: an incomplete last record is passed over by the
-/// reader.
+/// After the first error (a full disk) nothing more is written and every call reports an error, so that a daemon can
+/// report it once, drop the recorder and continue to keep time. Earlier records stay readable: the reader skips an
+/// incomplete last record.
 pub struct Recorder<W: Write = File> {
     output: Option<BufWriter<W>>,
     record: usize,
@@ -26,10 +27,10 @@ impl Recorder<File> {
         Self::to_writer(file, header)
     }
 
-    /// Hands everything to the system and waits until the disk has it.
+    /// Hands all buffered records to the system and waits until they are on the disk.
     ///
     /// # Errors
-    /// What the system reports; the recorder is then finished.
+    /// An error of the system; the recorder is then finished.
     pub fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
         self.guarded(|output| output.get_ref().sync_data())
@@ -40,7 +41,7 @@ impl<W: Write> Recorder<W> {
     /// Begins a trace on any writer.
     ///
     /// # Errors
-    /// What the writer reports; a header whose text is longer than 64 KiB.
+    /// An error of the writer; a header whose text is longer than 64 KiB.
     pub fn to_writer(output: W, header: &TraceHeader) -> io::Result<Self> {
         let record = if header.truth { record::WITH_TRUTH } else { record::PLAIN };
         let mut text = header.lines().into_bytes();
@@ -60,20 +61,20 @@ impl<W: Write> Recorder<W> {
         Ok(recorder)
     }
 
-    /// Adds one row. Reference times are dropped where the header did not promise them.
+    /// Adds one row. Reference times are dropped if the header has no room for them.
     ///
     /// # Errors
-    /// What the writer reports; the recorder is then finished.
+    /// An error of the writer; the recorder is then finished.
     pub fn append(&mut self, row: &TraceRow) -> io::Result<()> {
         let bytes = record::encode(row, self.record);
         let record = self.record;
         self.guarded(|output| output.write_all(bytes.get(..record).unwrap_or(&bytes)))
     }
 
-    /// Hands everything to the system.
+    /// Hands all buffered records to the system.
     ///
     /// # Errors
-    /// What the writer reports; the recorder is then finished.
+    /// An error of the writer; the recorder is then finished.
     pub fn flush(&mut self) -> io::Result<()> {
         self.guarded(|output| output.flush())
     }
@@ -83,7 +84,8 @@ impl<W: Write> Recorder<W> {
         self.output.is_none()
     }
 
-    /// Does one thing to the output; the first error closes it, without a second attempt at the bytes that did not fit.
+    /// Performs one action on the output. The first error closes it, without a second attempt to write the bytes that
+    /// did not fit.
     fn guarded(&mut self, action: impl FnOnce(&mut BufWriter<W>) -> io::Result<()>) -> io::Result<()> {
         let Some(output) = &mut self.output else {
             return Err(io::Error::other("the recording has ended with an error"));
@@ -131,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_recorded_is_read(rows in proptest::collection::vec(any_row(), 0..20)) {
+        fn recorded_rows_are_read_back(rows in proptest::collection::vec(any_row(), 0..20)) {
             let (back, read) = read(recorded(&header(), &rows));
             prop_assert_eq!(back, header());
             prop_assert_eq!(read, rows.into_iter().map(Ok).collect::<Vec<_>>());
