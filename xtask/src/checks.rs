@@ -3,6 +3,7 @@
 mod bans;
 mod deadwood;
 mod sizes;
+mod style;
 mod texts;
 mod unsafety;
 mod walls;
@@ -77,7 +78,8 @@ pub fn tidy(root: &Path) -> Result<String, String> {
     let tree = Tree::of_checkout(root)?;
     let rules = Rules::parse(tree.text(rules::PATH).ok_or_else(|| format!("{} is missing", rules::PATH))?)?;
     let (house, mut findings) = House::new(&tree, &rules);
-    for check in [walls::check, unsafety::check, bans::check, sizes::check, deadwood::check, texts::check] {
+    for check in [walls::check, unsafety::check, bans::check, sizes::check, deadwood::check, style::check, texts::check]
+    {
         findings.extend(check(&house));
     }
     findings.sort();

@@ -80,6 +80,9 @@ pub struct BannedText {
     /// Path prefixes where it may stand.
     #[serde(default)]
     pub except: Vec<String>,
+    /// Path prefixes or groups where it may not stand; everywhere when there are none.
+    #[serde(default)]
+    pub within: Vec<String>,
     /// Whether only a whole word counts.
     #[serde(default)]
     pub whole_word: bool,

@@ -30,7 +30,7 @@ pub struct Function {
     pub line: usize,
     /// Lines from `fn` to the closing brace.
     pub length: usize,
-    /// Parameters without `self`.
+    /// Parameters without `self`; the fields of an anonymous tuple count one by one.
     pub parameters: usize,
     pub has_bool_parameter: bool,
 }
@@ -211,7 +211,7 @@ fn function(keyword: &TokenTree, rest: &[TokenTree]) -> Option<Function> {
                     name: name.to_string(),
                     line,
                     length: group.span_close().end().line + 1 - line,
-                    parameters: list.len(),
+                    parameters: list.iter().map(|text| fields(text)).sum(),
                     has_bool_parameter: list.iter().any(|text| text.ends_with(": bool")),
                 });
             }
@@ -238,6 +238,18 @@ fn split_parameters(stream: TokenStream) -> Vec<String> {
     let is_self = |text: &str| text.split([' ', ':', '&']).any(|word| word == "self");
     list.retain(|text| !text.is_empty() && !is_self(text));
     list
+}
+
+/// How many values a parameter hands over: those of a tuple, also behind a reference, or one.
+fn fields(parameter: &str) -> usize {
+    let kind = parameter.split_once(": ").map_or(parameter, |(_, kind)| kind);
+    let kind = kind.trim_start_matches('&').trim_start().trim_start_matches("mut ").trim_start();
+    let Some(TokenTree::Group(group)) = kind.parse::<TokenStream>().ok().and_then(|stream| stream.into_iter().next())
+    else {
+        return 1;
+    };
+    let is_tuple = group.delimiter() == Delimiter::Parenthesis;
+    if is_tuple { split_parameters(group.stream()).len() } else { 1 }
 }
 
 /// The lines of `const NAME: T = ...;` or `const { ... }`; a `const fn` is not one.
@@ -284,6 +296,14 @@ mod tests {
         let expected =
             Function { name: "outer".to_owned(), line: 2, length: 4, parameters: 2, has_bool_parameter: true };
         assert_eq!(scan.functions, [expected]);
+    }
+
+    #[test]
+    fn the_fields_of_a_tuple_are_parameters() {
+        let count = |list: &str| Scan::of(&format!("fn f({list}) {{}}")).unwrap().functions[0].parameters;
+        assert_eq!(count("&self, at: u8, (kind, row): (i32, Row<u8, u8>)"), 3);
+        assert_eq!(count("both: &mut (A, (B, C)), list: &[(A, B)], unit: ()"), 3);
+        assert_eq!(count("make: impl Fn((A, B)) -> C, array: [(A, B); 2]"), 2);
     }
 
     #[test]

@@ -57,7 +57,8 @@ fn parameters(house: &House<'_>, path: &str, function: &Function) -> Vec<Finding
     let mut findings = Vec::new();
     if *parameters > PARAMETERS_MAX {
         let message = format!(
-            "fn {name} takes {parameters} parameters, and at most {PARAMETERS_MAX} are allowed: join those that belong together"
+            "fn {name} takes {parameters} parameters, tuple fields counted, and at most {PARAMETERS_MAX} are allowed: give those that belong \
+             together a named type"
         );
         findings.push(Finding::new(path, *line, message));
     }
@@ -118,6 +119,7 @@ mod tests {
     fn parameters_are_few_and_no_bools() {
         assert_eq!(of("fn f(&self, a: A, b: B, c: C, d: D) {}"), [""; 0]);
         assert!(of("fn f(a: A, b: B, c: C, d: D, e: E) {}")[0].contains("takes 5 parameters"));
+        assert!(of("fn f(a: A, (b, c, d): (B, C, D), e: E) {}")[0].contains("takes 5 parameters"));
         assert!(of("fn f(is_fast: bool) {}")[0].contains("takes a bool"));
         assert_eq!(of("#[cfg(test)] mod tests { fn f(is_fast: bool) {} }"), [""; 0]);
     }

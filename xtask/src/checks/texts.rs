@@ -7,7 +7,7 @@ use crate::rules::{self, BannedText};
 pub fn check(house: &House<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in house.tree.files().filter(|(path, _)| *path != rules::PATH) {
-        for rule in house.rules.texts.iter().filter(|rule| !house.rules.covers(&rule.except, path)) {
+        for rule in house.rules.texts.iter().filter(|rule| applies(house, rule, path)) {
             for (index, line) in text.lines().enumerate() {
                 let banned = rule.texts.iter().find(|banned| holds(line, banned, rule));
                 findings.extend(
@@ -17,6 +17,11 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+fn applies(house: &House<'_>, rule: &BannedText, path: &str) -> bool {
+    let is_within = rule.within.is_empty() || house.rules.covers(&rule.within, path);
+    is_within && !house.rules.covers(&rule.except, path)
 }
 
 fn holds(line: &str, banned: &str, rule: &BannedText) -> bool {
@@ -41,12 +46,22 @@ mod tests {
         [[texts]]
         texts = ['/somebody/']
         instead = 'use a relative path'
-        except = ['docs/']";
+        except = ['docs/']
+        [[texts]]
+        texts = ['told']
+        instead = 'reported'
+        within = ['clock/']";
 
     #[test]
     fn a_banned_text_is_found_in_any_language() {
         let found = complaints(check, RULES, [("tools/a", "x\n# LATER: do it"), ("a.py", "open('/somebody/x')")]);
         assert_eq!(found, ["a.py:1: \"/somebody/\": use a relative path", "tools/a:2: \"LATER\": do it now"]);
+    }
+
+    #[test]
+    fn a_text_may_be_banned_in_one_place_only() {
+        let found = complaints(check, RULES, [("clock/a.rs", "// what was told"), ("lab/a.rs", "// what was told")]);
+        assert_eq!(found, ["clock/a.rs:1: \"told\": reported"]);
     }
 
     #[test]
