@@ -10,8 +10,8 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// Answers each packet with what it says and the time that ffclockd publishes, as `question nanoseconds-since-1970 bound-in-ns status`, until
-/// it is killed.
+/// Answers each packet with what it says and the time that ffclockd publishes, as `question nanoseconds-since-1970
+/// bound-in-ns status`, until it is killed.
 pub(crate) fn tell_time(port: &str) -> Outcome {
     let socket = UdpSocket::bind(("0.0.0.0", port.parse().map_err(text)?)).map_err(text)?;
     let mut buffer = [0; 64];
@@ -56,7 +56,8 @@ const LONGEST_HALF: f64 = 50e6;
 
 /// Answers that a run of a minute gives even on a busy host; a quiet one gives some 500.
 const ENOUGH: usize = 50;
-/// The largest median error and bound that pass [us], some ten times those of a quiet host: 161 and 194 us with the ACPI timer and two pauses.
+/// The largest median error and bound that pass [us], some ten times those of a quiet host: 161 and 194 us with the
+/// ACPI timer and two pauses.
 const ERROR_MAX: f64 = 2000.0;
 const BOUND_MAX: f64 = 2000.0;
 
@@ -83,8 +84,8 @@ struct Seen {
     last_refusal: String,
 }
 
-/// The error of the guest's clock as seen from outside: its time against the server's, each asked for between two readings of this
-/// machine's TSC, so known to within half the time the answer took.
+/// The error of the guest's clock as seen from outside: its time against the server's, each asked for between two
+/// readings of this machine's TSC, so known to within half the time the answer took.
 pub(crate) fn ask(server: &str, guest: &str, seconds: f64) -> Outcome {
     let [server, guest] = [connect(server)?, connect(guest)?];
     let hertz = rate_of_tsc(&server)?;
@@ -143,7 +144,8 @@ impl Seen {
                 self.last_refusal
             )
         })?;
-        // Warming up takes its part of the minute, and the pauses theirs: of the ACPI timer's clock 61 % were seen on an idle host.
+        // Warming up takes its part of the minute, and the pauses theirs: of the ACPI timer's clock 61 % were seen on
+        // an idle host.
         Found(self.synchronised * 2 >= count)
             .or_fail(|| format!("synchronised in {} of {count} answers only", self.synchronised))?;
         Found(bound <= BOUND_MAX && error <= ERROR_MAX + half).or_fail(|| {
@@ -174,8 +176,9 @@ fn rate_of_tsc(server: &UdpSocket) -> Result<f64, String> {
     Ok((last.middle() - first.middle()) / ((last.nanos - first.nanos) as f64 * 1e-9))
 }
 
-/// Sends a question and waits for its own answer. A late answer to an earlier question, which a guest that was held up gives, must not be
-/// taken for this one: each of the following would then be late by one question, and a right clock would look wrong.
+/// Sends a question and waits for its own answer. A late answer to an earlier question, which a guest that was held up
+/// gives, must not be taken for this one: each of the following would then be late by one question, and a right clock
+/// would look wrong.
 fn exchange(
     socket: &UdpSocket,
     question: &[u8],
@@ -194,7 +197,8 @@ fn exchange(
     }
 }
 
-/// NTP: the transmit timestamp of the reply that repeats ours (RFC 5905, section 7.3), seconds since 1900 and their 2^-32 parts.
+/// NTP: the transmit timestamp of the reply that repeats ours (RFC 5905, section 7.3), seconds since 1900 and their
+/// 2^-32 parts.
 fn ask_server(server: &UdpSocket) -> Result<Told, String> {
     let mut request = [0_u8; 48];
     request[0] = 0b00_100_011;

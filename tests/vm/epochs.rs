@@ -1,4 +1,5 @@
-//! The checks of epochs: within one the values lie on the line of their counter, whatever the host does to the guest meanwhile.
+//! The checks of epochs: within one the values lie on the line of their counter, whatever the host does to the guest
+//! meanwhile.
 
 use super::{Found, Outcome, choose_clocksource, open, read, tsc};
 use ffclock_counter::ffcounter::{Ffcounter, ModuleCounter, Sample};
@@ -7,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The clocksource is switched while two threads read the active counter: each change is a new epoch, and within one epoch the values
-/// lie on the line of its counter.
+/// The clocksource is switched while two threads read the active counter: each change is a new epoch, and within one
+/// epoch the values lie on the line of its counter.
 pub(crate) fn switch() -> Outcome {
     let is_over = AtomicBool::new(false);
     let outcomes: Vec<Outcome> = thread::scope(|scope| {
@@ -36,8 +37,8 @@ fn follow_switches(is_over: &AtomicBool) -> Outcome {
     Found(seen > 20).or_fail(|| format!("only {seen} epochs for 45 switches"))
 }
 
-/// The host stops the guest now and then, for longer than the ACPI timer takes for half a turn: that counter has a new epoch each time, and
-/// no value that is off by a turn; the HPET, which turns more slowly, goes on.
+/// The host stops the guest now and then, for longer than the ACPI timer takes for half a turn: that counter has a new
+/// epoch each time, and no value that is off by a turn; the HPET, which turns more slowly, goes on.
 pub(crate) fn paused(seconds: f64) -> Outcome {
     let (pm, hpet) = (Epochs::of(ModuleCounter::AcpiPm)?, Epochs::of(ModuleCounter::Hpet)?);
     // For whoever waits to stop us.
@@ -70,8 +71,8 @@ struct Beginning {
     after: u64,
 }
 
-/// The rate of the TSC against the HPET, whose frequency is certain: what the guest's kernel measured at boot may be off by much, on a
-/// busy host by a multiple.
+/// The rate of the TSC against the HPET, whose frequency is certain: what the guest's kernel measured at boot may be
+/// off by much, on a busy host by a multiple.
 fn measured_hertz(device: &Ffcounter) -> Result<f64, String> {
     let (begin, first) = read_together(device)?;
     thread::sleep(Duration::from_millis(300));
@@ -79,8 +80,8 @@ fn measured_hertz(device: &Ffcounter) -> Result<f64, String> {
     Ok((end - begin) / ((last.value - first.value) as f64 / last.hertz()))
 }
 
-/// The HPET and the TSC at the middle of its reading, from the quickest of a few: a guest that its host holds up between the two would
-/// measure a rate that is wrong by as much.
+/// The HPET and the TSC at the middle of its reading, from the quickest of a few: a guest that its host holds up
+/// between the two would measure a rate that is wrong by as much.
 fn read_together(device: &Ffcounter) -> Result<(f64, Sample), String> {
     let mut quickest: Option<(u64, u64, Sample)> = None;
     for _ in 0..50 {
@@ -146,10 +147,10 @@ impl Epochs {
         let hertz = if is_tsc { self.tsc_hertz } else { sample.hertz() };
         let counted = sample.value.wrapping_sub(first_sample.value) as i64 as f64 / hertz;
         let (least, most) = (self.seconds(first_after, before), self.seconds(first_before, after));
-        // The emulator makes the TSC and the other counters of different clocks of the host, which a busy host reads up to 0.12 ms apart. And its
-        // TSC never falls behind a reading of the other CPU: what the host's CPUs differ by, tens of ns, is added at each such meeting, and two
-        // CPUs that do nothing but read make it some percent fast (0.6 and 2.1 seen). What is looked for, a mixed counter or a lost turn, is
-        // seconds.
+        // The emulator makes the TSC and the other counters of different clocks of the host, which a busy host reads up
+        // to 0.12 ms apart. And its TSC never falls behind a reading of the other CPU: what the host's CPUs differ by,
+        // tens of ns, is added at each such meeting, and two CPUs that do nothing but read make it some percent fast
+        // (0.6 and 2.1 seen). What is looked for, a mixed counter or a lost turn, is seconds.
         let slack = 1e-3 + most * 0.05;
         let (first_width, width) = (self.seconds(first_before, first_after), self.seconds(before, after));
         Found(counted >= least - slack && counted <= most + slack).or_fail(|| {

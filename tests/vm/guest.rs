@@ -1,5 +1,5 @@
-//! What runs inside the virtual machine: each check of the module `ffcounter` prints `PASS name` or `FAIL name: why`, and figures as
-//! `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
+//! What runs inside the virtual machine: each check of the module `ffcounter` prints `PASS name` or `FAIL name: why`,
+//! and figures as `FIGURE name value`. `tests/vm/run` builds it, boots it and counts.
 //!
 //!     guest counters CLOCKSOURCE SECONDS TSC_HERTZ
 //!     guest concurrent | switch | paused SECONDS | unload MODULE | access | pairs | stamps | stamped CONTROL COUNT | suspend | latency | clock PORT | ask SERVER GUEST SECONDS
@@ -105,9 +105,9 @@ struct Followed {
     tsc: u64,
 }
 
-/// With one clocksource active, every counter goes on, never backwards, at its rate, in one epoch. The truth is the TSC, which the
-/// emulator makes of the same virtual time as the other counters, and which never wraps; its true rate is an argument, since the guest's
-/// kernel only measures it.
+/// With one clocksource active, every counter goes on, never backwards, at its rate, in one epoch. The truth is the
+/// TSC, which the emulator makes of the same virtual time as the other counters, and which never wraps; its true rate
+/// is an argument, since the guest's kernel only measures it.
 fn counters(clocksource: &str, seconds: f64, hertz: f64) -> Outcome {
     let device = open()?;
     let before = device.read(ModuleCounter::Active).ok();
@@ -128,7 +128,8 @@ fn counters(clocksource: &str, seconds: f64, hertz: f64) -> Outcome {
     Found(followed.len() >= 5).or_fail(|| format!("only {} counters were found", followed.len()))?;
     let end = tsc() + (seconds * hertz) as u64;
     while tsc() < end {
-        // Longer than half a turn of the ACPI timer, and nothing to do in between: the machine is idle and without ticks.
+        // Longer than half a turn of the ACPI timer, and nothing to do in between: the machine is idle and without
+        // ticks.
         thread::sleep(Duration::from_millis(3100));
         for one in &mut followed {
             follow(&device, one)?;
@@ -277,8 +278,8 @@ fn pairs() -> Outcome {
     Ok(())
 }
 
-/// Into suspend to memory and out again, woken by the alarm of the real-time clock: every counter has a new epoch, and a thread that
-/// reads all the time sees errors or values of one epoch in order, nothing else.
+/// Into suspend to memory and out again, woken by the alarm of the real-time clock: every counter has a new epoch, and
+/// a thread that reads all the time sees errors or values of one epoch in order, nothing else.
 fn suspend() -> Outcome {
     let device = open()?;
     let before = device.counters();
@@ -335,8 +336,8 @@ fn watch_suspend(is_over: &AtomicBool) -> Outcome {
     Ok(())
 }
 
-/// What calls cost [ns]: of each the least mean over a few calls, one call in turn with the others so that a busy machine is equally
-/// unkind to all.
+/// What calls cost [ns]: of each the least mean over a few calls, one call in turn with the others so that a busy
+/// machine is equally unkind to all.
 fn costs<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
     const CALLS: u32 = 300;
     let mut least = [f64::INFINITY; N];

@@ -18,8 +18,8 @@ fn word(stamp: &PacketStamp) -> u64 {
     u64::from_be_bytes(core::array::from_fn(|at| stamp.head[at]))
 }
 
-/// Every packet of the chosen port is stamped on its way out and on its way in, within the sender's own bracket, and can be known
-/// again; packets of other ports are not.
+/// Every packet of the chosen port is stamped on its way out and on its way in, within the sender's own bracket, and
+/// can be known again; packets of other ports are not.
 pub(crate) fn stamps() -> Outcome {
     let (one, other, stranger) = (bind()?, bind()?, bind()?);
     let device = open()?;
@@ -71,8 +71,8 @@ fn overflow(device: &Ffcounter, one: &UdpSocket, other: &UdpSocket) -> Outcome {
     Found(empty == Err(Some(EAGAIN))).or_fail(|| format!("a read with nothing waiting gave {empty:?}"))
 }
 
-/// Of a daemon whose stamps are to be taken at the driver, at least `least` were, and most: it keeps time as well without any, so only its
-/// status tells.
+/// Of a daemon whose stamps are to be taken at the driver, at least `least` were, and most: it keeps time as well
+/// without any, so only its status tells.
 pub(crate) fn stamped(control: &str, least: f64) -> Outcome {
     let mut daemon = UnixStream::connect(control).map_err(text)?;
     daemon.write_all(b"{\"command\":\"status\"}\n").map_err(text)?;

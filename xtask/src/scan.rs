@@ -1,5 +1,5 @@
-//! A Rust file as its tokens: enough to find functions, modules, unsafe code and banned calls, also inside macro calls, which a syntax
-//! tree would leave opaque.
+//! A Rust file as its tokens: enough to find functions, modules, unsafe code and banned calls, also inside macro calls,
+//! which a syntax tree would leave opaque.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::ops::RangeInclusive;

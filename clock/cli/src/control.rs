@@ -82,7 +82,8 @@ fn ask(path: &Path, request: Request) -> Result<String, Failure> {
     String::from_utf8(answer).map_err(|_| not_understood("it is not text"))
 }
 
-/// A connection whose every step is bounded: with a send timeout, Linux also bounds the wait for a place in a full backlog.
+/// A connection whose every step is bounded: with a send timeout, Linux also bounds the wait for a place in a full
+/// backlog.
 fn connect(path: &Path) -> std::io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -91,7 +92,8 @@ fn connect(path: &Path) -> std::io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// Up to the first end of line, without it. The deadline is for all of it, so that a daemon cannot hold us by dripping bytes.
+/// Up to the first end of line, without it. The deadline is for all of it, so that a daemon cannot hold us by dripping
+/// bytes.
 fn read_line(stream: &mut UnixStream, deadline: Instant) -> std::io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut part = [0u8; 4096];

@@ -1,6 +1,7 @@
 //! `ffclock elapsed`: how long a command takes, or how far two stamps lie apart, by the difference clock.
 //!
-//! The difference clock uses the long-term period only: what it measures does not change when the absolute clock is corrected.
+//! The difference clock uses the long-term period only: what it measures does not change when the absolute clock is
+//! corrected.
 
 use crate::failure::Failure;
 use crate::stamp::StampText;
@@ -114,7 +115,8 @@ impl Report {
 fn written(interval: &Interval) -> String {
     let nanos = interval.span.as_nanos();
     let (sign, size) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
-    // Beyond the page's date nobody has watched whether the counter ran on, and the figure must not look as if somebody had.
+    // Beyond the page's date nobody has watched whether the counter ran on, and the figure must not look as if somebody
+    // had.
     let doubt = if interval.status == Status::Unsynchronised { ", unsynchronised" } else { "" };
     format!("{sign}{}.{:09} s +- {}{doubt}", size / 1_000_000_000, size % 1_000_000_000, interval.bound)
 }

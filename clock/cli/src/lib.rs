@@ -1,10 +1,11 @@
 //! The `ffclock` command: one file for each subcommand, each thin over the crates that do the work.
 //!
-//! Times are read from the page that `ffclockd` publishes, so reading needs no daemon to answer; the state of servers is asked
-//! from the daemon's control socket. Exit codes are part of the interface: 0 done, 1 failed, 2 wrong usage, 3 not synchronised.
+//! Times are read from the page that `ffclockd` publishes, so reading needs no daemon to answer; the state of servers
+//! is asked from the daemon's control socket. Exit codes are part of the interface: 0 done, 1 failed, 2 wrong usage, 3
+//! not synchronised.
 //!
-//! It is a library so that `ffclock-lab` answers in the same manner ([`output`], [`text`], [`Failure`]) and can write the manual
-//! pages of both commands ([`command`]).
+//! It is a library so that `ffclock-lab` answers in the same manner ([`output`], [`text`], [`Failure`]) and can write
+//! the manual pages of both commands ([`command`]).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -32,8 +33,8 @@ use std::process::ExitCode;
 
 /// Read and watch the feed-forward clock of this host
 ///
-/// Reads the time that ffclockd publishes, with a bound on its error, measures intervals with the difference clock, and shows how
-/// the daemon and its servers are doing.
+/// Reads the time that ffclockd publishes, with a bound on its error, measures intervals with the difference clock, and
+/// shows how the daemon and its servers are doing.
 #[derive(Parser)]
 #[command(
     name = "ffclock",

@@ -6,8 +6,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// What went to the laboratory.
 const MOVED: [&str; 9] = ["replay", "report", "sim", "counters", "probe", "theta", "demo", "lab", "generate"];
 
-/// The new name, where the command line was refused because it asks for an old one. Parsing stops there, so whatever follows the
-/// old name changes nothing.
+/// The new name, where the command line was refused because it asks for an old one. Parsing stops there, so whatever
+/// follows the old name changes nothing.
 pub(crate) fn answer(error: &clap::Error) -> Option<Failure> {
     let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) =
         (error.kind(), error.get(ContextKind::InvalidSubcommand))

@@ -30,8 +30,8 @@ pub fn seconds<S>(moment: Moment<S>) -> String {
     format!("{sign}{}.{:09}", size / 1_000_000_000, size % 1_000_000_000)
 }
 
-/// Year, month and day of the proleptic Gregorian calendar, `days` after 1970-01-01. Years are counted from March, so that the
-/// leap day is the last of its year; 400 such years always have 146 097 days.
+/// Year, month and day of the proleptic Gregorian calendar, `days` after 1970-01-01. Years are counted from March, so
+/// that the leap day is the last of its year; 400 such years always have 146 097 days.
 fn civil_from_days(days: i128) -> (i128, i128, i128) {
     let from_march_0000 = days + 719_468;
     let era = from_march_0000.div_euclid(146_097);

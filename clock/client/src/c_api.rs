@@ -81,8 +81,8 @@ pub struct CReading {
     /// The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
     /// rounding of this reading to ns.
     bound_ns: u64,
-    /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of the
-    /// server's own clock; UINT64_MAX if unknown.
+    /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
+    /// the server's own clock; UINT64_MAX if unknown.
     uncertainty_ns: u64,
 }
 
@@ -302,7 +302,8 @@ unsafe fn deliver<T>(result: Result<T, ErrorCode>, place: *mut T) -> ErrorCode {
     }
 }
 
-/// An error figure in ns, rounded up, with the rounding of the time that it belongs to; unknown and too large are the same.
+/// An error figure in ns, rounded up, with the rounding of the time that it belongs to; unknown and too large are the
+/// same.
 fn nanos_with_rounding(nanos_up: u128) -> u64 {
     u64::try_from(nanos_up).map_or(u64::MAX, |nanos| nanos.saturating_add(1))
 }

@@ -50,8 +50,8 @@ impl Clock {
     /// Opens the page at `path`. It may still be empty: [`wait_until`](Self::wait_until) waits for the first estimate.
     ///
     /// # Errors
-    /// Where the file is missing, forbidden, of a wrong size, of another version, damaged or of an earlier boot, and where its counter is
-    /// one of the kernel's that this program may not read.
+    /// Where the file is missing, forbidden, of a wrong size, of another version, damaged or of an earlier boot, and
+    /// where its counter is one of the kernel's that this program may not read.
     pub fn open_at(path: &Path) -> Result<Self, OpenError> {
         let page = open::open_page(path)?;
         let published = Reader::new(page.words()).mark().map(|mark| mark.counter_id);
@@ -125,8 +125,8 @@ impl Clock {
 
     /// Reads the counter, after everything that the program did before, and notes its epoch; converts nothing.
     ///
-    /// A stamp taken while the page was empty or damaged is of no epoch, and refused later. One of a kernel's counter that could
-    /// not be read is refused as well; [`now`](Self::now) says why.
+    /// A stamp taken while the page was empty or damaged is of no epoch, and refused later. One of a kernel's counter
+    /// that could not be read is refused as well; [`now`](Self::now) says why.
     #[inline]
     pub fn stamp(&self) -> Stamp {
         let counter = read_ordered(self.counter);

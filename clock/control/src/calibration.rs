@@ -1,18 +1,22 @@
 //! The host's own delays, measured by `ffclock-lab probe calibrate` and taken off the stamps.
 //!
-//! A stamp is taken at some location of the host, and the packet passes the driver later (on its way out) or earlier (on its way in). The
-//! smallest such delay passes in every packet, so a stamp may be moved by it towards the wire: the round trip becomes shorter by what was
-//! known of it, and the bound with it. ("Probing the Latencies of Software Timestamping", section V.)
+//! A stamp is taken at some location of the host, and the packet passes the driver later (on its way out) or earlier
+//! (on its way in). The smallest such delay passes in every packet, so a stamp may be moved by it towards the wire: the
+//! round trip becomes shorter by what was known of it, and the bound with it. ("Probing the Latencies of Software
+//! Timestamping", section V.)
 //!
-//! The smallest delays are safe for the bound, and not what a clock goes by: one packet in a thousand finds every cache hot, and a clock
-//! goes by where the bulk of its packets begins. So both stamps are moved in the same direction, which leaves the round trip as it is,
-//! until what is taken off is unequal by as much as the clock finds the two ways unequal.
+//! The smallest delays are safe for the bound, and not what a clock goes by: one packet in a thousand finds every cache
+//! hot, and a clock goes by where the bulk of its packets begins. So both stamps are moved in the same direction, which
+//! leaves the round trip as it is, until what is taken off is unequal by as much as the clock finds the two ways
+//! unequal.
 //!
-//! A smallest delay that was measured is not the smallest that there can be: caches may be hotter one day. So a moved stamp becomes wider
-//! by twice what may be wrong: what the measurement itself says, and what lies between the loads that were tried, or a sixteenth of the
-//! delay where that is more. Of the common move the stamp that moves towards the wire is in doubt by all of it; the other one becomes safer.
+//! A smallest delay that was measured is not the smallest that there can be: caches may be hotter one day. So a moved
+//! stamp becomes wider by twice what may be wrong: what the measurement itself says, and what lies between the loads
+//! that were tried, or a sixteenth of the delay where that is more. Of the common move the stamp that moves towards the
+//! wire is in doubt by all of it; the other one becomes safer.
 //!
-//! Another kernel, driver or machine has other delays, so a calibration is about one of each and is not used for others.
+//! Another kernel, driver or machine has other delays, so a calibration is about one of each and is not used for
+//! others.
 
 use ffclock_units::{Period, Span, StampLocation, StampMove, StampShift, Ticks};
 use serde::{Deserialize, Serialize};
@@ -22,7 +26,8 @@ use std::path::Path;
 
 /// A file that is longer was not written by us.
 const LONGEST: u64 = 1 << 20;
-/// A smallest delay that is longer is none: something waited in every packet. An uncertainty that is longer says nothing.
+/// A smallest delay that is longer is none: something waited in every packet. An uncertainty that is longer says
+/// nothing.
 const LONGEST_DELAY_NS: f64 = 1e6;
 /// What rounding to ticks may take from a stamp's width, and from the move on one side of it.
 const ROUNDING: Ticks = Ticks::from_raw(2);
@@ -68,8 +73,8 @@ pub struct Entry {
     pub out_ns: f64,
     /// The smallest delay from the driver to the stamp, on the way in [ns].
     pub in_ns: f64,
-    /// By how much longer the way out is than the way in for a clock that goes by these packets [ns]: twice its error. Calibrations of
-    /// before do not have it.
+    /// By how much longer the way out is than the way in for a clock that goes by these packets [ns]: twice its error.
+    /// Calibrations of before do not have it.
     #[serde(default)]
     pub unequal_ns: Option<f64>,
     /// How far the smallest delays may be off, as the measurement itself says [ns].
@@ -148,8 +153,9 @@ impl Taken {
 }
 
 impl Entry {
-    /// Whether the figures can be those of a host: finite, none longer than a millisecond, the uncertainty not negative, of some packet.
-    /// A figure that cannot be is refused and never cut to size: the bound would rest on what nobody measured.
+    /// Whether the figures can be those of a host: finite, none longer than a millisecond, the uncertainty not
+    /// negative, of some packet. A figure that cannot be is refused and never cut to size: the bound would rest on what
+    /// nobody measured.
     pub fn is_plausible(&self) -> bool {
         let delays = [self.out_ns, self.in_ns, self.unequal_ns.unwrap_or(0.0)];
         // No comparison holds for what is not a number.
@@ -214,8 +220,8 @@ impl Calibration {
         fs::rename(&beside, path)
     }
 
-    /// By how much stamps of this location may be moved on this subject. Under load caches are hot and delays shorter, so the smallest of
-    /// all loads counts.
+    /// By how much stamps of this location may be moved on this subject. Under load caches are hot and delays shorter,
+    /// so the smallest of all loads counts.
     ///
     /// # Errors
     /// Nothing fits, and the error says what was measured instead; or a figure is impossible.
@@ -234,8 +240,9 @@ impl Calibration {
             // Both stamps move the same way: what is taken off in sum stays the smallest delays.
             let lean_ns = (unequal.by_ns - (out.by_ns - back.by_ns)) / 2.0;
             (out.by_ns, back.by_ns) = (out.by_ns + lean_ns, back.by_ns - lean_ns);
-            // d >= least: sent + least + lean - passage <= lean, so a lean above zero puts the sent stamp in doubt by itself, and
-            // received - (least - lean) - passage >= lean, so one below zero the received one; the other stamp gains by as much.
+            // d >= least: sent + least + lean - passage <= lean, so a lean above zero puts the sent stamp in doubt by
+            // itself, and received - (least - lean) - passage >= lean, so one below zero the received one; the other
+            // stamp gains by as much.
             out.doubt_ns += lean_ns.max(0.0) + unequal.doubt_ns;
             back.doubt_ns += (-lean_ns).max(0.0) + unequal.doubt_ns;
         }

@@ -1,6 +1,7 @@
 //! The metrics that the daemon serves: each family with its name, kind, unit and help, in this one place.
 //!
-//! docs/operations.md explains each of them to operators. The daemon fills them in from a [`StatusReport`](crate::protocol::StatusReport).
+//! docs/operations.md explains each of them to operators. The daemon fills them in from a
+//! [`StatusReport`](crate::protocol::StatusReport).
 
 /// What the values of a family do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

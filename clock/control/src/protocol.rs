@@ -48,7 +48,8 @@ pub struct StatusReport {
     pub uptime_s: f64,
     /// The counter it keeps time with.
     pub counter: CounterReport,
-    /// Where packets are stamped: "kernel" or "user", with the reason where it is not as configured: "user (the kernel refuses)".
+    /// Where packets are stamped: "kernel" or "user", with the reason where it is not as configured: "user (the kernel
+    /// refuses)".
     pub stamps: String,
     /// The file that readers map.
     pub page: String,
@@ -177,8 +178,8 @@ pub struct SourceReport {
     /// The algorithm that judges it: "learned" or "classic".
     #[serde(with = "word")]
     pub estimator: Algorithm,
-    /// How the learned time stands to the classic one: "agree", "disagree", "too-little-data", or "alone" where the classic
-    /// algorithm was chosen.
+    /// How the learned time stands to the classic one: "agree", "disagree", "too-little-data", or "alone" where the
+    /// classic algorithm was chosen.
     #[serde(with = "word")]
     pub agreement: Agreement,
     /// Time between requests [s].

@@ -22,7 +22,8 @@ pub enum HostClock {
     Realtime,
     /// Never stepped, slewed together with the system clock, stands still in suspend.
     Monotonic,
-    /// Never stepped, never slewed, stands still in suspend. FreeBSD has none; `CLOCK_MONOTONIC`, which is slewed, stands in.
+    /// Never stepped, never slewed, stands still in suspend. FreeBSD has none; `CLOCK_MONOTONIC`, which is slewed,
+    /// stands in.
     MonotonicRaw,
     /// As [`Monotonic`](HostClock::Monotonic), but runs through suspend. FreeBSD has none.
     Boottime,

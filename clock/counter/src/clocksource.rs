@@ -41,7 +41,8 @@ pub fn available() -> Option<Vec<String>> {
     Some(usable(&crate::sysctl::text(c"kern.timecounter.choice").ok()?))
 }
 
-/// FreeBSD gives each timecounter with its quality, as in `ACPI-fast(900) TSC(-100)`, and uses none of negative quality unless told.
+/// FreeBSD gives each timecounter with its quality, as in `ACPI-fast(900) TSC(-100)`, and uses none of negative quality
+/// unless told.
 #[cfg(any(test, target_os = "freebsd"))]
 fn usable(choice: &str) -> Vec<String> {
     let rated = choice.split_inclusive(')').filter_map(|one| one.strip_suffix(')')?.rsplit_once('('));

@@ -143,8 +143,8 @@ struct Tolerance {
     constant: Span,
 }
 
-/// The witness is slewed with the system clock: by 500 ppm through the frequency, and by 10 % through the length of the tick (Linux) or
-/// 5000 ppm through adjtime(2) (FreeBSD).
+/// The witness is slewed with the system clock: by 500 ppm through the frequency, and by 10 % through the length of the
+/// tick (Linux) or 5000 ppm through adjtime(2) (FreeBSD).
 const SLEWED: Tolerance =
     Tolerance { rate: Rate::from_ppm(if RAW_IS_SLEWED { 6_000.0 } else { 101_000.0 }), constant: Span::from_millis(1) };
 /// Before the ratio of the two is known; the error of the nominal period comes on top.

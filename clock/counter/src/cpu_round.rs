@@ -1,8 +1,9 @@
 //! One thread that goes from CPU to CPU and reads the counter on each: time must never run backwards on the way.
 //!
-//! A reading on another CPU lies between the reading before it and the one after it on the first CPU. Where it does not, the counters
-//! disagree by at least what is missing. The move to another CPU takes some microseconds, so smaller offsets remain unseen; the
-//! comparison at the start ([`compare_cpus`](crate::compare_cpus)) sees those. It costs far less, and fits a daemon of one thread.
+//! A reading on another CPU lies between the reading before it and the one after it on the first CPU. Where it does
+//! not, the counters disagree by at least what is missing. The move to another CPU takes some microseconds, so smaller
+//! offsets remain unseen; the comparison at the start ([`compare_cpus`](crate::compare_cpus)) sees those. It costs far
+//! less, and fits a daemon of one thread.
 
 use crate::affinity::{allowed_cpus, set_allowed};
 use crate::{CounterId, try_read};
@@ -64,7 +65,8 @@ impl CpuRound {
         self.kind
     }
 
-    /// Visits the next CPU from the first one and returns; the thread may run where it could before. Nothing where there is one CPU.
+    /// Visits the next CPU from the first one and returns; the thread may run where it could before. Nothing where
+    /// there is one CPU.
     ///
     /// # Errors
     /// The thread cannot be moved.

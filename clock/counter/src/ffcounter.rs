@@ -1,10 +1,12 @@
-//! The kernel module `ffcounter` (see docs/kernel.md): 64-bit cumulative counters over the hardware counters of the machine, read
-//! through `/dev/ffcounter`.
+//! The kernel module `ffcounter` (see docs/kernel.md): 64-bit cumulative counters over the hardware counters of the
+//! machine, read through `/dev/ffcounter`.
 //!
-//! On FreeBSD the kernel itself has one such counter, that of its feed-forward clock: it is [`ModuleCounter::Active`] there.
+//! On FreeBSD the kernel itself has one such counter, that of its feed-forward clock: it is [`ModuleCounter::Active`]
+//! there.
 //!
-//! Every reading is of an epoch. Within one epoch values never go backwards and never wrap, whatever the width of the hardware; a
-//! suspend, another clocksource under [`ModuleCounter::Active`], or a tick that came too late begins a new one.
+//! Every reading is of an epoch. Within one epoch values never go backwards and never wrap, whatever the width of the
+//! hardware; a suspend, another clocksource under [`ModuleCounter::Active`], or a tick that came too late begins a new
+//! one.
 
 mod device;
 #[cfg(target_os = "freebsd")]
@@ -165,7 +167,8 @@ impl Ffcounter {
         Ok(CounterPage { mapped: mapped.map_err(|error| self.of_reading(counter, error))? })
     }
 
-    /// Stamps every UDP packet from or to one of `ports` (at most [`layout::PORTS_MAX`]; none ends it) with `counter` from now on.
+    /// Stamps every UDP packet from or to one of `ports` (at most [`layout::PORTS_MAX`]; none ends it) with `counter`
+    /// from now on.
     ///
     /// # Errors
     /// Not permitted, too many ports, or no such counter.
@@ -239,8 +242,8 @@ pub struct PageReading {
 }
 
 impl CounterPage {
-    /// Reads the counter after everything that the program loaded before. `None` where it must be read through the device now: the
-    /// counter is another, or asleep.
+    /// Reads the counter after everything that the program loaded before. `None` where it must be read through the
+    /// device now: the counter is another, or asleep.
     #[inline]
     pub fn read(&self) -> Option<PageReading> {
         let sequence = self.mapped.word(layout::page::SEQUENCE);

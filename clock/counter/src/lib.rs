@@ -7,8 +7,9 @@
 //! gives the reason ([`choose`]), and notices when the run of a counter was interrupted ([`Continuity`]): readings from
 //! before and after a break belong to different epochs.
 //!
-//! FreeBSD has no clock that nobody slews: its `CLOCK_MONOTONIC` stands in wherever only a witness is needed, and the counter of its
-//! kernel's feed-forward clock ([`ffcounter::ModuleCounter::Active`]) takes the raw clock's place among those that qualify.
+//! FreeBSD has no clock that nobody slews: its `CLOCK_MONOTONIC` stands in wherever only a witness is needed, and the
+//! counter of its kernel's feed-forward clock ([`ffcounter::ModuleCounter::Active`]) takes the raw clock's place among
+//! those that qualify.
 //!
 //! It never sets or steers anything.
 #![deny(missing_docs)]

@@ -77,7 +77,8 @@ pub enum NominalError {
 const CRYSTAL: Rate = Rate::from_ppm(100.0);
 /// What the kernel measured at boot is off by tens of ppm, by more where it had to calibrate against a poor timer.
 const CALIBRATED: Rate = Rate::from_ppm(200.0);
-/// `CLOCK_MONOTONIC_RAW` runs by that; the one of FreeBSD is slewed besides, by up to 500 ppm (ntp_adjtime) and 5000 ppm (adjtime).
+/// `CLOCK_MONOTONIC_RAW` runs by that; the one of FreeBSD is slewed besides, by up to 500 ppm (ntp_adjtime) and 5000
+/// ppm (adjtime).
 const RAW_CLOCK: Rate = Rate::from_ppm(if RAW_IS_SLEWED { 5700.0 } else { 200.0 });
 /// Rounding to 1 MHz, and a bus clock that is not exactly its nominal figure.
 #[cfg(target_arch = "x86_64")]
@@ -110,7 +111,8 @@ pub fn nominal(kind: CounterId) -> Result<Nominal, NominalError> {
     measure_with_retries(kind, THOROUGH)
 }
 
-/// The module has the TSC's frequency from the kernel, which measured it at boot to some ten ppm; other frequencies are the hardware's.
+/// The module has the TSC's frequency from the kernel, which measured it at boot to some ten ppm; other frequencies are
+/// the hardware's.
 fn stated_by_module(counter: ModuleCounter) -> Result<Option<Nominal>, NominalError> {
     let sample = shared::sample(counter).map_err(|error| NominalError::Module(error.to_string()))?;
     Ok(announce(sample.hertz(), CALIBRATED, NominalSource::Module))

@@ -7,8 +7,8 @@ use std::io;
 fn setting(name: &CStr, room: &mut [u8]) -> io::Result<usize> {
     let mut length = room.len();
     let place = room.as_mut_ptr().cast();
-    // SAFETY: the name is a C string; the call writes at most `length` bytes to `room` and how many it wrote to `length`, all of which
-    // outlive it; nothing new is given.
+    // SAFETY: the name is a C string; the call writes at most `length` bytes to `room` and how many it wrote to
+    // `length`, all of which outlive it; nothing new is given.
     let result = unsafe { libc::sysctlbyname(name.as_ptr(), place, &raw mut length, core::ptr::null(), 0) };
     if result == 0 { Ok(length.min(room.len())) } else { Err(io::Error::last_os_error()) }
 }

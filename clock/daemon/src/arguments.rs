@@ -3,8 +3,8 @@
 use clap::Parser;
 use std::path::PathBuf;
 
-/// Keeps time without feedback: stamps NTP packets with a raw counter, estimates its period and offset, and publishes them with honest
-/// bounds in a page of shared memory. It never sets the system clock and needs no privilege.
+/// Keeps time without feedback: stamps NTP packets with a raw counter, estimates its period and offset, and publishes
+/// them with honest bounds in a page of shared memory. It never sets the system clock and needs no privilege.
 #[derive(Parser)]
 #[command(
     name = "ffclockd",

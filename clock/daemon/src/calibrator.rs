@@ -23,7 +23,8 @@ impl Calibrator {
         Calibrator { measured: is_wanted.then(read), stamps: config.stamps, period }
     }
 
-    /// How stamps of packets are moved that leave from this address of ours; nothing moves where a calibration is not wanted.
+    /// How stamps of packets are moved that leave from this address of ours; nothing moves where a calibration is not
+    /// wanted.
     ///
     /// # Errors
     /// It is wanted, and there is none for the stamps that are asked for.

@@ -1,7 +1,8 @@
-//! The one loop that waits: blocking `poll(2)` over signals, sockets and the resolver, with the earliest deadline as its timeout.
+//! The one loop that waits: blocking `poll(2)` over signals, sockets and the resolver, with the earliest deadline as
+//! its timeout.
 //!
-//! Tens of sockets need no more, and a network simulator that stands between a program and its C library can drive the unmodified
-//! daemon (see the notes on the event loop in ARCHITECTURE.md).
+//! Tens of sockets need no more, and a network simulator that stands between a program and its C library can drive the
+//! unmodified daemon (see the notes on the event loop in ARCHITECTURE.md).
 
 use crate::control::{Listener, Service};
 use crate::keeper::{Keeper, StartError, about};
@@ -208,8 +209,8 @@ impl Drop for Control {
     }
 }
 
-/// A socket left behind by a daemon that was killed is replaced; one on which somebody still listens is not, and neither is anything
-/// that is not a socket.
+/// A socket left behind by a daemon that was killed is replaced; one on which somebody still listens is not, and
+/// neither is anything that is not a socket.
 fn listen_for_control(path: &Path) -> Result<Control, StartError> {
     let named = || format!("control socket {}", path.display());
     let refused = |why: &str| about(named())(std::io::Error::other(why.to_owned()));

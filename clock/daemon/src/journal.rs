@@ -64,8 +64,8 @@ impl Journal {
         }
     }
 
-    /// Tells of a new state. `false` when one of its kind was told within the last minute: it is to be told again later if it still holds,
-    /// so that the last word in the log is true.
+    /// Tells of a new state. `false` when one of its kind was told within the last minute: it is to be told again later
+    /// if it still holds, so that the last word in the log is true.
     #[must_use]
     pub(crate) fn tell_state(&mut self, entry: &Entry<'_>) -> bool {
         let key = (entry.source.unwrap_or_default().to_owned(), entry.kind);

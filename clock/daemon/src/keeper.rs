@@ -1,6 +1,8 @@
-//! Keeps the time: owns the servers' clocks, chooses among them, publishes, and notices when the counter's run is broken.
+//! Keeps the time: owns the servers' clocks, chooses among them, publishes, and notices when the counter's run is
+//! broken.
 //!
-//! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes up.
+//! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes
+//! up.
 
 mod driving;
 mod electing;
@@ -26,7 +28,8 @@ use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{CounterEpoch, LeapTable, Moment, Mono, Span, Status, Utc};
 use std::path::Path;
 
-/// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of life as well.
+/// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of
+/// life as well.
 const HEARTBEAT: Span = Span::from_secs(20);
 /// How often the rate is written to disk.
 const SAVING: Span = Span::from_secs(3600);
@@ -141,8 +144,8 @@ impl<'a> Keeper<'a> {
         servers.chain(kernel).chain([self.next_heartbeat]).min().unwrap_or(self.next_heartbeat)
     }
 
-    /// The event loop woke up: everything that follows happens at `now`. A broken counter is noticed before anything is done with its
-    /// readings.
+    /// The event loop woke up: everything that follows happens at `now`. A broken counter is noticed before anything is
+    /// done with its readings.
     pub(crate) fn wake(&mut self, now: Moment<Mono>) {
         self.context.now = now;
         self.context.journal.set_now(now);
@@ -197,7 +200,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Stops in good order: what is known of the rate and what was recorded reach the disk, readers see that nobody watches.
+    /// Stops in good order: what is known of the rate and what was recorded reach the disk, readers see that nobody
+    /// watches.
     pub(crate) fn stop(&mut self) {
         self.save();
         self.writer.retire(Status::Holdover);
@@ -205,8 +209,8 @@ impl<'a> Keeper<'a> {
         tracing::info!("stopped");
     }
 
-    /// Takes over what has come from a server, and computes with it only if the counter ran on undisturbed until now: a break while
-    /// packets were stamped must not end in an exchange. Returns whether an estimate changed.
+    /// Takes over what has come from a server, and computes with it only if the counter ran on undisturbed until now: a
+    /// break while packets were stamped must not end in an exchange. Returns whether an estimate changed.
     fn take_in(&mut self, server: usize) -> bool {
         let Some(peer) = self.peers.get_mut(server) else { return false };
         peer.receive(&mut self.context);
@@ -449,8 +453,8 @@ fn start_recording(
     let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
     let metadata = vec![
         ("server.0".to_owned(), name),
-        // Calibrated stamps are not where they were taken, and those of the driver need no calibration: whoever measures the host by them
-        // must know.
+        // Calibrated stamps are not where they were taken, and those of the driver need no calibration: whoever
+        // measures the host by them must know.
         ("asymmetry".to_owned(), config.asymmetry.to_string()),
         ("stamps".to_owned(), config.stamps.to_string()),
     ];

@@ -1,4 +1,5 @@
-//! Driving the feed-forward clock that FreeBSD's kernel can keep: it is handed the published estimate again and again (docs/freebsd.md).
+//! Driving the feed-forward clock that FreeBSD's kernel can keep: it is handed the published estimate again and again
+//! (docs/freebsd.md).
 
 use ffclock_freebsd::{KernelEstimate, LeapBase};
 use ffclock_units::{Counter, Estimate, LeapTable, Moment, Mono, Span};
@@ -24,11 +25,13 @@ impl KernelClock for ThisKernel {
     }
 }
 
-/// From one hand-over to the next. The kernel mends what its monotonic time is off by within as long as lay between the last two estimates,
-/// and goes on at that rate until the next one comes: where they come unevenly, as exchanges with several servers do, that time swings.
+/// From one hand-over to the next. The kernel mends what its monotonic time is off by within as long as lay between the
+/// last two estimates, and goes on at that rate until the next one comes: where they come unevenly, as exchanges with
+/// several servers do, that time swings.
 pub(crate) const PACE: Span = Span::from_secs(16);
 
-/// An estimate is handed over as of so long ago: the kernel takes it for older than its present tick, and a tick began up to 10 ms ago.
+/// An estimate is handed over as of so long ago: the kernel takes it for older than its present tick, and a tick began
+/// up to 10 ms ago.
 const BEHIND: Span = Span::from_millis(100);
 
 /// What was told to the kernel's clock, and when it is to be told again.
@@ -109,7 +112,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// What FreeBSD's kernel makes of estimates (`ffclock_windup` in kern_tc.c), for a counter of 1 GHz whose time is its count.
+    /// What FreeBSD's kernel makes of estimates (`ffclock_windup` in kern_tc.c), for a counter of 1 GHz whose time is
+    /// its count.
     #[derive(Default)]
     struct Kernel {
         told: Vec<KernelEstimate>,
@@ -171,8 +175,8 @@ mod tests {
         Span::from_nanos(counter.raw().into()) - Span::from_secs(10)
     }
 
-    /// Exchanges with two servers every 16 s, 1.5 s apart, and what each says differs by 20 us: how often the kernel was told, and the
-    /// largest error of its monotonic time, s.
+    /// Exchanges with two servers every 16 s, 1.5 s apart, and what each says differs by 20 us: how often the kernel
+    /// was told, and the largest error of its monotonic time, s.
     fn driven(is_told: impl Fn(&KernelClockDriver, Moment<Mono>, u64) -> bool) -> (usize, f64) {
         let kernel = StandIn::default();
         let mut driver = KernelClockDriver::new(Box::new(kernel.clone()), Moment::from_origin(Span::ZERO));

@@ -1,11 +1,12 @@
 //! Which leap second to believe in, when servers say different things.
 //!
-//! The last word of each server is its vote. A leap second is taken in when more servers announce it than do not; where the votes are
-//! even, the published server decides, for the bound is as good as its word anyway. What is taken in is given up again by the
-//! same rule, until it has happened: from then on it is history.
+//! The last word of each server is its vote. A leap second is taken in when more servers announce it than do not; where
+//! the votes are even, the published server decides, for the bound is as good as its word anyway. What is taken in is
+//! given up again by the same rule, until it has happened: from then on it is history.
 //!
-//! A month in advance nothing is decided. Servers announce a leap second for the end of the present month, and some leave their
-//! indicator set for hours after one: seen by a daemon that has just started, it looks like one at the end of the new month.
+//! A month in advance nothing is decided. Servers announce a leap second for the end of the present month, and some
+//! leave their indicator set for hours after one: seen by a daemon that has just started, it looks like one at the end
+//! of the new month.
 
 use ffclock_units::{LeapAnnouncement, LeapTable, Moment, Utc};
 
@@ -17,7 +18,8 @@ pub(crate) struct Vote {
     pub(crate) published: bool,
 }
 
-/// No month is shorter than 28 days, so an announcement from the last 27 days before its leap is not from the first day of a month.
+/// No month is shorter than 28 days, so an announcement from the last 27 days before its leap is not from the first day
+/// of a month.
 const DECIDED_WITHIN_SECONDS: i64 = 27 * 86_400;
 
 /// What the servers make of it.

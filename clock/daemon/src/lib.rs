@@ -1,5 +1,5 @@
-//! ffclockd: composition of the rooms. It waits for packets and deadlines, hands them to the conversations and estimators, and
-//! publishes the best clock in the page. It computes nothing itself and never sets the system clock.
+//! ffclockd: composition of the rooms. It waits for packets and deadlines, hands them to the conversations and
+//! estimators, and publishes the best clock in the page. It computes nothing itself and never sets the system clock.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

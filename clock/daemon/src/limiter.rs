@@ -1,4 +1,5 @@
-//! Keeps a talkative fault from filling the log: the first of a kind is told, then one in each interval with the number left out.
+//! Keeps a talkative fault from filling the log: the first of a kind is told, then one in each interval with the number
+//! left out.
 
 use ffclock_units::{Moment, Mono, Span};
 

@@ -1,8 +1,8 @@
 //! The rate of the counter, remembered across restarts: one small file for each counter.
 //!
-//! A remembered rate becomes a bound, so it is believed only as far as the counter is certainly the same. The kernel's raw clock has a
-//! rate of its own after each boot and with each clocksource. The CPU's counter keeps its crystal over a boot but not its temperature,
-//! and a guest may be started on another machine.
+//! A remembered rate becomes a bound, so it is believed only as far as the counter is certainly the same. The kernel's
+//! raw clock has a rate of its own after each boot and with each clocksource. The CPU's counter keeps its crystal over
+//! a boot but not its temperature, and a guest may be started on another machine.
 
 use ffclock_counter::{CounterId, is_guest};
 use ffclock_estimator::RateMemory;
@@ -92,7 +92,8 @@ impl RateStore {
         }
     }
 
-    /// Remembers a rate. The file is replaced whole or not at all; should the power fail in that moment, it is not believed later.
+    /// Remembers a rate. The file is replaced whole or not at all; should the power fail in that moment, it is not
+    /// believed later.
     ///
     /// # Errors
     /// The directory or the file cannot be written.

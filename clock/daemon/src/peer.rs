@@ -1,7 +1,7 @@
 //! One configured server: its link, its conversation and its estimator, and nothing that another server could disturb.
 //!
-//! Packets are taken over in two steps, [`Peer::receive`] and [`Peer::digest`], so that between the two the keeper can look whether
-//! the counter's run was broken while they were stamped.
+//! Packets are taken over in two steps, [`Peer::receive`] and [`Peer::digest`], so that between the two the keeper can
+//! look whether the counter's run was broken while they were stamped.
 
 mod link;
 mod report;
@@ -105,7 +105,8 @@ pub(crate) struct Peer {
     announced: Option<LeapAnnouncement>,
 }
 
-/// A name that could not be resolved, or whose addresses do not answer, is looked up again after this time at the earliest.
+/// A name that could not be resolved, or whose addresses do not answer, is looked up again after this time at the
+/// earliest.
 const LOOK_UP_AGAIN: Span = Span::from_secs(30);
 /// Where no address can be used at all (the network is not there yet), they are tried again after this time.
 const CONNECT_AGAIN: Span = Span::from_secs(4);
@@ -172,7 +173,8 @@ impl Peer {
         self.link.is_some() && self.source.poll_timeout() <= now
     }
 
-    /// Takes over what the socket has: sent stamps, replies, errors. Nothing is computed with it before [`Peer::digest`].
+    /// Takes over what the socket has: sent stamps, replies, errors. Nothing is computed with it before
+    /// [`Peer::digest`].
     pub(crate) fn receive(&mut self, context: &mut Context) {
         let mut buffer = [0; BUFFER_BYTES];
         let mut has_come = false;
@@ -192,7 +194,8 @@ impl Peer {
                     self.tell(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
                 }
                 Ok(None) => {
-                    // A stamp comes before the reply. Only when the queue of stamps is empty is it certain that there is none.
+                    // A stamp comes before the reply. Only when the queue of stamps is empty is it certain that there
+                    // is none.
                     let redeemed = has_come.then(|| link.redeem_without_the_kernel()).flatten();
                     self.tell_source(redeemed);
                     return;
@@ -303,8 +306,8 @@ impl Peer {
         self.estimator.memory()
     }
 
-    /// The counter began a new epoch: everything that rests on its earlier readings is void, but for what `past` leaves. Requests on
-    /// their way are forgotten, and so is whatever has come and was not yet digested.
+    /// The counter began a new epoch: everything that rests on its earlier readings is void, but for what `past`
+    /// leaves. Requests on their way are forgotten, and so is whatever has come and was not yet digested.
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
         self.environment = beginning.environment.clone();
         let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
@@ -316,22 +319,23 @@ impl Peer {
         };
         self.source.retarget(context.now + pause);
         while self.source.poll_event().is_some() {}
-        // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket serves on.
+        // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket
+        // serves on.
         if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.environment.stamps)) {
             self.link = Some(link);
             self.calibrate(context);
         }
     }
 
-    /// Takes over a changed configuration of the same server. Other options of the estimator make another estimator, with the next
-    /// exchange: what is known serves until then, and the counter's rate is known to the new one as well.
+    /// Takes over a changed configuration of the same server. Other options of the estimator make another estimator,
+    /// with the next exchange: what is known serves until then, and the counter's rate is known to the new one as well.
     pub(crate) fn reconfigure(&mut self, config: ServerConfig) {
         self.source.reconfigure(config.source.clone());
         self.config = config;
     }
 
-    /// Writes what has happened since the last call. At once, when the page has what came of it: whoever reads along while we record finds
-    /// the latest exchange.
+    /// Writes what has happened since the last call. At once, when the page has what came of it: whoever reads along
+    /// while we record finds the latest exchange.
     pub(crate) fn write_record(&mut self, context: &mut Context) {
         if !self.unwritten.is_empty() {
             self.flush_record(context);
@@ -347,8 +351,8 @@ impl Peer {
         }
     }
 
-    /// Opens a link to the next address that can be used. The one in use comes last, and is opened anew as well: the host may have
-    /// another address by now, and a connected socket keeps the one that it began with.
+    /// Opens a link to the next address that can be used. The one in use comes last, and is opened anew as well: the
+    /// host may have another address by now, and a connected socket keeps the one that it began with.
     fn connect_next(&mut self, context: &mut Context) {
         let in_use = self.link.as_ref().map(Link::address);
         let position = self.addresses.iter().position(|address| Some(*address) == in_use);
@@ -446,8 +450,8 @@ impl Peer {
         }
     }
 
-    /// Another address is another server until it shows the contrary, and other options make another estimator. What was known has
-    /// served until this exchange; the counter's rate stays known.
+    /// Another address is another server until it shows the contrary, and other options make another estimator. What
+    /// was known has served until this exchange; the counter's rate stays known.
     fn renew_basis(&mut self, context: &mut Context) {
         let address = self.link.as_ref().map(Link::address);
         let basis = Basis { options: self.config.estimator.clone(), address };

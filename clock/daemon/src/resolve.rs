@@ -1,5 +1,6 @@
-//! Names to addresses, off the time path: the resolver of the C library blocks, so each look-up has a short-lived thread of its own.
-//! A name that is being looked up is not looked up again, so there are never more threads than servers.
+//! Names to addresses, off the time path: the resolver of the C library blocks, so each look-up has a short-lived
+//! thread of its own. A name that is being looked up is not looked up again, so there are never more threads than
+//! servers.
 
 use std::collections::BTreeSet;
 use std::io::{PipeReader, PipeWriter, Read, Write};

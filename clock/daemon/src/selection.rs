@@ -1,5 +1,5 @@
-//! What is published: the clock of the server with the smallest maximum error among those that a majority agrees with, with hysteresis so
-//! that two equals do not alternate; and the last such clock, carried on, while no majority agrees.
+//! What is published: the clock of the server with the smallest maximum error among those that a majority agrees with,
+//! with hysteresis so that two equals do not alternate; and the last such clock, carried on, while no majority agrees.
 
 use ffclock_estimator::ProvenInterval;
 use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Status, TaiReading};
@@ -14,7 +14,8 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The true time, as this server's claim has it. Its clock is within `bound` of the truth, so this holds what its exchanges prove.
+    /// The true time, as this server's claim has it. Its clock is within `bound` of the truth, so this holds what its
+    /// exchanges prove.
     pub(crate) fn interval(&self) -> ProvenInterval {
         let reach = self.now.bound.as_span();
         ProvenInterval { earliest: self.now.time - reach, latest: self.now.time + reach }
@@ -32,8 +33,9 @@ pub(crate) fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
     Estimate { counter, time, uncertainty, bound, ..*estimate }
 }
 
-/// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its bound covers
-/// every server's interval, now and as these move away. One server that is right is enough for the bound to hold.
+/// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its
+/// bound covers every server's interval, now and as these move away. One server that is right is enough for the bound
+/// to hold.
 pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> Estimate {
     let mut held = Estimate { status: Status::Holdover, ..*agreed };
     for Candidate { now, .. } in candidates {
@@ -44,8 +46,8 @@ pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> E
     held
 }
 
-/// How fast the bound of a clock at `period` grows when it is to cover `other` from now on: by what the two rates differ, and by the
-/// growth of the other's bound, which counts by the other's time.
+/// How fast the bound of a clock at `period` grows when it is to cover `other` from now on: by what the two rates
+/// differ, and by the growth of the other's bound, which counts by the other's time.
 fn growth_beside(period: Period, other: &Estimate) -> GrowthRate {
     let apart = other.period.relative_to(period).abs().as_fraction();
     let growth = other.bound_growth.as_rate().as_fraction() * (1.0 + apart);
@@ -60,8 +62,8 @@ const MARGIN_SHIFT: u32 = 2;
 
 /// The server to publish, given the one that is published now.
 ///
-/// A synchronised clock comes before one that runs free; among equals the holder keeps its place unless a challenger's bound is smaller
-/// by a quarter. A holder that has vanished is replaced at once.
+/// A synchronised clock comes before one that runs free; among equals the holder keeps its place unless a challenger's
+/// bound is smaller by a quarter. A holder that has vanished is replaced at once.
 pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<usize> {
     let usable = candidates.iter().filter(|candidate| candidate.has_vote());
     let rank = |candidate: &&Candidate| {

@@ -85,7 +85,8 @@ mod tests {
         }
     }
 
-    /// Kinds of events are literals in the arguments of few functions: found in the text of the program, sought in the document.
+    /// Kinds of events are literals in the arguments of few functions: found in the text of the program, sought in the
+    /// document.
     #[test]
     fn every_kind_of_event_is_explained() {
         let document = include_str!("../../../docs/operations.md");

@@ -1,5 +1,5 @@
-//! What bad input gets: hostile packets, lying servers, broken files. The clock never publishes a bound that the truth leaves, keeps what
-//! it knew and says what happened.
+//! What bad input gets: hostile packets, lying servers, broken files. The clock never publishes a bound that the truth
+//! leaves, keeps what it knew and says what happened.
 
 mod common;
 
@@ -120,7 +120,8 @@ fn a_refusal_is_obeyed() {
 
 #[test]
 fn a_lie_about_the_dispersion_stays_within_what_it_claims() {
-    // The server says 20 ms and is 15 ms off from the first packet on: the bound contains the truth because the claim is true.
+    // The server says 20 ms and is 15 ms off from the first packet on: the bound contains the truth because the claim
+    // is true.
     let scratch = Scratch::new("dispersion");
     let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);

@@ -1,4 +1,5 @@
-//! The daemon is killed at random points while eight readers read: no reader hangs, none sees the truth outside the bound.
+//! The daemon is killed at random points while eight readers read: no reader hangs, none sees the truth outside the
+//! bound.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The unmodified daemon behind a library that stands between it and the C library: it sees no other time than what it is told there,
-//! and copes with what is refused.
+//! The unmodified daemon behind a library that stands between it and the C library: it sees no other time than what it
+//! is told there, and copes with what is refused.
 
 mod common;
 
@@ -55,7 +55,8 @@ impl Case {
         assert!(error.abs() < Span::from_millis(2), "{error}");
     }
 
-    /// Breaks the counter's run while the server is silent, waits until readers get no number any more, and then for a new estimate.
+    /// Breaks the counter's run while the server is silent, waits until readers get no number any more, and then for a
+    /// new estimate.
     fn survives(&self, breaking: impl FnOnce(&Interposer)) -> StatusReport {
         let before = self.daemon.status().expect("the daemon answers");
         self.server.behave(|behaviour| behaviour.silent = true);
@@ -128,8 +129,8 @@ fn breaks_of_the_counter_are_seen_from_end_to_end() {
     // The monotonic clock is the witness of the raw clock.
     let jumped = case.survives(|interposer| interposer.set(Place::RawNs, 5 * SECOND_NS));
     assert!(jumped.events.iter().any(|event| event.text.contains("jumped by 5 s")), "{:?}", jumped.events);
-    // A suspend: the boot-time clock and the system clock run on, the others do not. Its event is of the same kind as the jump's, a
-    // moment ago, and left out.
+    // A suspend: the boot-time clock and the system clock run on, the others do not. Its event is of the same kind as
+    // the jump's, a moment ago, and left out.
     case.survives(|interposer| {
         interposer.set(Place::BoottimeNs, 7200 * SECOND_NS);
         interposer.set(Place::RealtimeNs, 7200 * SECOND_NS);

@@ -1,4 +1,5 @@
-//! The daemon keeps time over real packets: with each counter and each kind of stamps, over IPv4 and IPv6, through losses and restarts.
+//! The daemon keeps time over real packets: with each counter and each kind of stamps, over IPv4 and IPv6, through
+//! losses and restarts.
 
 mod common;
 
@@ -49,8 +50,8 @@ fn with_the_raw_clock_and_user_stamps_over_ipv6() {
     keeps_time("raw-user", CounterId::MonotonicRaw, "user", "[::1]:0");
 }
 
-/// Where tracefs or the module cannot be had, the sockets' stamps serve and the status says so; time is kept in any case. Where they can be
-/// had, packets are found at the driver.
+/// Where tracefs or the module cannot be had, the sockets' stamps serve and the status says so; time is kept in any
+/// case. Where they can be had, packets are found at the driver.
 #[test]
 fn with_stamps_at_the_driver_or_without_them_told() {
     let (tsc, raw) = (CounterId::CPU, CounterId::MonotonicRaw);

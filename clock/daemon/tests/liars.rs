@@ -9,7 +9,8 @@ use ffclock_counter::CounterId;
 use ffclock_units::{Bound, Span, Status};
 use std::time::Duration;
 
-/// Polls come every 250 ms, a silent server is given up after 4 of them, and one that insists on another time is heard after 2 s.
+/// Polls come every 250 ms, a silent server is given up after 4 of them, and one that insists on another time is heard
+/// after 2 s.
 const PATIENCE: &str = "reply_timeout = \"50 ms\"\nunreachable_after = 4\nburst_count = 0\nstep_patience = \"2 s\"";
 const LIE: Span = Span::from_millis(50);
 

@@ -1,4 +1,5 @@
-//! Shows the counter and the estimate of FreeBSD's feed-forward clock; `tools/freebsd` links it, which proves the calls against the C library.
+//! Shows the counter and the estimate of FreeBSD's feed-forward clock; `tools/freebsd` links it, which proves the calls
+//! against the C library.
 
 #[cfg(target_os = "freebsd")]
 fn main() -> std::io::Result<()> {

@@ -51,8 +51,9 @@ impl KernelStatus {
     }
 }
 
-/// The kernel's clock runs on a leap-free scale and takes off the leap seconds that it was told of. The scale begins as UTC when the daemon
-/// starts, so that a program which asks for it without the correction is right as long as no leap second passes.
+/// The kernel's clock runs on a leap-free scale and takes off the leap seconds that it was told of. The scale begins as
+/// UTC when the daemon starts, so that a program which asks for it without the correction is right as long as no leap
+/// second passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeapBase {
     /// TAI - UTC [s] at the beginning.
@@ -98,7 +99,8 @@ fn picoseconds_per_second(units: u64) -> u32 {
     u32::try_from(picoseconds).unwrap_or(u32::MAX)
 }
 
-/// The largest bound that the kernel can show: it computes in 64 bits of 2^-64 s, and of a second or more only the rest would remain.
+/// The largest bound that the kernel can show: it computes in 64 bits of 2^-64 s, and of a second or more only the rest
+/// would remain.
 const LARGEST_BOUND: u32 = 999_999_999;
 
 /// In ns, rounded up; saturates at [`LARGEST_BOUND`].
@@ -109,9 +111,9 @@ fn nanoseconds(bound: Bound) -> u32 {
 impl KernelEstimate {
     /// The estimate for the kernel, as of the reading `now`.
     ///
-    /// It is moved from the reading at which it was made to `now` with our own period, because the kernel's has steps of 0.16 ppb at 3 GHz:
-    /// the error of rounding then grows from the last hand-over on, and not from the last exchange. It enters the bound of the rate. A clock
-    /// whose bound the kernel cannot say is not synchronised.
+    /// It is moved from the reading at which it was made to `now` with our own period, because the kernel's has steps
+    /// of 0.16 ppb at 3 GHz: the error of rounding then grows from the last hand-over on, and not from the last
+    /// exchange. It enters the bound of the rate. A clock whose bound the kernel cannot say is not synchronised.
     ///
     /// # Errors
     /// The kernel cannot say the period.
@@ -144,17 +146,20 @@ impl KernelEstimate {
         Ok(KernelEstimate(raw))
     }
 
-    /// The first of a run of estimates: where the kernel's clock follows nobody yet, its monotonic time is set to this one instead of being
-    /// drawn towards it at 5000 ppm at most. The kernel does so for an estimate that warms up, and for no other.
+    /// The first of a run of estimates: where the kernel's clock follows nobody yet, its monotonic time is set to this
+    /// one instead of being drawn towards it at 5000 ppm at most. The kernel does so for an estimate that warms up, and
+    /// for no other.
     #[must_use]
     pub fn first(self) -> Self {
         KernelEstimate(RawEstimate { status: self.0.status | KernelStatus::WARMING_UP.0, ..self.0 })
     }
 
-    /// The last of a run of estimates: the clock follows nobody any more, and its monotonic time runs on at the true rate.
+    /// The last of a run of estimates: the clock follows nobody any more, and its monotonic time runs on at the true
+    /// rate.
     ///
-    /// It is the same a tick later. The kernel divides what its monotonic time is off by by the ticks since the estimate before (by zero
-    /// for the same one: a panic), and goes on mending at that rate until the next estimate; over less than a second it mends nothing.
+    /// It is the same a tick later. The kernel divides what its monotonic time is off by by the ticks since the
+    /// estimate before (by zero for the same one: a panic), and goes on mending at that rate until the next estimate;
+    /// over less than a second it mends nothing.
     #[must_use]
     pub fn last(self) -> Self {
         let begin = (i128::from(self.0.update_time_sec) << 64) + i128::from(self.0.update_time_frac);
@@ -180,8 +185,8 @@ impl KernelEstimate {
 
     /// What the kernel's clock shows at `counter`: on its leap-free scale, and as UTC.
     ///
-    /// This is the kernel's arithmetic (multiplication in units of 2^-64 s, leap seconds taken off), for tests and for whoever wants to know
-    /// what the kernel was told.
+    /// This is the kernel's arithmetic (multiplication in units of 2^-64 s, leap seconds taken off), for tests and for
+    /// whoever wants to know what the kernel was told.
     pub fn time_at(&self, counter: Counter) -> (Span, Span) {
         let raw = &self.0;
         let ticks = i128::from((counter - Counter::from_raw(raw.update_ffcount)).raw());

@@ -1,4 +1,5 @@
-//! The three system calls of FreeBSD's feed-forward clock, which its C library has. The only file here that may hold unsafe code.
+//! The three system calls of FreeBSD's feed-forward clock, which its C library has. The only file here that may hold
+//! unsafe code.
 
 use crate::{KernelEstimate, RawEstimate, steady};
 use core::ops::RangeInclusive;
@@ -33,7 +34,8 @@ fn read_once() -> io::Result<Counter> {
     Ok(Counter::from_raw(count))
 }
 
-/// Reads the kernel's cumulative counter, which a second reading confirms that follows it by as many ticks as `apart` has ([`steady`]).
+/// Reads the kernel's cumulative counter, which a second reading confirms that follows it by as many ticks as `apart`
+/// has ([`steady`]).
 ///
 /// # Errors
 /// The kernel has no feed-forward clock, or no counter yet, or its readings do not follow each other.
@@ -41,8 +43,8 @@ pub fn read_counter(apart: &RangeInclusive<i64>) -> io::Result<Counter> {
     steady(read_once, apart)?.ok_or_else(|| io::Error::other("the kernel's counter does not run steadily"))
 }
 
-/// The estimate that the kernel's clock was given last. It takes effect with the kernel's next tick, so the clock may still show the one
-/// before.
+/// The estimate that the kernel's clock was given last. It takes effect with the kernel's next tick, so the clock may
+/// still show the one before.
 ///
 /// # Errors
 /// The kernel has no feed-forward clock.
@@ -53,8 +55,8 @@ pub fn estimate() -> io::Result<RawEstimate> {
     Ok(raw)
 }
 
-/// Gives the kernel's feed-forward clock an estimate. This is no setting of the system clock: that one goes on by itself unless the
-/// administrator has chosen the feed-forward clock for it (`sysctl kern.sysclock.active`).
+/// Gives the kernel's feed-forward clock an estimate. This is no setting of the system clock: that one goes on by
+/// itself unless the administrator has chosen the feed-forward clock for it (`sysctl kern.sysclock.active`).
 ///
 /// # Errors
 /// Not permitted, or the kernel has no feed-forward clock.

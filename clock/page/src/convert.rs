@@ -1,7 +1,8 @@
 //! Ticks to time: how a reader of the page turns a counter reading into a moment or an interval.
 //!
 //! The long way is [`Estimate::at`]'s. The short way ([`plain_reading`]) multiplies by the same function
-//! ([`Period::times`]), but adds UTC, which the page holds beside the estimate, and error figures in the page's own units.
+//! ([`Period::times`]), but adds UTC, which the page holds beside the estimate, and error figures in the page's own
+//! units.
 //!
 //! Everything about one reading comes from one publication. Age counts in both directions: a stamp taken before the
 //! reference of the estimate is converted by it, and the error figures grow with the distance. Error figures are

@@ -3,8 +3,8 @@
 //! Two sources give them: the tracepoints of a stock kernel with a trace clock that is the raw counter
 //! ([`DriverStamps::trace`]), and the kernel module `ffcounter` ([`DriverStamps::module`]). Neither says which packet
 //! of a socket it was, so the stamp that the socket itself gave, which is by the system clock and some hundred ns wide,
-//! serves to find the passage: the only one of its direction and length near it. Where there is none or more than one, the
-//! stamp of the socket is kept.
+//! serves to find the passage: the only one of its direction and length near it. Where there is none or more than one,
+//! the stamp of the socket is kept.
 
 mod passages;
 mod traced;

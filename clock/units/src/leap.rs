@@ -2,7 +2,8 @@
 
 use crate::{Moment, Server, Span, Tai, Utc};
 
-/// TAI - UTC in seconds from each of these UTC seconds (POSIX) on. Source: IERS Bulletin C, up to the one of 2017-01-01.
+/// TAI - UTC in seconds from each of these UTC seconds (POSIX) on. Source: IERS Bulletin C, up to the one of
+/// 2017-01-01.
 const HISTORY: [(i64, i32); 28] = [
     (63_072_000, 10),
     (78_796_800, 11),
@@ -43,7 +44,8 @@ pub struct LeapAnnouncement {
     pub change: i8,
 }
 
-/// One change of TAI - UTC, as a page carries it: good for all moments between the change before and the change after it.
+/// One change of TAI - UTC, as a page carries it: good for all moments between the change before and the change after
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeapStep {
     /// TAI - UTC before the change [s].
@@ -129,8 +131,8 @@ impl LeapStep {
     }
 }
 
-/// The step to `after` seconds of TAI - UTC at the UTC second `utc`. As in the Linux kernel, UTC steps back when the inserted second
-/// begins, so that 23:59:60 carries the label of 23:59:59.
+/// The step to `after` seconds of TAI - UTC at the UTC second `utc`. As in the Linux kernel, UTC steps back when the
+/// inserted second begins, so that 23:59:60 carries the label of 23:59:59.
 const fn step(before: i32, utc: i64, after: i32) -> LeapStep {
     let step = LeapStep { before, after, at: 0 };
     LeapStep { before, after, at: utc + step.smaller_offset() }

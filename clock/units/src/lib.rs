@@ -1,12 +1,12 @@
 //! The measures of feed-forward timekeeping, as types that cannot be mixed up.
 //!
 //! A raw counter reading is not a time, a tick is not a second, UTC is not TAI, and a bound never shrinks by accident.
-//! Each of these statements is a type here, and each forbidden mixture has a `compile_fail` example. Nothing in this crate
-//! reads a clock, allocates, panics or uses floating point where an exact integer is at hand: times are multiples of 2^-64 s
-//! in 128 bits, periods are a 64-bit mantissa with a shift.
+//! Each of these statements is a type here, and each forbidden mixture has a `compile_fail` example. Nothing in this
+//! crate reads a clock, allocates, panics or uses floating point where an exact integer is at hand: times are multiples
+//! of 2^-64 s in 128 bits, periods are a 64-bit mantissa with a shift.
 //!
-//! The records that the rooms hand to each other ([`Stamp`], [`Exchange`], [`Estimate`], [`Reading`]) live here too, so that
-//! the rooms need not know one another.
+//! The records that the rooms hand to each other ([`Stamp`], [`Exchange`], [`Estimate`], [`Reading`]) live here too, so
+//! that the rooms need not know one another.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -25,8 +25,8 @@ macro_rules! timescale {
 }
 
 timescale!(
-    /// Coordinated Universal Time as POSIX counts it: seconds since 1970-01-01 without leap seconds, so one label repeats when
-    /// a second is inserted.
+    /// Coordinated Universal Time as POSIX counts it: seconds since 1970-01-01 without leap seconds, so one label
+    /// repeats when a second is inserted.
     Utc, "UTC"
 );
 timescale!(

@@ -1,7 +1,7 @@
 //! One declaration for each configuration option: its name, type, default, range and help.
 //!
-//! [`options!`](crate::options) turns the declaration into the struct, its defaults, the parser that refuses what is out of range and
-//! the reference documentation, so none of these can disagree.
+//! [`options!`](crate::options) turns the declaration into the struct, its defaults, the parser that refuses what is
+//! out of range and the reference documentation, so none of these can disagree.
 
 use crate::{Bound, Rate, Span};
 use core::fmt;
@@ -68,8 +68,8 @@ impl fmt::Display for OptionError {
 
 impl core::error::Error for OptionError {}
 
-/// Declares a configuration struct. Each field is `name: type = default` with an optional `, low => high` range; its documentation
-/// comment is its help.
+/// Declares a configuration struct. Each field is `name: type = default` with an optional `, low => high` range; its
+/// documentation comment is its help.
 /// ```
 /// ffclock_units::options! {
 ///     /// How to poll.

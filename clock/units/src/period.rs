@@ -5,8 +5,8 @@ use core::ops::Mul;
 
 /// The length of one tick: `mantissa * 2^-(64 + shift)` s, the mantissa's top bit always set.
 ///
-/// Its relative step is at most 2^-63 whatever the frequency. (A plain count of 2^-64 s, as in FreeBSD's `timeffc.h`, has steps
-/// of 0.16 ppb at 3 GHz, up to 163 ns in 1000 s.)
+/// Its relative step is at most 2^-63 whatever the frequency. (A plain count of 2^-64 s, as in FreeBSD's `timeffc.h`,
+/// has steps of 0.16 ppb at 3 GHz, up to 163 ns in 1000 s.)
 /// ```compile_fail
 /// use ffclock_units::Period;
 /// let _ = Period::from_raw_units(6_148_914_691);
@@ -40,13 +40,14 @@ impl Period {
         Self::from_seconds(1.0 / hertz)
     }
 
-    /// From the two parts as a page carries them; `None` unless the top bit of the mantissa is set and the shift is below 60.
+    /// From the two parts as a page carries them; `None` unless the top bit of the mantissa is set and the shift is
+    /// below 60.
     pub const fn from_parts(mantissa: u64, shift: u8) -> Option<Self> {
         if mantissa >> 63 == 1 && shift < 60 { Some(Period { mantissa, shift }) } else { None }
     }
 
-    /// From the two parts of a period that was made by this type and kept whole since: nothing is checked, and a product
-    /// with other parts means nothing.
+    /// From the two parts of a period that was made by this type and kept whole since: nothing is checked, and a
+    /// product with other parts means nothing.
     #[inline(always)]
     pub const fn from_kept_parts(mantissa: u64, shift: u8) -> Self {
         Period { mantissa, shift: shift & 63 }
@@ -80,7 +81,8 @@ impl Period {
         1.0 / self.as_seconds()
     }
 
-    /// The period of the same counter when it runs slow by `rate`: `self * (1 + rate)`; unchanged where that is out of range.
+    /// The period of the same counter when it runs slow by `rate`: `self * (1 + rate)`; unchanged where that is out of
+    /// range.
     #[must_use]
     pub fn stretched(self, rate: Rate) -> Self {
         Self::from_seconds(self.as_seconds() * (1.0 + rate.as_fraction())).unwrap_or(self)

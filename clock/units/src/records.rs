@@ -56,8 +56,8 @@ pub struct ServerQuality {
     pub root_distance: Bound,
 }
 
-/// One request and its reply. `sent` and `received` are ours (Ta, Tf of the papers), the rest is the server's claim (Tb, Te) on the
-/// leap-free scale.
+/// One request and its reply. `sent` and `received` are ours (Ta, Tf of the papers), the rest is the server's claim
+/// (Tb, Te) on the leap-free scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Ta: our request leaves.
@@ -89,7 +89,8 @@ impl Status {
     /// Every status, the worst first.
     pub const ALL: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::Holdover, Status::Synchronised];
 
-    /// The name in logs, the control protocol, files and the answers of commands. Programs compare the status, not this.
+    /// The name in logs, the control protocol, files and the answers of commands. Programs compare the status, not
+    /// this.
     pub const fn name(self) -> &'static str {
         match self {
             Status::Unsynchronised => "unsynchronised",
@@ -106,8 +107,8 @@ impl Status {
     }
 }
 
-/// What the estimator knows after an exchange: everything needed to turn a counter reading into a time ([`Estimate::at`])
-/// and an interval into seconds.
+/// What the estimator knows after an exchange: everything needed to turn a counter reading into a time
+/// ([`Estimate::at`]) and an interval into seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// The counter reading at which the rest holds.

@@ -52,7 +52,8 @@ impl Span {
         Self::from_fraction(millis as i128, 1_000)
     }
 
-    /// `numerator / denominator` seconds, rounded down. `denominator` is a positive number of parts per second below 2^62.
+    /// `numerator / denominator` seconds, rounded down. `denominator` is a positive number of parts per second below
+    /// 2^62.
     pub(crate) const fn from_fraction(numerator: i128, denominator: i128) -> Self {
         debug_assert!(denominator > 0 && denominator < 1 << 62, "parts per second");
         let whole = numerator.div_euclid(denominator);
@@ -70,7 +71,8 @@ impl Span {
         self.units_as_f64() / PER_SECOND_F64
     }
 
-    /// The count of units, rounded once. A 128-bit conversion is a call into a library; spans below 128 s go through a register.
+    /// The count of units, rounded once. A 128-bit conversion is a call into a library; spans below 128 s go through a
+    /// register.
     fn units_as_f64(self) -> f64 {
         if self.0 as i64 as i128 == self.0 {
             return self.0 as i64 as f64;
@@ -79,7 +81,8 @@ impl Span {
         if shortened as i64 as i128 != shortened {
             return self.0 as f64;
         }
-        // At least 55 bits are left: two more than a float holds. With the lowest one set where bits were lost, the rounding is the same.
+        // At least 55 bits are left: two more than a float holds. With the lowest one set where bits were lost, the
+        // rounding is the same.
         let lost = self.0 & 0xff != 0;
         (shortened as i64 | lost as i64) as f64 * 256.0
     }

@@ -90,7 +90,8 @@ impl FromStr for Span {
 }
 
 impl fmt::Display for Span {
-    /// In the largest unit that keeps the number at or above one, with up to four significant decimals trimmed of zeros.
+    /// In the largest unit that keeps the number at or above one, with up to four significant decimals trimmed of
+    /// zeros.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = self.abs();
         let (unit, per_unit) = if size >= Span::from_secs(1) {

@@ -6,7 +6,8 @@ use ffclock_estimator::LearnedConfig;
 /// What to leave out.
 #[derive(clap::Args)]
 pub(crate) struct Ablation {
-    /// Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)
+    /// Leave out a part of the learned estimator, to measure what it is worth; may be repeated
+    /// (docs/algorithm/learned.md)
     #[arg(long = "without", value_name = "PART")]
     parts: Vec<String>,
 }

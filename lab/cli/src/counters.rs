@@ -1,4 +1,5 @@
-//! `ffclock-lab counters`: what counters there are, how long reading them takes, how steady they run, what clock comes of each.
+//! `ffclock-lab counters`: what counters there are, how long reading them takes, how steady they run, what clock comes
+//! of each.
 
 mod campaign;
 mod clock;

@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file with what it is called in complaints: what it holds, or the option that names it. Of those not asked for there is no path.
+/// A file with what it is called in complaints: what it holds, or the option that names it. Of those not asked for
+/// there is no path.
 pub(crate) type Named<'a> = (&'a str, Option<&'a Path>);
 
 /// Looks at all files of a command before the first of them is made or emptied.

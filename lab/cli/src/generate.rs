@@ -1,6 +1,8 @@
-//! `ffclock-lab generate` (hidden): writes the man pages and shell completions of both commands and the reference of the configuration.
+//! `ffclock-lab generate` (hidden): writes the man pages and shell completions of both commands and the reference of
+//! the configuration.
 //!
-//! All of it comes from the declarations in the code; the files are committed, and a test fails when they are out of date.
+//! All of it comes from the declarations in the code; the files are committed, and a test fails when they are out of
+//! date.
 
 mod configuration;
 mod man;

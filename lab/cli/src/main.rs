@@ -1,7 +1,7 @@
 //! The `ffclock-lab` command: one file or directory for each subcommand, each thin over the crates that do the work.
 //!
-//! What one does with a clock is `ffclock`; this measures, simulates and draws. Exit codes are those of `ffclock`: 0 done, 1 failed,
-//! 2 wrong usage, 3 not synchronised.
+//! What one does with a clock is `ffclock`; this measures, simulates and draws. Exit codes are those of `ffclock`: 0
+//! done, 1 failed, 2 wrong usage, 3 not synchronised.
 #![forbid(unsafe_code)]
 
 mod ablation;
@@ -26,8 +26,8 @@ use std::process::ExitCode;
 
 /// Measure, simulate and prove feed-forward clocks
 ///
-/// Replays recorded traces, runs clocks in simulated worlds, characterises the counters of this machine and the delays of its
-/// packets, and demonstrates the clock against a server with a known time. `ffclock` reads the clock itself.
+/// Replays recorded traces, runs clocks in simulated worlds, characterises the counters of this machine and the delays
+/// of its packets, and demonstrates the clock against a server with a known time. `ffclock` reads the clock itself.
 #[derive(Parser)]
 #[command(
     name = "ffclock-lab",

@@ -1,5 +1,5 @@
-//! `ffclock-lab replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace knows
-//! the truth.
+//! `ffclock-lab replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace
+//! knows the truth.
 //!
 //! The replay itself and its figures are in `ffclock_replay`; this is the way in and out.
 

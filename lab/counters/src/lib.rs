@@ -4,8 +4,8 @@
 //! One module for each instrument: [`inventory`] lists the counters of the host, [`latency`] measures how long a
 //! reading takes, [`stability`] how steadily a counter runs, [`watching`] checks that it stays trustworthy, and
 //! [`clocks`] makes a clock of each counter and compares it with a [`known_time`]. They share the [`ways`] to read a
-//! counter ([`followed`] for counters that are read repeatedly), the [`campaign`] of quiet and stressed phases, the
-//! [`recording`] and the figures of a [`spread`]. The last three serve the probe of packets as well.
+//! counter ([`followed`] for counters that are read repeatedly), the [`campaign`] of quiet and stressed phases and the
+//! [`recording`]. The last two serve the probe of packets as well.
 //!
 //! All of them are readers. Nothing here sets or steers a clock, or prints.
 #![deny(missing_docs)]
@@ -21,7 +21,6 @@ pub mod known_time;
 pub mod latency;
 pub mod posix_clock;
 pub mod recording;
-pub mod spread;
 pub mod stability;
 pub mod watching;
 pub mod ways;

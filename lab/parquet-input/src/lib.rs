@@ -1,10 +1,10 @@
 //! Parquet files that may be damaged: an error in words, whatever the bytes are.
 //!
-//! The library takes much in a file for granted and panics where it does not hold. Files come from anywhere, so a reader
-//! opens them here, finds their columns here and decodes within [`guarded`].
+//! The library takes much in a file for granted and panics where it does not hold. Files come from anywhere, so a
+//! reader opens them here, finds their columns here and decodes within [`guarded`].
 //!
-//! Records of the probe and logs of theta are such files. Neither of these crates knows the other, and the product has no
-//! Parquet, so this is a crate of its own.
+//! Records of the probe and logs of theta are such files. Neither of these crates knows the other, and the product has
+//! no Parquet, so this is a crate of its own.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

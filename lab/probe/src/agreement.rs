@@ -7,7 +7,7 @@ use crate::pairs::MappingError;
 use crate::passages::{Passages, Placed};
 use crate::payload::Direction;
 use crate::site::{Site, Sites};
-use ffclock_counters::spread::Spread;
+use ffclock_statistics::Spread;
 use ffclock_units::{Counter, Period, Ticks};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

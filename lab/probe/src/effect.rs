@@ -16,7 +16,7 @@ use crate::plan::{PacketTap, Plan, Probes, QueueHook};
 use crate::run::run;
 use crate::site::{Site, Sites};
 use core::ops::ControlFlow;
-use ffclock_counters::spread::{Spread, percentile};
+use ffclock_statistics::{Spread, percentile};
 use ffclock_units::Ticks;
 use serde::{Deserialize, Serialize};
 

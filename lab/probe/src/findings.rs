@@ -9,7 +9,7 @@ use crate::passages::Passages;
 use crate::payload::{Direction, DirectionInFiles};
 use crate::site::{Location, Site};
 use crate::timeline::Timeline;
-use ffclock_counters::spread::{Spread, percentile};
+use ffclock_statistics::{Spread, percentile};
 use ffclock_units::{Period, Span, Ticks};
 use serde::{Deserialize, Serialize};
 

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
 
-/// How often a wait looks at the clock, and whether the program was interrupted. The client's own wait judges by readings that are
-/// not those given out here: a page damaged since it was verified would be good enough for one and refused by the other.
+/// How often a wait looks at the clock, and whether the program was interrupted. The client's own wait judges by
+/// readings that are not those given out here: a page damaged since it was verified would be good enough for one and
+/// refused by the other.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Epochs end once in a while; that one ends between stamp and snapshot this many times in a row does not happen.
 const ATTEMPTS: usize = 3;
@@ -55,10 +56,11 @@ impl Clock {
         self.0.elapsed(begin.0, end.0).map(|interval| Interval::new(&interval)).map_err(errors::no_reading)
     }
 
-    /// Waits until the clock is synchronised within ``bound`` seconds, for at most ``timeout`` seconds (for ever if None).
+    /// Waits until the clock is synchronised within ``bound`` seconds, for at most ``timeout`` seconds (for ever if
+    /// None).
     ///
-    /// Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it. ValueError if an
-    /// argument is negative or not a number.
+    /// Returns that reading, or raises WaitTimeoutError. Other threads run meanwhile, and an interrupt ends it.
+    /// ValueError if an argument is negative or not a number.
     #[pyo3(signature = (bound, timeout = None))]
     fn wait_until(&self, py: Python<'_>, bound: f64, timeout: Option<f64>) -> PyResult<Reading> {
         let limit = Bound::from_seconds(checked("bound", bound)?);

@@ -1,4 +1,5 @@
-//! Which exception tells what. The classes are Python's own (`ffclock/errors.py`), so that they exist without the compiled part.
+//! Which exception tells what. The classes are Python's own (`ffclock/errors.py`), so that they exist without the
+//! compiled part.
 
 use ffclock_client::{OpenError, PageError as PageFault, ReadError};
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! The compiled part of the Python package `ffclock`: the Rust client as Python objects.
 //!
-//! It adds nothing to the client but Python's manners: whole nanoseconds, exceptions, and waiting that lets other threads run. What it
-//! promises to Python is written in `python/ffclock/_ffclock.pyi`, and tested from there.
+//! It adds nothing to the client but Python's manners: whole nanoseconds, exceptions, and waiting that lets other
+//! threads run. What it promises to Python is written in `python/ffclock/_ffclock.pyi`, and tested from there.
 #![deny(missing_docs)]
 
 mod clock;

@@ -1,5 +1,5 @@
-//! That a trace keeps every bit of a run, and that a run depends on nothing but its seed. That `ffclock-lab replay` shows
-//! the same clocks is tested with that command.
+//! That a trace keeps every bit of a run, and that a run depends on nothing but its seed. That `ffclock-lab replay`
+//! shows the same clocks is tested with that command.
 
 use ffclock_sim::{Run, Scenario};
 use ffclock_trace::{Recorder, TraceReader, TraceRow};

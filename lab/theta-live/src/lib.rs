@@ -1,8 +1,8 @@
 //! The algorithm live: one process for each rank, real UDP, no replies, every event logged as a raw counter value.
 //!
-//! A launcher (mpirun, srun, Kubernetes, or `ffclock-lab theta run`) starts the ranks and gives each its number. They meet
-//! at rank 0 over TCP, run over their own UDP sockets, and hand their logs to rank 0, which writes them as one. The
-//! machine is [`Process`](ffclock_theta::algorithm::Process).
+//! A launcher (mpirun, srun, Kubernetes, or `ffclock-lab theta run`) starts the ranks and gives each its number. They
+//! meet at rank 0 over TCP, run over their own UDP sockets, and hand their logs to rank 0, which writes them as one.
+//! The machine is [`Process`](ffclock_theta::algorithm::Process).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

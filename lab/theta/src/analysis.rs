@@ -7,7 +7,6 @@
 
 mod clock;
 mod driver;
-mod histogram;
 mod options;
 mod pass;
 mod pending;
@@ -21,7 +20,6 @@ mod window;
 
 pub use clock::{Clocks, HostClock};
 pub use driver::{ReadWatcher, analyse, trimmed};
-pub use histogram::Histogram;
 pub use options::{DelayMode, Options, Stamping, ThetaMode, TimeRange};
 pub use pass::Pass;
 pub use ratio::Ratio;

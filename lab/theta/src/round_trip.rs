@@ -3,8 +3,8 @@
 //! The paper had no clocks that were good enough for one-way delays. It had each message answered, took half of what
 //! both ways need together for each of them ("Uncertainty Ratio Calculation"), and added what passes at the receiver
 //! until the message is perceived. Where the two ways differ, the longer one becomes shorter and the shorter one
-//! longer, and their ratio smaller. A live run with replies (`ffclock-lab theta run --replies`) measures both for the same
-//! messages, so that the two can be compared.
+//! longer, and their ratio smaller. A live run with replies (`ffclock-lab theta run --replies`) measures both for the
+//! same messages, so that the two can be compared.
 //!
 //! In one respect this is kinder than the paper's way: broadcasts and switches keep their places in time. The paper
 //! put the clocks of the hosts together by the same assumption.

@@ -1,4 +1,5 @@
-//! Style that can be seen from the tokens and lines: comments that fit the page, types that say what they mean, one place for modules.
+//! Style that can be seen from the tokens and lines: comments that fit the page, types that say what they mean, one
+//! place for modules.
 
 use super::{Finding, House};
 use crate::scan::{Scan, Token};

@@ -73,7 +73,8 @@ impl Look {
     }
 }
 
-/// The published clock - the system clock, at the middle of the narrowest pair of stamps around a reading of the latter.
+/// The published clock - the system clock, at the middle of the narrowest pair of stamps around a reading of the
+/// latter.
 fn offset(clock: &Clock) -> Option<Span> {
     let pairs = (0..PAIRS).map(|_| (clock.stamp(), ffclock_sys::system_utc_now(), clock.stamp()));
     let (first, system, second) = pairs.min_by_key(|(first, _, second)| second.counter() - first.counter())?;

@@ -42,8 +42,8 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Takes it over. Ctrl-C is a key and signals are noted from now on, so that neither ends the program before the terminal is given
-    /// back.
+    /// Takes it over. Ctrl-C is a key and signals are noted from now on, so that neither ends the program before the
+    /// terminal is given back.
     pub(super) fn take() -> Result<Self, Failure> {
         let signals = Signals::install().map_err(|error| format!("cannot take over the signals: {error}"))?;
         let before = tcgetattr(stdin()).map_err(|error| format!("cannot read the state of the terminal: {error}"))?;

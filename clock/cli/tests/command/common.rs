@@ -1,4 +1,5 @@
-//! What the tests of both commands share: pages made here, a daemon that is a thread with ready answers, and the command itself.
+//! What the tests of both commands share: pages made here, a daemon that is a thread with ready answers, and the
+//! command itself.
 
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_page::{BootId, PageMemory, Publication, Writer};

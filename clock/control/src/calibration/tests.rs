@@ -66,7 +66,8 @@ fn the_clock_decides_what_is_unequal_and_the_minima_what_is_certain() {
     let (sent, received) = (shift.sent(stamp()), shift.received(stamp()));
     assert_eq!(sent.counter, Counter::from_raw(1_023_500));
     assert_eq!(received.counter, Counter::from_raw(1_011_500));
-    // The sent stamp by 19.5 us too far at most, beside a sixteenth of the delay and 100 ns; the received one moved away from the wire.
+    // The sent stamp by 19.5 us too far at most, beside a sixteenth of the delay and 100 ns; the received one moved
+    // away from the wire.
     assert_eq!(sent.width, Ticks::from_raw(20 + 2 * (19_500 + 250 + 100) + 2));
     assert_eq!(received.width, Ticks::from_raw(20 + 2 * (500 + 100) + 2));
     calibration.replace(Entry { unequal_ns: Some(31_000.0), ..entry("6.1", "cpu", (4_000.0, 8_000.0)) });
@@ -140,8 +141,8 @@ impl Numbers {
     }
 }
 
-/// What a bound rests on: the range of a moved stamp begins no later than the request passed the driver, and ends no earlier than the
-/// reply did, for every delay that the measurement leaves possible.
+/// What a bound rests on: the range of a moved stamp begins no later than the request passed the driver, and ends no
+/// earlier than the reply did, for every delay that the measurement leaves possible.
 #[test]
 fn a_moved_stamp_never_leaves_the_passage_behind() {
     let mut numbers = Numbers(1);
@@ -163,7 +164,8 @@ fn a_moved_stamp_never_leaves_the_passage_behind() {
         let shift = calibration.shift(&subject("6.1"), Taken::User, period).unwrap();
         let ticks = |ns: f64| Ticks::from_raw((ns * 1e-9 / period.as_seconds()).ceil() as i64);
         let point = Stamp { counter: Counter::from_raw(1 << 40), width: Ticks::ZERO, location: StampLocation::User };
-        // The worst case, and some other one. A stamp that lies behind the boundary does not make the packet leave before it was made.
+        // The worst case, and some other one. A stamp that lies behind the boundary does not make the packet leave
+        // before it was made.
         for more in [0.0, LONGEST_DELAY_NS * numbers.next()] {
             let passage_out = point.counter + ticks(least_out.max(0.0) + more);
             let passage_in = point.counter - ticks(least_in.max(0.0) + more);

@@ -19,8 +19,8 @@ impl Answer for KernelLatency {}
 pub(super) fn ask<A: Answer>(file: &File, request: u32) -> io::Result<A> {
     debug_assert_eq!((request >> 16) as usize & 0x3fff, size_of::<A>());
     let mut answer = A::default();
-    // SAFETY: the module writes the bytes that the request states, which are those of `answer`; a file that is not the module's
-    // refuses a request that it does not know.
+    // SAFETY: the module writes the bytes that the request states, which are those of `answer`; a file that is not the
+    // module's refuses a request that it does not know.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), request as _, &raw mut answer) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
@@ -52,8 +52,8 @@ pub(super) const EMPTY_STAMP: PacketStamp = PacketStamp {
 
 /// Reads as many stamps as there are and `room` holds; returns how many.
 pub(super) fn read_stamps(file: &File, room: &mut [PacketStamp]) -> io::Result<usize> {
-    // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call; a stamp is made of integers, for
-    // which every pattern of bits is a value.
+    // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call; a stamp is made of
+    // integers, for which every pattern of bits is a value.
     let bytes = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), size_of_val(room)) };
     let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
     whole_stamps(bytes, size_of_val(room))
@@ -90,7 +90,8 @@ impl Mapped {
     pub(super) fn new(file: &File, id: u16) -> io::Result<Self> {
         let bytes = page_bytes();
         let offset = libc::off_t::from(id) * bytes as libc::off_t;
-        // SAFETY: the kernel chooses a free place, so no memory in use is touched; the descriptor is open during the call.
+        // SAFETY: the kernel chooses a free place, so no memory in use is touched; the descriptor is open during the
+        // call.
         let start = unsafe {
             libc::mmap(core::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), offset)
         };
@@ -105,8 +106,8 @@ impl Mapped {
     #[inline]
     pub(super) fn word(&self, offset: usize) -> u32 {
         debug_assert!(offset.is_multiple_of(4) && offset < 24);
-        // SAFETY: the offset lies within the mapping, which is aligned, readable and in place until `self` is dropped; the module
-        // changes it at any time, which atomics allow.
+        // SAFETY: the offset lies within the mapping, which is aligned, readable and in place until `self` is dropped;
+        // the module changes it at any time, which atomics allow.
         unsafe { self.words.byte_add(offset).as_ref() }.load(Ordering::Acquire)
     }
 }

@@ -55,7 +55,8 @@ impl Sample {
     }
 }
 
-/// A counter and two clocks of the kernel from one snapshot: the clocks showed this at some moment between the two values.
+/// A counter and two clocks of the kernel from one snapshot: the clocks showed this at some moment between the two
+/// values.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairedSample {
@@ -69,8 +70,8 @@ pub struct PairedSample {
     pub monotonic_raw_ns: i64,
 }
 
-/// What one reading cost within the kernel: four readings of the TSC. Between the first two lies nothing, between the next two the
-/// register of the counter alone, between the last two the whole interface.
+/// What one reading cost within the kernel: four readings of the TSC. Between the first two lies nothing, between the
+/// next two the register of the counter alone, between the last two the whole interface.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelLatency {

@@ -40,8 +40,8 @@ pub(crate) fn sample(counter: ModuleCounter) -> Result<Sample, FfcounterError> {
     device()?.read(counter)
 }
 
-/// Reads a counter. Where it cannot be read the value is 0, which is a jump backwards for whoever compares; the reason is in
-/// [`try_value`].
+/// Reads a counter. Where it cannot be read the value is 0, which is a jump backwards for whoever compares; the reason
+/// is in [`try_value`].
 #[inline]
 pub(crate) fn value(counter: ModuleCounter) -> Counter {
     try_value(counter).unwrap_or(Counter::from_raw(0))

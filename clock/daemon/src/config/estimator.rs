@@ -6,8 +6,9 @@ use ffclock_units::{OptionDoc, OptionError, Period};
 ffclock_units::options! {
     /// Which algorithm.
     pub struct Which {
-        /// The algorithm. `"learned"` takes each direction as evidence of its own and learns how packets queue. `"classic"` is the one of
-        /// the RADclock papers; it also runs inside the learned one, which takes the bound from it, so its options concern both.
+        /// The algorithm. `"learned"` takes each direction as evidence of its own and learns how packets queue.
+        /// `"classic"` is the one of the RADclock papers; it also runs inside the learned one, which takes the bound
+        /// from it, so its options concern both.
         estimator: Algorithm = Algorithm::default();
     }
 }

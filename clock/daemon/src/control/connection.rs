@@ -1,7 +1,7 @@
 //! Small line-based servers inside the event loop: bounded, never blocking.
 //!
-//! Whoever asks without pause gets his answers one turn of the loop after the other, and whoever does not read them waits for none but
-//! himself.
+//! Whoever asks without pause gets his answers one turn of the loop after the other, and whoever does not read them
+//! waits for none but himself.
 
 use super::{Reporter, Rights, answer_line, metrics};
 use ffclock_sys::Interest;

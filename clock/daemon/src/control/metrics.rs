@@ -113,7 +113,8 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.counts(&metrics::SOURCE_REJECTED, sources, |s| s.rejected.iter().map(|(_, n)| n).sum());
 }
 
-/// Whether the learned time stands like this to the classic one; nothing where the learned estimator does not judge the source.
+/// Whether the learned time stands like this to the classic one; nothing where the learned estimator does not judge the
+/// source.
 fn agreement_is(source: &SourceReport, agreement: Agreement) -> Option<f64> {
     (source.estimator == Algorithm::Learned).then(|| f64::from(source.agreement == agreement))
 }

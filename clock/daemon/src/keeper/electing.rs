@@ -1,4 +1,5 @@
-//! The vote of the servers: who is believed, whom the published clock follows, and what is published when no majority agrees.
+//! The vote of the servers: who is believed, whom the published clock follows, and what is published when no majority
+//! agrees.
 
 use super::Keeper;
 use crate::journal::{Entry, Journal, Weight};
@@ -8,8 +9,8 @@ use ffclock_control::protocol::{BeliefReport, QuorumReport};
 use ffclock_estimator::{Belief, beliefs};
 use ffclock_units::{Counter, Estimate, Moment, Mono, ServerIdentity, Span};
 
-/// How long after a start the servers that have not answered yet keep their vote: twice what a look-up and the first burst of requests
-/// take, so that the first answer alone decides nothing.
+/// How long after a start the servers that have not answered yet keep their vote: twice what a look-up and the first
+/// burst of requests take, so that the first answer alone decides nothing.
 const EXPECTED_FOR: Span = Span::from_secs(16);
 
 /// What is to be published.
@@ -133,7 +134,8 @@ impl Keeper<'_> {
         estimates.map(|(server, estimate)| Candidate { server, now: carried(&estimate, counter) }).collect()
     }
 
-    /// How many servers have a vote without having answered. Once a majority has agreed, a server that was added waits for its answer.
+    /// How many servers have a vote without having answered. Once a majority has agreed, a server that was added waits
+    /// for its answer.
     fn expected(&self) -> usize {
         if self.election.agreed.is_some() || self.context.now - self.election.begin >= EXPECTED_FOR {
             return 0;

@@ -5,8 +5,8 @@ use crate::config::StampChoice;
 use ffclock_sys::{DriverStamps, Stamper};
 
 impl Keeper<'_> {
-    /// A stamper for the counter in use, with the stamps of the driver's boundary where they are asked for. Without them the clock works as
-    /// with `stamps = "kernel"`, and the journal has the reason.
+    /// A stamper for the counter in use, with the stamps of the driver's boundary where they are asked for. Without
+    /// them the clock works as with `stamps = "kernel"`, and the journal has the reason.
     pub(super) fn renew_stamper(&mut self) {
         let (kind, period) = (self.host_counter.kind(), self.host_counter.nominal.period);
         // The one before first: it may own what the next one needs.

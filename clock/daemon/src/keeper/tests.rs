@@ -1,4 +1,5 @@
-//! The keeper among servers and witnesses that a test commands: breaks of the counter's run, leap seconds, addresses that change.
+//! The keeper among servers and witnesses that a test commands: breaks of the counter's run, leap seconds, addresses
+//! that change.
 
 #[path = "../../tests/common/server.rs"]
 mod server;
@@ -246,7 +247,8 @@ fn has_event(status: &StatusReport, text: &str) -> bool {
     status.events.iter().any(|event| event.text.contains(text))
 }
 
-/// Tampers, and looks what readers and status say before and after the next exchange. Returns whether the rate was kept.
+/// Tampers, and looks what readers and status say before and after the next exchange. Returns whether the rate was
+/// kept.
 fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
     let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
     let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];

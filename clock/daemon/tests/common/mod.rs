@@ -1,4 +1,5 @@
-//! What the tests of the daemon share: a server that can misbehave, a daemon in a directory of its own, a reader of its page.
+//! What the tests of the daemon share: a server that can misbehave, a daemon in a directory of its own, a reader of its
+//! page.
 #![expect(dead_code, reason = "each test file uses a part of it")]
 
 pub mod interpose;

@@ -1,4 +1,5 @@
-//! The daemon as a process: its memory, and how often it wakes up. A chronyd that asks the same server as often stands beside it.
+//! The daemon as a process: its memory, and how often it wakes up. A chronyd that asks the same server as often stands
+//! beside it.
 
 use crate::figure::Figure;
 use crate::lab::{Lab, Program, Usage, beside, free_port};
@@ -15,11 +16,13 @@ const GOAL_MIB: f64 = 8.0;
 const WAKES_PER_REQUEST: f64 = 3.0;
 /// A daemon that has nothing to publish gives a sign of life this often [s].
 const SIGN_OF_LIFE_S: f64 = 20.0;
-/// It compares the counters of two CPUs this often [s], for which it goes there and back: the kernel puts it to sleep for either.
+/// It compares the counters of two CPUs this often [s], for which it goes there and back: the kernel puts it to sleep
+/// for either.
 const CPUS_COMPARED_S: f64 = 60.0;
 const SLEEPS_PER_COMPARISON: f64 = 2.0;
 
-/// The daemons under observation: one that asks each second, one whose next request is far away, and a chronyd that asks each second.
+/// The daemons under observation: one that asks each second, one whose next request is far away, and a chronyd that
+/// asks each second.
 struct Observed {
     busy: Program,
     idle: Program,

@@ -1,4 +1,5 @@
-//! The figures of the demonstration: a clock over real packets against the known truth, with kernel stamps and with user-space stamps.
+//! The figures of the demonstration: a clock over real packets against the known truth, with kernel stamps and with
+//! user-space stamps.
 
 use crate::figure::Figure;
 use crate::lab::{FFCLOCK_LAB, Lab};

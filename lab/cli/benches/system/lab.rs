@@ -29,7 +29,8 @@ impl Lab {
         self.directory.join(name)
     }
 
-    /// Starts `ffclockd` with its page, its control socket and its log under `name`. It asks the server on loopback at `port`.
+    /// Starts `ffclockd` with its page, its control socket and its log under `name`. It asks the server on loopback at
+    /// `port`.
     pub(crate) fn start_daemon(&self, name: &str, port: u16, poll: &str) -> Result<Program, Box<dyn Error>> {
         let directory = self.directory.display();
         let text = format!(
@@ -47,7 +48,8 @@ impl Lab {
         self.start_chronyd("server", &format!("local stratum 1\nallow 127.0.0.1\nbindaddress 127.0.0.1\nport {port}\n"))
     }
 
-    /// Starts a chronyd that asks the server on loopback at `port` each second, again without touching the system clock.
+    /// Starts a chronyd that asks the server on loopback at `port` each second, again without touching the system
+    /// clock.
     pub(crate) fn start_chronyd_client(&self, port: u16) -> Result<Program, Box<dyn Error>> {
         self.start_chronyd("client", &format!("server 127.0.0.1 port {port} minpoll 0 maxpoll 0\nport 0\n"))
     }

@@ -1,8 +1,9 @@
-//! What the programs do as a whole, measured beside others that do the same: rates, replay, the daemon as a process, the demonstration.
+//! What the programs do as a whole, measured beside others that do the same: rates, replay, the daemon as a process,
+//! the demonstration.
 //!
-//! `cargo bench -p ffclock-lab --bench system -- [rates] [replay] [simulation] [daemon] [demo] [theta-disk]`; `tools/bench` builds what it needs and makes the
-//! table. Standard output has one JSON line per figure, standard error shows the progress. How each figure is measured, and what it does not
-//! show, is in docs/benchmarks.md.
+//! `cargo bench -p ffclock-lab --bench system -- [rates] [replay] [simulation] [daemon] [demo] [theta-disk]`;
+//! `tools/bench` builds what it needs and makes the table. Standard output has one JSON line per figure, standard error
+//! shows the progress. How each figure is measured, and what it does not show, is in docs/benchmarks.md.
 //!
 //! Nothing here sets a clock, and nothing leaves this host: servers listen on loopback or in namespaces of their own.
 

@@ -1,8 +1,9 @@
-//! How true intervals are: the difference clock after some time of polling, and the clocks of quanta and minstant, in the same run and against
-//! the same truth.
+//! How true intervals are: the difference clock after some time of polling, and the clocks of quanta and minstant, in
+//! the same run and against the same truth.
 //!
-//! The truth is the system clock of this host, which must not be disciplined meanwhile; a chronyd that never touches it serves it over NTP to two
-//! daemons. Each daemon's rate is measured as a program would: a stamp at the beginning, a stamp at the end, `elapsed` between them.
+//! The truth is the system clock of this host, which must not be disciplined meanwhile; a chronyd that never touches it
+//! serves it over NTP to two daemons. Each daemon's rate is measured as a program would: a stamp at the beginning, a
+//! stamp at the end, `elapsed` between them.
 
 use crate::figure::{Figure, largest, median};
 use crate::lab::{Lab, Program, free_port};

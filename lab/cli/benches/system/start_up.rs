@@ -1,5 +1,5 @@
-//! Interval clocks of other libraries, which find out the counter's rate when the program starts and keep it from then on. How well
-//! they hit it differs from start to start, so each start is a process of its own.
+//! Interval clocks of other libraries, which find out the counter's rate when the program starts and keep it from then
+//! on. How well they hit it differs from start to start, so each start is a process of its own.
 
 use crate::Outcome;
 use ffclock_counter::HostClock;

@@ -1,5 +1,5 @@
-//! A log of message delays that no memory holds: simulated, written to disk, and analysed from there. Only when asked for by name: 10^9 messages
-//! take 19 GB of the disk, and minutes.
+//! A log of message delays that no memory holds: simulated, written to disk, and analysed from there. Only when asked
+//! for by name: 10^9 messages take 19 GB of the disk, and minutes.
 
 use crate::Outcome;
 use crate::figure::Figure;

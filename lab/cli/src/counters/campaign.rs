@@ -14,7 +14,8 @@ pub(super) struct Campaign {
     /// How long to measure without stress
     #[arg(long = "for", value_name = "SPAN", default_value = "10 s", value_parser = waiting_time, conflicts_with = "stress")]
     length: Span,
-    /// Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt, temperature-cycle
+    /// Alternate quiet phases with phases under these loads: cpu, network, memory, io, syscall, ip, interrupt,
+    /// temperature-cycle
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',')]
     stress: Vec<Load>,
     /// How long each phase lasts (the papers: 90 min)

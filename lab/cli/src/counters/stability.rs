@@ -164,7 +164,7 @@ impl Measured {
     fn rate_rows(&self, found: &Steadiness) -> Vec<Vec<String>> {
         let of_phase = |phase: &Phase| {
             let rates = found.rates_ppm.get(phase.number).copied().flatten();
-            let spread = |value: fn(&ffclock_counters::spread::Spread) -> f64| {
+            let spread = |value: fn(&ffclock_statistics::Spread) -> f64| {
                 rates.as_ref().map_or("-".to_owned(), |rates| format!("{:+.4}", value(rates)))
             };
             vec![

@@ -1,4 +1,5 @@
-//! The reference of the daemon's configuration, as Markdown and as a man page, from the options that the daemon really reads.
+//! The reference of the daemon's configuration, as Markdown and as a man page, from the options that the daemon really
+//! reads.
 
 use super::Generated;
 use super::man::{NO_DATE, SOURCE};

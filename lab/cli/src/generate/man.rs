@@ -8,7 +8,8 @@ use clap_mangen::roff::{Roff, bold, roman};
 use ffclock_daemon::arguments::Arguments;
 use std::path::PathBuf;
 
-/// Where the date of a page stands. It is not empty, because an empty argument would vanish and the next one take its place.
+/// Where the date of a page stands. It is not empty, because an empty argument would vanish and the next one take its
+/// place.
 pub(super) const NO_DATE: &str = " ";
 /// Defines the apostrophe. Every section is rendered with it, and once is enough.
 const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
@@ -20,7 +21,8 @@ const PRODUCT: &[(&str, &str)] = &[("ffclock", "1"), ("ffclockd", "8")];
 /// The pages that those of the laboratory refer to.
 const LABORATORY: &[(&str, &str)] = &[("ffclock-lab", "1"), ("ffclock", "1"), ("ffclockd", "8")];
 
-/// `ffclockd.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and part of one but `help`, which needs none.
+/// `ffclockd.8`, `ffclock.1`, `ffclock-lab.1` and a page for each subcommand and part of one but `help`, which needs
+/// none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
     let mut files = vec![page(Arguments::command(), "8", PRODUCT)?];
     for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(Cli::<Public>::command()), LABORATORY)] {

@@ -42,8 +42,8 @@ impl Way {
         Ok(Way { to: address, device, description, _echo: None })
     }
 
-    /// To an echo server in a network namespace of its own, over a virtual Ethernet link. This process moves into another
-    /// namespace, so that nothing of the host's network is touched; both end with their processes.
+    /// To an echo server in a network namespace of its own, over a virtual Ethernet link. This process moves into
+    /// another namespace, so that nothing of the host's network is touched; both end with their processes.
     pub(super) fn own() -> Result<Way, Failure> {
         let permitted = ffclock_probe::enter_own_network();
         permitted.map_err(|error| format!("cannot make a network namespace: {error}; run as root, or use --to"))?;

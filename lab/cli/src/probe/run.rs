@@ -43,7 +43,8 @@ pub(super) struct Args {
     /// Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones
+    /// Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected
+    /// figures beside the raw ones
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "16", value_parser = clap::value_parser!(u16).range(2..=1000))]
     probe_effect: Option<u16>,
 }
@@ -74,16 +75,19 @@ pub(super) struct Course {
     /// Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel's events
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
-    /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet
+    /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none
+    /// stands for quiet
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',')]
     stress: Vec<Stress>,
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
-    /// Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in
+    /// Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for
+    /// which a kprobe stands in
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
-    /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over
+    /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change
+    /// over
     #[arg(long)]
     xdp: bool,
 }

@@ -3,12 +3,12 @@
 use super::answer::Answer;
 use super::{methods, probe_effect};
 use crate::text::{self, Align};
-use ffclock_counters::spread::Spread;
 use ffclock_probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
 use ffclock_probe::outcome::Counts;
 use ffclock_probe::paper::Claim;
 use ffclock_probe::payload::Direction;
 use ffclock_probe::timeline::Step;
+use ffclock_statistics::Spread;
 use std::fmt::Write;
 
 const DELAYS: [(&str, Align); 11] = [

@@ -24,12 +24,12 @@ pub(super) struct Args {
     /// Where all chance comes from
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write what the clocks saw, with the truth, for `ffclock-lab replay`: CSV if the name ends in `.csv`, otherwise our
-    /// own format, which alone keeps every bit. FILE must not be there yet
+    /// Write what the clocks saw, with the truth, for `ffclock-lab replay`: CSV if the name ends in `.csv`, otherwise
+    /// our own format, which alone keeps every bit. FILE must not be there yet
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock-lab report`, in place of what is
-    /// in FILE
+    /// Write what each clock showed, and its error, at every reading as CSV, for `ffclock-lab report`, in place of what
+    /// is in FILE
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as

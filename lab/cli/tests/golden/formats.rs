@@ -46,8 +46,8 @@ fn radclock_stamps_give_the_clock_of_the_csv() {
     assert_eq!(replayed("losses.radclock", &stamps, "2994374000"), wanted);
 }
 
-/// ntpd's clock is UTC, so the counter is one of 1 GHz that shows TAI in nanoseconds. Here it is right, and all four stamps are exact
-/// multiples of 2^-9 s, so that a CSV can tell the same.
+/// ntpd's clock is UTC, so the counter is one of 1 GHz that shows TAI in nanoseconds. Here it is right, and all four
+/// stamps are exact multiples of 2^-9 s, so that a CSV can tell the same.
 #[test]
 fn rawstats_give_the_clock_of_a_csv_that_tells_the_same() {
     let mut raw = String::new();

@@ -1,6 +1,6 @@
-//! The ranges that the figures of a trace must lie in, whatever is expected: `limits.json` maps the path of a figure in the report to its
-//! least and its greatest value, or a word to the only one that is right. What holds for one estimator only stands below its name, and
-//! goes before what holds for both.
+//! The ranges that the figures of a trace must lie in, whatever is expected: `limits.json` maps the path of a figure in
+//! the report to its least and its greatest value, or a word to the only one that is right. What holds for one
+//! estimator only stands below its name, and goes before what holds for both.
 
 use super::ESTIMATORS;
 use serde_json::{Map, Value};

@@ -69,8 +69,8 @@ fn unpacked(path: &Path) -> String {
     text
 }
 
-/// Writes the trace where it has changed, packed as the file that is there, or with gzip. Every byte that a packer may choose otherwise
-/// some day stays as it is as long as the content does.
+/// Writes the trace where it has changed, packed as the file that is there, or with gzip. Every byte that a packer may
+/// choose otherwise some day stays as it is as long as the content does.
 fn write_anew(directory: &Path, csv: &str) {
     fs::create_dir_all(directory).unwrap();
     let zstd = directory.join("trace.csv.zst");

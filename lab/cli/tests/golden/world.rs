@@ -1,8 +1,9 @@
-//! The worlds of the generated traces, in integers only, so that they are the same everywhere and owe nothing to the code under test.
+//! The worlds of the generated traces, in integers only, so that they are the same everywhere and owe nothing to the
+//! code under test.
 //!
-//! True time runs in picoseconds since the beginning of a trace. A counter hangs on it through an oscillator whose rate is set anew each
-//! second; a segment says how requests, path, and server behave for a while. The truth of a row is the true time of the counter reading
-//! when the reply was stamped: what delays the stamp belongs to the way back.
+//! True time runs in picoseconds since the beginning of a trace. A counter hangs on it through an oscillator whose rate
+//! is set anew each second; a segment says how requests, path, and server behave for a while. The truth of a row is the
+//! true time of the counter reading when the reply was stamped: what delays the stamp belongs to the way back.
 
 /// Picoseconds.
 pub type Ps = i128;
@@ -236,8 +237,8 @@ impl World {
         Row { sequence, sent: start, true_sent: self.utc(sent), reply: (!lost).then_some(reply), segment }
     }
 
-    /// UTC at a time of the trace. UTC of the leap second itself cannot be told apart from the second before it, so no world has
-    /// exchanges there.
+    /// UTC at a time of the trace. UTC of the leap second itself cannot be told apart from the second before it, so no
+    /// world has exchanges there.
     fn utc(&self, time: Ps) -> Ps {
         let before = self.start * SECOND + time;
         let crosses = self.start < LEAP_END;

@@ -109,7 +109,8 @@ fn losses() -> World {
     World { form: Form::Decimals, ..world(8, hour.repeat(4)) }
 }
 
-/// Two servers behind one address, 40 us apart in time as both admit, on ways of different lengths; the network chooses anew every 160 s.
+/// Two servers behind one address, 40 us apart in time as both admit, on ways of different lengths; the network chooses
+/// anew every 160 s.
 fn identity_flap() -> World {
     let one = Server { ahead: 20 * US, refid: "192.0.2.1", stratum: 2, root_distance: 50 * US, ..GPS };
     let other = Server { ahead: -20 * US, refid: "192.0.2.2", stratum: 3, root_distance: 60 * US, ..GPS };

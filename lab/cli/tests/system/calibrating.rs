@@ -1,13 +1,13 @@
-//! A host that is slow in one direction: its delay is measured by `ffclock-lab probe calibrate` on the daemon's own packets and taken off the
-//! daemon's stamps.
+//! A host that is slow in one direction: its delay is measured by `ffclock-lab probe calibrate` on the daemon's own
+//! packets and taken off the daemon's stamps.
 //!
-//! What the clock is off by is told by the instrument too: the clock of the daemon's exchanges against the clock of the same packets
-//! stamped at the driver, so that neither the way to the server nor the server, nor another daemon's luck, is in the figure. One daemon
-//! runs at a time: two that ask at the same moment wake each other.
+//! What the clock is off by is told by the instrument too: the clock of the daemon's exchanges against the clock of the
+//! same packets stamped at the driver, so that neither the way to the server nor the server, nor another daemon's luck,
+//! is in the figure. One daemon runs at a time: two that ask at the same moment wake each other.
 //!
-//! FFCLOCK_HOST_DELAY_NS sets another delay than the 800 us of the test, which are large against what waking up takes on a busy machine;
-//! FFCLOCK_HOST_SECONDS how long each measurement takes, FFCLOCK_HOST_ROUNDS how often all of it is done, uncalibrated and calibrated in
-//! turn. `tools/figures-probe bias` measures with them.
+//! FFCLOCK_HOST_DELAY_NS sets another delay than the 800 us of the test, which are large against what waking up takes
+//! on a busy machine; FFCLOCK_HOST_SECONDS how long each measurement takes, FFCLOCK_HOST_ROUNDS how often all of it is
+//! done, uncalibrated and calibrated in turn. `tools/figures-probe bias` measures with them.
 
 use super::{fresh_directory, programs, root};
 use serde_json::Value;
@@ -133,7 +133,8 @@ impl Laboratory {
         Ok(())
     }
 
-    /// How far the clock is off for the host's delays, without the calibration and with it [us]; `Err` where the kernel does not trace for us.
+    /// How far the clock is off for the host's delays, without the calibration and with it [us]; `Err` where the kernel
+    /// does not trace for us.
     fn round(&self, number: u64) -> Result<(f64, f64), String> {
         let bias_us = |said: &Value| said["bias_ns"].as_f64().unwrap() / 1e3;
         let edges = |said: &Value| {

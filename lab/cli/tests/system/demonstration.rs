@@ -1,4 +1,5 @@
-//! The demonstration by somebody without any right, who cannot have network namespaces: on loopback, and twice in the same directory.
+//! The demonstration by somebody without any right, who cannot have network namespaces: on loopback, and twice in the
+//! same directory.
 
 use super::programs;
 use std::fs;

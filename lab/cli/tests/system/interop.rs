@@ -1,8 +1,8 @@
-//! Servers that nobody here wrote: Debian's chronyd and NTPsec's ntpd, each in a network namespace, told to touch no clock and without the
-//! right to.
+//! Servers that nobody here wrote: Debian's chronyd and NTPsec's ntpd, each in a network namespace, told to touch no
+//! clock and without the right to.
 //!
-//! The truth is the system clock, which the server tells and nobody adjusts meanwhile. `ffclock-lab demo` compares with it 100 times a second,
-//! and tells in figures and samples what it saw.
+//! The truth is the system clock, which the server tells and nobody adjusts meanwhile. `ffclock-lab demo` compares with
+//! it 100 times a second, and tells in figures and samples what it saw.
 
 use super::{fresh_directory, programs, root};
 use serde_json::Value;
@@ -10,19 +10,21 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Seconds before the server is cut off, without it, and after. An ntpd that has lost its address looks for it every few seconds.
+/// Seconds before the server is cut off, without it, and after. An ntpd that has lost its address looks for it every
+/// few seconds.
 const BEFORE: f64 = 15.0;
 const CUT: f64 = 3.0;
 const AFTER: f64 = 9.0;
 
-/// By then there must be a first reading. An orphaned ntpd takes two seconds to believe in itself; a busy machine takes its time.
+/// By then there must be a first reading. An orphaned ntpd takes two seconds to believe in itself; a busy machine takes
+/// its time.
 const FIRST_READING: f64 = 10.0;
 
 /// Requests in a second.
 const POLLS: f64 = 4.0;
 
-/// The largest error after the first readings [s]. The round trip over veth takes 1 to 30 us here; the rest is for machines that do other
-/// things at the same time.
+/// The largest error after the first readings [s]. The round trip over veth takes 1 to 30 us here; the rest is for
+/// machines that do other things at the same time.
 const ERROR_MAX: f64 = 200e-6;
 
 #[test]
@@ -108,7 +110,8 @@ fn check_samples(path: &Path, story: &str) {
     assert!(largest_bound < 1e-3, "{largest_bound} s\n{story}");
 }
 
-/// What the daemon recorded meanwhile: replies before and after the cut, requests without one during it, and no contradiction.
+/// What the daemon recorded meanwhile: replies before and after the cut, requests without one during it, and no
+/// contradiction.
 fn check_recording(directory: &Path, story: &str) {
     let file = fs::read_dir(directory).unwrap().next().unwrap().unwrap().path();
     let replayed = run(Command::new(programs::ffclock_lab()).args(["replay", "--json"]).arg(file)).unwrap();

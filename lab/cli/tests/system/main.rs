@@ -1,4 +1,5 @@
-//! The programs together, as a person runs them: daemon and command against servers that somebody else wrote, and the README's commands.
+//! The programs together, as a person runs them: daemon and command against servers that somebody else wrote, and the
+//! README's commands.
 //!
 //! What cannot run here prints `SKIP: reason`, which tools/test counts. Nothing here may set a clock.
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its programs has failed")]

@@ -1,7 +1,7 @@
 //! `ffclock-lab` and, beside it, the product: `ffclockd` and `ffclock`.
 //!
-//! Cargo builds the programs of the package under test only, so the product is there when the whole workspace is tested, and may be
-//! missing or old when this package is tested alone. Then it is built here, into the same place.
+//! Cargo builds the programs of the package under test only, so the product is there when the whole workspace is
+//! tested, and may be missing or old when this package is tested alone. Then it is built here, into the same place.
 
 use super::root;
 use std::fs;

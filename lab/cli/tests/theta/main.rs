@@ -1,5 +1,5 @@
-//! Live runs of `ffclock-lab theta`: real processes and real packets, on loopback and in network namespaces that end with
-//! the test.
+//! Live runs of `ffclock-lab theta`: real processes and real packets, on loopback and in network namespaces that end
+//! with the test.
 //!
 //! What cannot run here says SKIP and why.
 

@@ -1,5 +1,5 @@
-//! `ffclock-lab theta run --hosts`: an `ssh` of the test's own starts the ranks in namespaces that play the hosts, through
-//! a shell as the real one does.
+//! `ffclock-lab theta run --hosts`: an `ssh` of the test's own starts the ranks in namespaces that play the hosts,
+//! through a shell as the real one does.
 
 use crate::common::{FFCLOCK_LAB, HOSTS, Place, bridged, free_port, has_namespaces, json, judge};
 use std::os::unix::fs::{PermissionsExt, symlink};

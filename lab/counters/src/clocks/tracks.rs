@@ -3,9 +3,9 @@
 use super::packets::{DriverSource, Exchanged};
 use crate::beside::BracketedReading;
 use crate::known_time::KnownTime;
-use crate::spread::{Sorted, Spread};
 use crate::ways::Way;
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
+use ffclock_statistics::{Sorted, Spread};
 use ffclock_units::{
     ClockError, Counter, Estimate, Exchange, LeapTable, Moment, Period, Server, ServerIdentity, ServerQuality, Span,
     Stamp, StampLocation, Ticks,

@@ -1,8 +1,8 @@
 //! What becomes of the brackets: distributions, the time series, the slowest.
 
 use super::sampling::{Arrangement, Burst};
-use crate::spread::{Histogram, Spread};
 use crate::ways::Way;
+use ffclock_statistics::{LogHistogram, Spread};
 use ffclock_units::Period;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ impl Key {
 pub(super) struct Tally {
     ways: Vec<Way>,
     period: Period,
-    brackets: BTreeMap<Key, Histogram>,
+    brackets: BTreeMap<Key, LogHistogram>,
     slowest: Vec<(u64, Outlier)>,
 }
 

@@ -4,7 +4,7 @@ use super::allan::{Deviation, deviations};
 use super::{About, Sample};
 use crate::beside::BracketedReading;
 use crate::campaign::Phase;
-use crate::spread::Spread;
+use ffclock_statistics::Spread;
 use serde::{Deserialize, Serialize};
 
 /// How one counter ran against another or against the reference.

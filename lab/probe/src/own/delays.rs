@@ -7,8 +7,8 @@
 use super::boundary::Crossed;
 use crate::findings::{EDGE, Smallest};
 use ffclock_control::calibration::{Calibration, CalibrationError, Entry, QUIET, Subject, Taken};
-use ffclock_counters::spread::{Spread, percentile};
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
+use ffclock_statistics::{Spread, percentile};
 use ffclock_units::{Counter, Estimate, Exchange, Moment, Period, Stamp, StampLocation, Tai};
 use serde::Serialize;
 use std::path::Path;

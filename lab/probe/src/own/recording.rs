@@ -2,7 +2,7 @@
 
 use super::delays::{FEWEST, Purpose};
 use ffclock_counter::CounterId;
-use ffclock_counters::spread::percentile;
+use ffclock_statistics::percentile;
 use ffclock_trace::{TraceError, TraceHeader, TraceReader};
 use ffclock_units::{Counter, Exchange, Period, Span};
 use std::net::{IpAddr, ToSocketAddrs};

@@ -4,7 +4,7 @@ use crate::kind::Stamped;
 use crate::pairs::MappingError;
 use crate::site::Sites;
 use ffclock_counters::campaign::{Load, schedule};
-use ffclock_counters::spread::Spread;
+use ffclock_statistics::Spread;
 use ffclock_units::{Counter, Span, Ticks};
 use std::path::PathBuf;
 

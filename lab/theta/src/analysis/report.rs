@@ -1,10 +1,10 @@
 //! The results of an analysis, from its tally.
 
-use super::histogram::Histogram;
 use super::ratio::Ratio;
 use super::statistics::{BootstrapInterval, TailFit, bootstrap, fit_tail};
 use super::tally::{DelayHistograms, EXAMPLES_MAX, EventCounts, Peak, SwitchTally, Tally, Unsent};
 use crate::record::{FaultKind, Origin, Run};
+use ffclock_statistics::EvenHistogram;
 use serde::Serialize;
 
 /// The results of an analysis. Times are in picoseconds.
@@ -52,13 +52,13 @@ pub struct ThetaReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct Histograms {
     /// h_0 (contributed to no advance), h_1 (the fastest that contributed), h_2, and so on; bins in picoseconds.
-    pub delays: Vec<Histogram>,
+    pub delays: Vec<EvenHistogram>,
     /// tau+ at first switches; bins in picoseconds.
-    pub longest: Histogram,
+    pub longest: EvenHistogram,
     /// Ratios above 1 at first switches, less 1, in bins of 0.01.
-    pub first: Histogram,
+    pub first: EvenHistogram,
     /// The same at all switches.
-    pub all: Histogram,
+    pub all: EvenHistogram,
 }
 
 /// Figures at switches.

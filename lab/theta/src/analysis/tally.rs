@@ -1,8 +1,8 @@
 //! The counts of a pass over a log, or over a shard of it. Tallies of shards add up to the tally of the whole log.
 
-use super::histogram::Histogram;
 use super::ratio::Ratio;
 use crate::record::{ProcessId, Round};
+use ffclock_statistics::EvenHistogram;
 use serde::{Deserialize, Serialize};
 
 /// The largest ratios that are kept for the fit of the tail.
@@ -65,9 +65,9 @@ pub struct SwitchTally {
     /// The largest tau_r-(e), in picoseconds.
     pub relevant_max_ps: Option<i64>,
     /// Ratios above 1, in hundredths.
-    pub ratios: Histogram,
+    pub ratios: EvenHistogram,
     /// tau+(e), in picoseconds.
-    pub longest: Histogram,
+    pub longest: EvenHistogram,
     /// The largest ratio of each block of rounds, in the order of the blocks.
     pub blocks: Vec<(u64, Ratio)>,
     /// The largest ratios, the largest first.
@@ -108,8 +108,8 @@ impl SwitchTally {
             omega_with_delay: None,
             relevant_min_ps: None,
             relevant_max_ps: None,
-            ratios: Histogram::new(1),
-            longest: Histogram::new(delay_bin_ps),
+            ratios: EvenHistogram::new(1),
+            longest: EvenHistogram::new(delay_bin_ps),
             blocks: vec![],
             extremes: vec![],
             floor: None,
@@ -295,15 +295,15 @@ impl Unsent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayHistograms {
     /// All messages.
-    pub all: Histogram,
+    pub all: EvenHistogram,
     /// h_1, h_2, and so on: the fastest, the second fastest ... of those that contributed to an advance.
-    pub by_rank: Vec<Histogram>,
+    pub by_rank: Vec<EvenHistogram>,
 }
 
 impl DelayHistograms {
     /// h_0: the messages that contributed to no advance.
-    pub fn others(&self) -> Histogram {
-        self.by_rank.iter().fold(self.all.clone(), Histogram::without)
+    pub fn others(&self) -> EvenHistogram {
+        self.by_rank.iter().fold(self.all.clone(), EvenHistogram::without)
     }
 
     fn merge(&mut self, later: &DelayHistograms) {

@@ -49,7 +49,7 @@ pub(super) fn ratios(figures: &[Figures]) -> Vec<Ratio> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_counters::spread::Spread;
+    use ffclock_statistics::Spread;
 
     fn figures(counter: &str, access: &str, arrangement: Arrangement, ns: f64) -> Figures {
         let ns = Spread::of(&[ns]).unwrap();

@@ -91,7 +91,8 @@ pub fn missing<'a>(shown: &[&'a str], printed: &str) -> Option<&'a str> {
     shown.iter().copied().find(|line| !printed.any(|printed| printed == pattern(line)))
 }
 
-/// The line with one word for every number with its unit, and one for every state of the clock: these differ from run to run.
+/// The line with one word for every number with its unit, and one for every state of the clock: these differ from run
+/// to run.
 fn pattern(line: &str) -> String {
     const UNITS: [&str; 9] = ["ns", "us", "ms", "s", "min", "h", "d", "ppm", "ppb"];
     const STATES: [&str; 4] = ["synchronised", "warming-up", "holdover", "unsynchronised"];

@@ -8,8 +8,8 @@
 //! | `console run` | lines with `$ ` are run as one script; what is shown beside them must be printed, up to numbers, units and states |
 //! | `sh show`, `console show` | not run, for it would take long, never end, or change the machine; the things that it names must exist |
 //!
-//! They run in a directory that looks like the checkout, with all programs in the PATH, and with `trace.csv.gz` as some trace; the
-//! daemon follows a server with a known truth, both on loopback.
+//! They run in a directory that looks like the checkout, with all programs in the PATH, and with `trace.csv.gz` as some
+//! trace; the daemon follows a server with a known truth, both on loopback.
 
 mod blocks;
 mod stage;

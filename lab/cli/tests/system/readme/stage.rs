@@ -1,4 +1,5 @@
-//! Where the commands of the documents run: a server with a known truth and a daemon on loopback, and a directory like the checkout.
+//! Where the commands of the documents run: a server with a known truth and a daemon on loopback, and a directory like
+//! the checkout.
 
 use crate::{fresh_directory, programs, root};
 use std::fs::{self, File};

@@ -1,10 +1,10 @@
 //! What a pass knows of its run before it reads an event.
 
-use crate::analysis::histogram::Histogram;
 use crate::analysis::options::{DelayMode, Options, Stamping};
 use crate::analysis::tally::{Conformance, DelayHistograms, EventCounts, SwitchTally, Tally, Unsent};
 use crate::analysis::window::RoundWindow;
 use crate::record::{Origin, RecordedForm, Run, SwitchRule};
+use ffclock_statistics::EvenHistogram;
 
 /// The window of rounds never takes more memory than this.
 const WINDOW_BYTES_MAX: u64 = 1 << 30;
@@ -83,7 +83,7 @@ impl Rules {
     pub(super) fn tally(&self) -> Tally {
         let options = &self.options;
         let ranks = if options.delays == DelayMode::Histograms { self.advance_threshold } else { 0 };
-        let delays = Histogram::new(options.delay_bin_ps);
+        let delays = EvenHistogram::new(options.delay_bin_ps);
         let delays = DelayHistograms { all: delays.clone(), by_rank: vec![delays; ranks] };
         let correct = self.correct.iter().filter(|&&correct| correct).count() as u64;
         Tally {

@@ -1,7 +1,7 @@
 //! The configuration: TOML text in, a [`Config`] or a list of everything that is wrong with it out.
 //!
-//! Options are declared once, in the crate that uses them (`ffclock_units::options!`); here a TOML table only finds the struct that
-//! knows the key. A key that nobody knows is an error.
+//! Options are declared once, in the crate that uses them (`ffclock_units::options!`); here a TOML table only finds the
+//! struct that knows the key. A key that nobody knows is an error.
 
 mod estimator;
 mod values;
@@ -22,18 +22,21 @@ use toml::de::{DeTable, DeValue};
 ffclock_units::options! {
     /// What concerns the daemon as a whole.
     pub struct DaemonConfig {
-        /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the kernel's raw clock.
-        /// On FreeBSD there are `tsc` and the kernel's own, `module:active`.
+        /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the
+        /// kernel's raw clock. On FreeBSD there are `tsc` and the kernel's own, `module:active`.
         counter: CounterChoice = CounterChoice(ffclock_counter::Choice::Auto);
-        /// Where packets are stamped: in user space, by the kernel through the socket, or, in addition to that, by the raw counter at the
-        /// boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module` needs the kernel module ffcounter.
+        /// Where packets are stamped: in user space, by the kernel through the socket, or, in addition to that, by the
+        /// raw counter at the boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module`
+        /// needs the kernel module ffcounter.
         stamps: StampChoice = StampChoice::Kernel;
-        /// What is known of this host's own delays: with `calibrated`, those that `ffclock-lab probe calibrate` measured are taken off the stamps.
+        /// What is known of this host's own delays: with `calibrated`, those that `ffclock-lab probe calibrate`
+        /// measured are taken off the stamps.
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
         /// The file in which `ffclock-lab probe calibrate` keeps what it measured.
         calibration: FilePath = FilePath::fixed(places::CALIBRATION);
-        /// What to do with the feed-forward clock that FreeBSD's kernel can keep (`options FFCLOCK`): with `drive`, it is handed the
-        /// published estimate every 16 s. The counter must be the kernel's own then, `module:active`, which `auto` chooses.
+        /// What to do with the feed-forward clock that FreeBSD's kernel can keep (`options FFCLOCK`): with `drive`, it
+        /// is handed the published estimate every 16 s. The counter must be the kernel's own then, `module:active`,
+        /// which `auto` chooses.
         kernel_clock: KernelClockUse = KernelClockUse::Leave;
         /// The page of shared memory that readers map.
         page: FilePath = FilePath::fixed(places::PAGE);
@@ -61,7 +64,8 @@ ffclock_units::options! {
 }
 
 impl ServerAddress {
-    /// Whether both certainly mean the same server: one address can be written in several ways, a name in capitals or not.
+    /// Whether both certainly mean the same server: one address can be written in several ways, a name in capitals or
+    /// not.
     fn is_same_as(&self, other: &ServerAddress) -> bool {
         let literal = |address: &ServerAddress| address.address.as_str().parse::<std::net::IpAddr>().ok();
         let same = match (literal(self), literal(other)) {
@@ -155,8 +159,8 @@ impl Config {
     }
 }
 
-/// Shows every option with the section it belongs to: "" for the top, "source" and "estimator" for defaults of all servers and keys
-/// of a `[[server]]`, "server" for keys of a `[[server]]` alone.
+/// Shows every option with the section it belongs to: "" for the top, "source" and "estimator" for defaults of all
+/// servers and keys of a `[[server]]`, "server" for keys of a `[[server]]` alone.
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));

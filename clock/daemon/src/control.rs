@@ -1,8 +1,9 @@
-//! The two ways to look at a running daemon: a control socket with JSON lines, and metrics over HTTP on a loopback address.
+//! The two ways to look at a running daemon: a control socket with JSON lines, and metrics over HTTP on a loopback
+//! address.
 //!
-//! Both are readers: they are shown a report and can change nothing in the rooms that keep time. Everybody may look; a reload is for
-//! root and for the daemon's own user. Everything that arrives here is untrusted: lines are bounded, connections are few, and the
-//! oldest goes when there are too many.
+//! Both are readers: they are shown a report and can change nothing in the rooms that keep time. Everybody may look; a
+//! reload is for root and for the daemon's own user. Everything that arrives here is untrusted: lines are bounded,
+//! connections are few, and the oldest goes when there are too many.
 
 mod connection;
 mod metrics;
