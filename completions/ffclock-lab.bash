@@ -645,7 +645,7 @@ _ffclock__lab() {
                     return 0
                     ;;
                 --estimator)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "classic learned" -- "${cur}"))
                     return 0
                     ;;
                 --poll)

@@ -36,8 +36,8 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "probe" -d '
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not tell or is wrong' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l from -d 'Begin the statistics so long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not state it or is wrong' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l from -d 'Begin the statistics this long after the first exchange, instead of at the end of the warm-up; a bare number is seconds' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l output -d 'Write the clock after each exchange as CSV, in place of what is in FILE' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l exchanges -d 'Write each exchange as CSV, in place of what is in FILE: round trip, floor, offset and, where known, the true delays' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l server -d 'Replay this server, by the name in the trace or its number from 0, instead of the first' -r
@@ -65,7 +65,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __f
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "sweep" -d 'Run one scenario with many seeds'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
@@ -95,7 +95,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -l json -d 'Answer in JSON, one object a line'
@@ -245,66 +245,66 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "check" -d 'Explore what the algorithm does under every fault'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "rank" -d 'Run one process of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "load" -d 'Keep network, processor or disk busy during a measurement'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "simulate" -d 'Run the algorithm in virtual time, where the truth is known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and not __fish_seen_subcommand_from analyse check run rank load simulate report import help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Where a switch is put in time, against the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
-after\t'They are, as the theorem needs'"
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out so much at the start and at the end, also of --certify and of the comparison with round trips; not together with --xi' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l stamp -d 'Place a switch before or after the broadcast of its new round' -r -f -a "before\t'The messages just being sent are not yet in transit, as in the paper\'s histograms'
+after\t'They are in transit, as the theorem needs'"
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l trim -d 'Leave out this much at the start and at the end, also for --certify and the comparison with round trips; not together with --xi' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l bin -d 'Width of the bins of delays' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l block-messages -d 'About how many messages make a block, of which the largest Omega is taken' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l window-rounds -d 'How many rounds are held at most while messages of older ones are outstanding' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l block-messages -d 'Size of a block in messages, approximately; the largest Omega of each block is kept' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l window-rounds -d 'Largest number of rounds held while messages of older ones are outstanding' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Work out Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l certify -d 'Work out between which bounds Omega lies if every clock kept its promise; needs the messages in memory'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l truth -d 'Take the true times instead of what the clocks said: of simulated logs, which know them'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l xi -d 'Work out Xi* too, which needs no clock, and a cycle that has it; needs the events in memory'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Work out the histograms too, and put them into the JSON; slower'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l theta -d 'Compute Theta too, the largest ratio of the largest to the smallest delay in transit; slower'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l certify -d 'Compute bounds on Omega that hold if every clock kept its bound; needs the messages in memory'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l truth -d 'Use the true times instead of those of the clocks; only simulated logs have them'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l xi -d 'Compute Xi* too, which needs no clock, with a cycle that has it; needs the events in memory'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l histograms -d 'Compute the histograms too, and put them into the JSON; slower'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from analyse" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l n -d 'Processes' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l rounds -d 'Explore with one step for each switch, until processes come to this round; 0 leaves this out' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l every-delivery -d 'Explore with one step for each delivery, until processes come to this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign -d 'Random adversaries' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l rounds -d 'Explore with one step for each switch, until processes reach this round; 0 leaves this out' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l every-delivery -d 'Explore with one step for each delivery, until processes reach this round; 0 leaves this out [default: 3 for n <= 4, otherwise 0]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign -d 'Number of runs with random adversaries' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l campaign-rounds -d 'The round to which random adversaries run' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l window -d 'Have processes remember so many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender, for random adversaries and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l seed -d 'Where all chance comes from' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l states -d 'Give an exploration up beyond so many states' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l window -d 'Have processes remember a window of this many rounds (1, 2, 4, 8, 16, 32 or 64), and of later ones only the newest of each sender. For random adversaries and, without --printed, for every delivery; leaves out --rounds [default: as in real runs, up to 64]' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l seed -d 'The seed of all random choices' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l states -d 'Give up an exploration beyond this many states' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l printed -d 'Check the algorithm as the paper prints it, which is known to be bad, instead of the repaired one'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l printed -d 'Check the algorithm as printed in the paper, which is known to fail, instead of the repaired one'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l netns -d 'Start so many processes on this machine, each in a network namespace of its own' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l netns -d 'Start this many processes on this machine, each in a network namespace of its own' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l hosts -d 'Start a process on each of these hosts, through ssh' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l port -d 'The port at which the ranks meet' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l load -d 'A load beside each process, with --netns: network, processor, timer or disk with its level in per cent; may be given several times' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l pages -d 'With --netns: the page of each host, in their order, so that they are compared as hosts with counters of their own are' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l load-priority -d 'The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Said where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l pages -d 'With --netns: the page of each host, in the order of hosts; they are then compared like hosts with different counters' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l load-priority -d 'The real-time priority of the loads on the network, below that of the algorithm; other loads get one less. Reported where it is not permitted' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l f -d 'Byzantine processes tolerated: there must be at least 3f + 1 ranks' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l rounds -d 'The last round that is sent' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l delay -d 'The delay D between a quorum and the next round' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l patience -d 'How long ranks wait for one another at the start' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l limit -d 'How long the run may take' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; the log says where it is not permitted' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l counter -d 'The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own [default: the counter of the page, or what the checks of the CPU counter decide]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l events -d 'How many events each rank keeps until the end, in memory; more are counted, and the log is partial' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l events -d 'Largest number of events each rank keeps in memory until the end; further ones are only counted, and the log is partial' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l log -d 'The directory of the log, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l round-trips -d 'Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l round-trips -d 'Answer each message at once and measure round trips too, as in the paper: their averages hide what one-way delays show'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rank -d 'Which rank this is [default: from the launcher]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l size -d 'How many ranks there are: n [default: from the launcher]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rendezvous -d 'Where rank 0 is met' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l rendezvous -d 'The address of rank 0' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l listen -d 'Where rank 0 listens [default: the address of the rendezvous]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l host -d 'What to call this rank\'s host [default: its name]; ranks of the same name, counter and page are on the same host' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l f -d 'Byzantine processes tolerated: there must be at least 3f + 1 ranks' -r
@@ -312,36 +312,36 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l delay -d 'The delay D between a quorum and the next round' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l patience -d 'How long ranks wait for one another at the start' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l limit -d 'How long the run may take' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; said in the log where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l priority -d 'A real-time priority (first in, first out) for the algorithm, 1 to 99; the log says where it is not permitted' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l counter -d 'The counter that stamps events, such as tsc or monotonic-raw; ranks of one machine must take the same, unless each has a page of its own [default: the counter of the page, or what the checks of the CPU counter decide]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l events -d 'How many events each rank keeps until the end, in memory; more are counted, and the log is partial' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l log -d 'Where the log goes, on the host of rank 0; it must not hold one yet' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l events -d 'Largest number of events each rank keeps in memory until the end; further ones are only counted, and the log is partial' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l log -d 'The directory of the log, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l round-trips -d 'Answer each message at once and measure round trips too, as the paper did: their averages hide what one-way delays show'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l round-trips -d 'Answer each message at once and measure round trips too, as in the paper: their averages hide what one-way delays show'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l level -d 'How much, in per cent: 30, ramp:0..90 or jumps:10..90' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l for -d 'How long' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l priority -d 'A real-time priority (first in, first out), 1 to 98; said where it is not permitted' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l to -d 'Network: to whom in turn; nobody need listen there' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l rate -d 'Network: what 100 % are, in Mbit/s' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l level -d 'The level in per cent: 30, ramp:0..90 or jumps:10..90' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l for -d 'The length of the load' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l priority -d 'A real-time priority (first in, first out), 1 to 98; reported where it is not permitted' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l to -d 'Network: where to send, in turn; nothing needs to listen there' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l rate -d 'Network: the rate of 100 %, in Mbit/s' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l file -d 'Disk: a file that is written over and over, and removed at the end' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from load" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l scenario -d 'The scenario; without it everything has its default' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l scenario -d 'The scenario; all keys have defaults' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l n -d 'Processes [default: the scenario\'s, or 4]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l f -d 'Byzantine processes tolerated: n must be at least 3f + 1 [default: the scenario\'s, or 1]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l rounds -d 'The last round that processes send [default: the scenario\'s, or 1000]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l delay -d 'The delay D between a quorum and the next round, such as "1 ms" [default: the scenario\'s, or 0 s]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l two-faced -d 'A process that tells each other one something else' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l two-faced -d 'A process that sends different messages to different receivers; may be given several times' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l fault -d 'A fault, with the keys that faults have in a scenario; may be given several times' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l seed -d 'The seed of all random choices' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l log -d 'Write the run as a log into this directory, which must not hold one' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l printed -d 'Run the algorithm as printed in the paper, which is known to fail'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from simulate" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from report" -l output -d 'Where to put theta.png and theta.html' -r -F
@@ -358,19 +358,20 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "check" -d 'Explore what the algorithm does under every fault'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "rank" -d 'Run one process of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "load" -d 'Keep network, processor or disk busy during a measurement'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "simulate" -d 'Run the algorithm in virtual time, where the truth is known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l output -d 'Where the results go; the directory is made if it is missing' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l chronyd -d 'Synchronise to this chronyd as the server, which never touches the system clock, instead of the embedded reference server' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l ntpd -d 'Synchronise to this ntpd (of ntpsec) as the server, likewise' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l estimator -d 'The algorithm of the daemon' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l estimator -d 'The algorithm of the daemon' -r -f -a "classic\t'The algorithm of the RADclock papers'
+learned\t'One-sided evidence, two directions and a bank of oscillators'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l poll -d 'Time between two requests' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l skew -d 'The server\'s rate against the counter\'s nominal rate' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l wander -d 'The largest deviation of the server\'s rate from its mean' -r
@@ -380,7 +381,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l after -
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l python -d 'The Python interpreter that draws the report; without one, only figures and data are written' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "replay" -d 'Run the estimator over a recorded trace'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "report" -d 'Draw a page that shows how well a clock did'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
@@ -392,7 +393,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Hold the learned estimator against its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
@@ -404,11 +405,11 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "watch" -d 'Watch the real traffic of a running UDP service'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "calibrate" -d 'Measure this host\'s own delays, for ffclockd to take them off its stamps'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "echo" -d 'Send test packets back'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Say how the delays in a log hang together: Omega, Theta and what they are made of'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "analyse" -d 'Analyse how the delays in a log relate to each other: Omega, Theta and their parts'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "check" -d 'Explore what the algorithm does under every fault'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "run" -d 'Run the algorithm live, on this machine or on several'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "rank" -d 'Be one of the processes of a live run, started by mpirun, srun or another launcher'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "load" -d 'Keep network, processor or disk busy while something is measured'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "simulate" -d 'Run the algorithm in virtual time, with the truth known'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "report" -d 'Draw a log: histograms of delays and ratios on a page'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "import" -d 'Make a log from a capture of another system\'s requests'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "rank" -d 'Run one process of a live run, started by mpirun, srun or another launcher'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "load" -d 'Keep network, processor or disk busy during a measurement'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "simulate" -d 'Run the algorithm in virtual time, where the truth is known'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "report" -d 'Draw histograms of the delays and ratios of a log, on one page'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from theta" -f -a "import" -d 'Make a log from a packet capture of another system\'s requests'

@@ -24,13 +24,18 @@ pub fn check(house: &House<'_>) -> Vec<Finding> {
 }
 
 fn wide_comments(path: &str, text: &str) -> Vec<Finding> {
-    let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > COMMENT_WIDTH;
-    let wide = text.lines().enumerate().filter(|(_, line)| is_wide(line));
+    let wide = text.lines().enumerate().filter(|(_, line)| is_prose(line) && line.chars().count() > COMMENT_WIDTH);
     wide.map(|(index, line)| {
         let width = line.chars().count();
         Finding::new(path, index + 1, format!("a comment of {width} characters, and {COMMENT_WIDTH} are allowed"))
     })
     .collect()
+}
+
+/// Whether it is a line of a comment that can be broken anywhere, which a row of a table or of a listing cannot.
+fn is_prose(line: &str) -> bool {
+    let comment = line.trim_start().strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']));
+    comment.is_some_and(|text| !text.starts_with(" |") && !text.starts_with("     "))
 }
 
 /// The lines of enums whose only values are Yes and No.
@@ -73,6 +78,10 @@ mod tests {
         let comment = |width: usize| format!("    //{}\nfn f() {{}}", "x".repeat(width - 6));
         assert_eq!(of("clock/a/src/b.rs", &comment(120)), [""; 0]);
         assert_eq!(of("clock/a/src/b.rs", &comment(121)).len(), 1);
+        assert_eq!(
+            of("clock/a/src/b.rs", &format!("//! | {} |\n//!     {}", "x".repeat(130), "y".repeat(130))),
+            [""; 0]
+        );
     }
 
     #[test]
