@@ -13,6 +13,7 @@
 
 extern crate alloc;
 
+mod bank;
 mod choice;
 mod classic;
 mod config;

@@ -5,7 +5,7 @@
 //! error of the clock that no filter sees, since symmetric floors are all that is known of asymmetry. It ends when both directions have been seen with
 //! edges equally sharp: a floor once seen stays known.
 
-use super::bank::Densities;
+use crate::bank::Densities;
 
 /// With fewer exchanges the densities still show the prior, and chance.
 const LEARNED: u64 = 128;

@@ -5,10 +5,10 @@
 //! a conspiracy of routes that nobody will distinguish from that. A change is believed when the last few packets are much likelier with it than
 //! without. A floor that returns is known at once.
 
-use super::bank::{Bank, Densities, Family, Roster};
-use super::density::Tabulated;
-use super::group::Way;
 use super::recent::{Change, DEPTH, Recent, Revision};
+use crate::bank::density::Tabulated;
+use crate::bank::group::Way;
+use crate::bank::{Bank, Densities, Family, Roster};
 
 /// So many packets at least must show a change.
 const WITNESSES: usize = 4;
@@ -288,14 +288,14 @@ impl Displacement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bank::Told;
-    use super::super::density::{Components, Mixture, SHAPES};
-    use super::super::grid::Cavity;
-    use super::super::group::{Begin, Sight};
-    use super::super::model;
     use super::super::recent::Taken;
     use super::*;
     use crate::LearnedConfig;
+    use crate::bank::Told;
+    use crate::bank::density::{Components, Mixture, SHAPES};
+    use crate::bank::grid::Cavity;
+    use crate::bank::group::{Begin, Sight};
+    use crate::bank::model;
     use alloc::vec::Vec;
 
     /// Floors from before a change, us; the density has quantiles of 1 us.

@@ -1,9 +1,9 @@
 //! Which densities there are, and when they learn.
 
-use super::bank::{Densities, Family, Told};
-use super::density::{Components, Mixture, SHAPES, STEEP};
-use super::group::Way;
 use crate::LearnedConfig;
+use crate::bank::density::{Components, Mixture, SHAPES, STEEP};
+use crate::bank::group::Way;
+use crate::bank::{Densities, Family, Told};
 
 /// How many exchanges are learned from.
 const MEMORY: usize = 400;

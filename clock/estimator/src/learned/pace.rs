@@ -4,7 +4,7 @@
 //! With an uncertainty u of the absolute clock, a slope over T is off by sqrt(2) u/T, and a rate that walks by q in a second has moved by
 //! q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2.
 
-use super::bank::Blend;
+use crate::bank::Blend;
 
 /// How far an ordinary oscillator's rate walks in a second, ppm.
 const WALK: f64 = 2e-4;

@@ -1,8 +1,8 @@
 //! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where it happened.
 
-use super::bank::{Bank, Densities, Groups, Roster, Told};
-use super::group::{FLOORS, Group, RATE, Sight, THETA, Way};
-use super::lanes::Lanes;
+use crate::bank::group::{FLOORS, Group, RATE, Sight, THETA, Way};
+use crate::bank::lanes::Lanes;
+use crate::bank::{Bank, Densities, Groups, Roster, Told};
 use alloc::vec;
 use alloc::vec::Vec;
 

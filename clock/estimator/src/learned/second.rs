@@ -4,12 +4,12 @@
 //! packets that show the floor come before it is known that they are the ones; afterwards they are garbage to a filter that is sure. Seen again from
 //! where the fastest of each way meet, and with densities that learn from this, the same packets are much likelier.
 
-use super::bank::{Bank, Family, Roster, Told};
-use super::group::Begin;
 use super::learning::{EAGER, Learning, Mixtures};
-use super::model::USUAL_WALK;
 use super::recent::{Recent, Taken};
 use crate::LearnedConfig;
+use crate::bank::group::Begin;
+use crate::bank::model::USUAL_WALK;
+use crate::bank::{Bank, Family, Roster, Told};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -219,8 +219,8 @@ impl Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learned::grid::Cavity;
-    use crate::learned::group::Sight;
+    use crate::bank::grid::Cavity;
+    use crate::bank::group::Sight;
 
     const RATE: f64 = 40.0;
     const THETA: f64 = 7.0;

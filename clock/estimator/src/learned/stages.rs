@@ -1,15 +1,15 @@
 //! What an exchange passes through once the classic algorithm has let it in.
 
-use super::bank::{Bank, Family};
-use super::density::GARBAGE;
 use super::doubt::EdgeDoubt;
 use super::floors::{self, Cause, Trial};
-use super::group::{Begin, FLOORS, Sight, THETA, Way};
-use super::lanes::Lanes;
 use super::pace::Pace;
 use super::recent::{Change, Revision, Taken};
 use super::second::Look;
 use super::{Footing, Learned, MICRO, Now};
+use crate::bank::density::GARBAGE;
+use crate::bank::group::{Begin, FLOORS, Sight, THETA, Way};
+use crate::bank::lanes::Lanes;
+use crate::bank::{Bank, Family};
 use crate::classic::frame::{Frame, Point};
 use crate::{Event, Events};
 use ffclock_units::{Exchange, Span};

@@ -1,8 +1,8 @@
 //! Limits within the filter that are reached from outside only by chance.
 
-use super::group::{RATE, THETA};
-use super::lanes::Lanes;
 use super::{Learned, MICRO, Now};
+use crate::bank::group::{RATE, THETA};
+use crate::bank::lanes::Lanes;
 use crate::{ClassicConfig, Estimator, Event, Events, LearnedConfig};
 use ffclock_units::{Counter, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Status, Ticks};
 

@@ -2,8 +2,8 @@
 //! Fixed interval smoothing with discrete measurements, International Journal of Control 18, 1973). No matrix is inverted.
 
 use super::site::Action;
-use crate::learned::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, STATES, Sight, THETA, Turn, Way};
-use crate::learned::lanes::Lanes;
+use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, STATES, Sight, THETA, Turn, Way};
+use crate::bank::lanes::Lanes;
 
 /// One number for each part of the state.
 pub type Vector = [Lanes; STATES];

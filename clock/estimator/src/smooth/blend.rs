@@ -5,7 +5,7 @@
 
 use super::node::Node;
 use super::pass::{BLOCK, Said};
-use crate::learned::lanes::{LANES, Lanes};
+use crate::bank::lanes::{LANES, Lanes};
 use alloc::vec::Vec;
 
 /// A member has lost itself when its times are so many times the filter's uncertainties away from the filter's, in the root mean square.

@@ -6,11 +6,11 @@ use super::node::{Node, Segment};
 use super::pass::{BLOCK, Beliefs, Evidence, Pass, Said, Tables};
 use super::site::Site;
 use crate::LearnedConfig;
-use crate::learned::bank::Family;
-use crate::learned::density::Tabulated;
-use crate::learned::group::{FREQUENCY, Group};
-use crate::learned::lanes::{LANES, Lanes};
-use crate::learned::model::{GROUPS, Model, models};
+use crate::bank::Family;
+use crate::bank::density::Tabulated;
+use crate::bank::group::{FREQUENCY, Group};
+use crate::bank::lanes::{LANES, Lanes};
+use crate::bank::model::{GROUPS, Model, models};
 use alloc::vec;
 use alloc::vec::Vec;
 

@@ -2,9 +2,9 @@
 
 use super::pass::{BLOCK, Beliefs, Tables};
 use crate::LearnedConfig;
-use crate::learned::bank::Family;
-use crate::learned::density::{Components, Likelihoods, Mixture, SHAPES, STEEP};
-use crate::learned::grid::Cavity;
+use crate::bank::Family;
+use crate::bank::density::{Components, Likelihoods, Mixture, SHAPES, STEEP};
+use crate::bank::grid::Cavity;
 use alloc::vec::Vec;
 
 /// Rounds of expectation maximisation, from the prior on.
@@ -49,7 +49,7 @@ impl Teacher {
         witness.beliefs.iter().zip(witness.speaks).map(of).collect()
     }
 
-    fn block(&self, family: Family, rows: &[Option<[Likelihoods; 2]>]) -> [crate::learned::density::Tabulated; 2] {
+    fn block(&self, family: Family, rows: &[Option<[Likelihoods; 2]>]) -> [crate::bank::density::Tabulated; 2] {
         let taught = |ways: &[usize]| {
             let length = rows.len().saturating_mul(ways.len()).max(1);
             let mut mixture = Mixture::new(count(family), length, &self.components);

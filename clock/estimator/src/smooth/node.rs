@@ -2,10 +2,10 @@
 
 use super::MICRO;
 use super::pass::BLOCK;
+use crate::bank::Densities;
+use crate::bank::density::Tabulated;
+use crate::bank::group::{Begin, Sight, Way};
 use crate::classic::frame::Frame;
-use crate::learned::bank::Densities;
-use crate::learned::density::Tabulated;
-use crate::learned::group::{Begin, Sight, Way};
 use crate::learned::recent::{Change, Revision};
 use alloc::vec::Vec;
 use ffclock_units::{Counter, Estimate, Period};

@@ -3,11 +3,11 @@
 use super::adjoint::{Adjoint, Update, Vector, dot, row, times};
 use super::node::Node;
 use super::site::{Action, Belief, Site};
-use crate::learned::bank::{Family, SCORE_MEMORY};
-use crate::learned::density::Tabulated;
-use crate::learned::group::{FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
-use crate::learned::lanes::Lanes;
-use crate::learned::model::Model;
+use crate::bank::density::Tabulated;
+use crate::bank::group::{FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
+use crate::bank::lanes::Lanes;
+use crate::bank::model::Model;
+use crate::bank::{Family, SCORE_MEMORY};
 use alloc::vec::Vec;
 
 /// So many exchanges make one block with densities of its own.
@@ -177,7 +177,7 @@ impl Pass<'_> {
         self.backward(start, steps, |index, _, (step, adjoint)| {
             let (theta, variance) = adjoint.marginal(&step.after, &unit(THETA));
             let mut along = unit(RATE);
-            along[crate::learned::group::CYCLE] = Lanes::all(1.0);
+            along[crate::bank::group::CYCLE] = Lanes::all(1.0);
             let rate = adjoint.marginal(&step.after, &along).0;
             let score = step.after.score + self.model.handicap + future;
             if let Some(cell) = said.get_mut(index) {

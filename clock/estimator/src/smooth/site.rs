@@ -4,9 +4,9 @@
 //! normal factor exp(-precision q^2 / 2 - pull q) that moves mean and variance of that belief as the density itself does: expectation propagation
 //! (T. Minka, Expectation Propagation for Approximate Bayesian Inference, UAI 2001). An exponential density far from its edge is a pure pull.
 
-use crate::learned::density::{Evidence, Tabulated};
-use crate::learned::grid::Cavity;
-use crate::learned::lanes::{LANES, Lanes};
+use crate::bank::density::{Evidence, Tabulated};
+use crate::bank::grid::Cavity;
+use crate::bank::lanes::{LANES, Lanes};
 
 /// The factor.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,16 @@
 //! The bank: members of two families, scored by how well each predicted the packets, and their weighted mean.
 
-use super::density::Tabulated;
-use super::grid::Cavity;
-use super::group::{Begin, FLOORS, Group, Heard, Sight, THETA, Way};
-use super::lanes::{LANES, Lanes};
-use super::model::{GROUPS, Model};
+pub mod density;
+pub mod grid;
+pub mod group;
+pub mod lanes;
+pub mod model;
+
+use density::Tabulated;
+use grid::Cavity;
+use group::{Begin, FLOORS, Group, Heard, Sight, THETA, Way};
+use lanes::{LANES, Lanes};
+use model::{GROUPS, Model};
 
 /// The two ways of describing queueing that run side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

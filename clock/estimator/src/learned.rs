@@ -5,15 +5,9 @@
 //! can be are decided by the classic algorithm, which runs inside: the proof of the bound and the judgement of a server that steps exist once.
 //! `docs/algorithm/learned.md` explains the parts and what each is worth.
 
-pub(crate) mod bank;
-pub(crate) mod density;
 mod doubt;
 mod floors;
-pub(crate) mod grid;
-pub(crate) mod group;
-pub(crate) mod lanes;
 mod learning;
-pub(crate) mod model;
 mod pace;
 mod publish;
 pub(crate) mod recent;
@@ -22,14 +16,15 @@ pub(crate) mod stages;
 #[cfg(test)]
 mod tests;
 
+use crate::bank::group::Begin;
+use crate::bank::model;
+use crate::bank::{Bank, Blend, Densities, Roster};
 use crate::classic::frame::{Frame, Point};
 use crate::outcome::Measure;
 use crate::{Classic, ClassicConfig, Estimator, Event, LearnedConfig, Outcome, RateMemory, Verdict};
-use bank::{Bank, Blend, Densities, Roster};
 use doubt::EdgeDoubt;
 use ffclock_units::{Counter, Exchange, Period};
 use floors::{Displacement, Known};
-use group::Begin;
 use learning::Learning;
 use pace::Pace;
 use recent::{Recent, Revision};
