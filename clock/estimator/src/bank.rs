@@ -4,7 +4,9 @@ pub mod density;
 pub mod grid;
 pub mod group;
 pub mod lanes;
+pub mod measurement;
 pub mod model;
+pub mod revision;
 
 use density::Tabulated;
 use grid::Cavity;

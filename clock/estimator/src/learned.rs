@@ -10,14 +10,16 @@ mod floors;
 mod learning;
 mod pace;
 mod publish;
-pub(crate) mod recent;
+mod recent;
 mod second;
-pub(crate) mod stages;
+mod stages;
 #[cfg(test)]
 mod tests;
 
 use crate::bank::group::Begin;
+use crate::bank::measurement::MICRO;
 use crate::bank::model;
+use crate::bank::revision::Revision;
 use crate::bank::{Bank, Blend, Densities, Roster};
 use crate::classic::frame::{Frame, Point};
 use crate::outcome::Measure;
@@ -27,14 +29,11 @@ use ffclock_units::{Counter, Exchange, Period};
 use floors::{Displacement, Known};
 use learning::Learning;
 use pace::Pace;
-use recent::{Recent, Revision};
+use recent::Recent;
 use second::SecondLook;
 
 /// With fewer exchanges than this behind it the filter is still warming up.
 const YOUNG: u64 = 8;
-
-/// A microsecond, the filter's unit of time differences, in seconds.
-const MICRO: f64 = 1e-6;
 
 /// The learned algorithm, with the bounds and the judgement of the classic one.
 ///

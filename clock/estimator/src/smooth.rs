@@ -18,16 +18,14 @@ mod node;
 mod pass;
 mod site;
 
+use crate::bank::measurement::{MICRO, sights};
 use crate::classic::frame::Frame;
-use crate::learned::stages::sights;
 use crate::{ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
 use alloc::vec::Vec;
 pub use curve::{Smoothed, SmoothedTime};
 use engine::Engine;
 use ffclock_units::{Exchange, Period};
 use node::{Causal, Node, Segment};
-
-const MICRO: f64 = 1e-6;
 
 /// So often is taken down what the causal filter has learned of queueing.
 const SNAPSHOT: usize = 64;

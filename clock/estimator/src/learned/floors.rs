@@ -5,9 +5,10 @@
 //! a conspiracy of routes that nobody will distinguish from that. A change is believed when the last few packets are much likelier with it than
 //! without. A floor that returns is known at once.
 
-use super::recent::{Change, DEPTH, Recent, Revision};
+use super::recent::{DEPTH, Recent};
 use crate::bank::density::Tabulated;
 use crate::bank::group::Way;
+use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Densities, Family, Roster};
 
 /// So many packets at least must show a change.

@@ -1,7 +1,7 @@
 //! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where it happened.
 
-use crate::bank::group::{FLOORS, Group, RATE, Sight, THETA, Way};
-use crate::bank::lanes::Lanes;
+use crate::bank::group::Sight;
+use crate::bank::revision::Revision;
 use crate::bank::{Bank, Densities, Groups, Roster, Told};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,18 +27,6 @@ pub struct Recent {
     banks: Vec<Groups>,
     next: usize,
     filled: usize,
-}
-
-/// A floor that moved.
-#[derive(Clone, Copy, Debug)]
-pub struct Change {
-    pub way: Way,
-    /// How many of the last exchanges came after it.
-    pub since: usize,
-    /// How far every member's floor moves, us.
-    pub shift: f64,
-    /// The variance of the new floor, us^2.
-    pub variance: f64,
 }
 
 impl Recent {
@@ -136,59 +124,5 @@ impl Recent {
             }
         }
         self.filled = count;
-    }
-}
-
-/// What is believed to have happened in place of what the filter took for granted.
-#[derive(Clone, Copy, Debug)]
-pub enum Revision {
-    /// A floor moved.
-    Floor(Change),
-    /// The counter's rate changed by more than the bank expected.
-    Jolt {
-        /// How many of the last exchanges came after it.
-        since: usize,
-        /// The variance that theta gains, us^2, and the rate, ppm^2.
-        variances: [f64; 2],
-    },
-    /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows stays true: what
-    /// is open moves both floors, and theta with the floor of the other way.
-    Revelation { since: usize, way: Way, shift: f64 },
-}
-
-impl Revision {
-    fn since(&self) -> usize {
-        match self {
-            Revision::Floor(change) => change.since,
-            Revision::Jolt { since, .. } | Revision::Revelation { since, .. } => *since,
-        }
-    }
-
-    fn apply(&self, group: &mut Group) {
-        match self {
-            Revision::Floor(change) => {
-                let part = change.way.floor();
-                group.cut(part);
-                group.x[part] += Lanes::all(change.shift);
-                group.p[part][part] = Lanes::all(change.variance);
-            }
-            Revision::Jolt { variances: [theta, rate], .. } => {
-                group.p[THETA][THETA] += Lanes::all(*theta);
-                group.p[RATE][RATE] += Lanes::all(*rate);
-            }
-            Revision::Revelation { way, shift, .. } => {
-                let theta = match way {
-                    Way::Forward => *shift,
-                    Way::Backward => -shift,
-                };
-                let [forward, backward] = FLOORS;
-                let open = [(THETA, theta), (forward, *shift), (backward, *shift)];
-                for (row, a) in open {
-                    for (column, b) in open {
-                        group.p[row][column] += Lanes::all(a * b);
-                    }
-                }
-            }
-        }
     }
 }

@@ -3,12 +3,14 @@
 use super::doubt::EdgeDoubt;
 use super::floors::{self, Cause, Trial};
 use super::pace::Pace;
-use super::recent::{Change, Revision, Taken};
+use super::recent::Taken;
 use super::second::Look;
 use super::{Footing, Learned, MICRO, Now};
 use crate::bank::density::GARBAGE;
-use crate::bank::group::{Begin, FLOORS, Sight, THETA, Way};
+use crate::bank::group::{Begin, FLOORS, THETA, Way};
 use crate::bank::lanes::Lanes;
+use crate::bank::measurement::sights;
+use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Family};
 use crate::classic::frame::{Frame, Point};
 use crate::{Event, Events};
@@ -16,9 +18,6 @@ use ffclock_units::{Exchange, Span};
 
 /// After a longer silence the time begins anew, s.
 const LONGEST_SILENCE: f64 = 1e6;
-
-/// The variance of a stamp's noise when it has no width, us^2.
-const STAMP_NOISE: f64 = 1e-6;
 
 /// So many exchanges in a row outside what is proven, or that nothing explains, and the filter begins anew.
 const OUTSIDE_LIMIT: u32 = 16;
@@ -302,16 +301,4 @@ impl Learned {
         self.now = Some(now);
         events.add(Event::OffsetUpdated);
     }
-}
-
-/// The two packets of an exchange.
-pub(crate) fn sights(point: &Point) -> [Sight; 2] {
-    let noise = |half: f64| {
-        let width = 2.0 * half / MICRO;
-        width * width / 12.0 + STAMP_NOISE
-    };
-    [
-        Sight { delay: point.forward / MICRO, trip: point.trip, noise: noise(point.sent_half) },
-        Sight { delay: -point.backward / MICRO, trip: 0.0, noise: noise(point.received_half) },
-    ]
 }

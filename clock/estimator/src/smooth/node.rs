@@ -5,8 +5,8 @@ use super::pass::BLOCK;
 use crate::bank::Densities;
 use crate::bank::density::Tabulated;
 use crate::bank::group::{Begin, Sight, Way};
+use crate::bank::revision::{Change, Revision};
 use crate::classic::frame::Frame;
-use crate::learned::recent::{Change, Revision};
 use alloc::vec::Vec;
 use ffclock_units::{Counter, Estimate, Period};
 

@@ -1,0 +1,22 @@
+//! What an exchange shows to the bank: the delays of its two packets.
+
+use super::group::Sight;
+use crate::classic::frame::Point;
+
+/// A microsecond, the bank's unit of time differences, in seconds.
+pub const MICRO: f64 = 1e-6;
+
+/// The variance of a stamp's noise when it has no width, us^2.
+const STAMP_NOISE: f64 = 1e-6;
+
+/// The two packets of an exchange.
+pub fn sights(point: &Point) -> [Sight; 2] {
+    let noise = |half: f64| {
+        let width = 2.0 * half / MICRO;
+        width * width / 12.0 + STAMP_NOISE
+    };
+    [
+        Sight { delay: point.forward / MICRO, trip: point.trip, noise: noise(point.sent_half) },
+        Sight { delay: -point.backward / MICRO, trip: 0.0, noise: noise(point.received_half) },
+    ]
+}
