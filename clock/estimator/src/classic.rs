@@ -7,29 +7,27 @@
 mod admission;
 mod challenge;
 mod floor;
-pub(crate) mod frame;
 mod minimum;
 mod offset;
 mod proof;
 mod publish;
 pub(crate) mod rate;
-mod records;
 mod stages;
 mod thresholds;
 mod uncorrected;
 mod weights;
 
+use crate::frame::{Frame, Point};
+use crate::history::{History, Record};
 use crate::outcome::Measure;
 use crate::{ClassicConfig, Event, Events, Outcome, RateMemory, Rejection, Verdict};
 use admission::{Admission, Familiarity, Identities};
 use challenge::{Case, Challenge, Ruling};
 use ffclock_units::{Counter, Exchange, Period};
 use floor::Floor;
-use frame::{Frame, Point};
 use offset::{Offset, Present};
 use proof::{Interval, Proof, Standing};
 use rate::{LocalRate, LongRate, Slope};
-use records::{History, Record};
 use thresholds::Thresholds;
 use uncorrected::Uncorrected;
 

@@ -21,7 +21,7 @@ use crate::bank::measurement::MICRO;
 use crate::bank::model;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, Blend, Densities, Roster};
-use crate::classic::frame::{Frame, Point};
+use crate::frame::{Frame, Point};
 use crate::outcome::Measure;
 use crate::{Classic, ClassicConfig, Estimator, Event, LearnedConfig, Outcome, RateMemory, Verdict};
 use doubt::EdgeDoubt;

@@ -17,6 +17,8 @@ mod bank;
 mod choice;
 mod classic;
 mod config;
+mod frame;
+mod history;
 mod learned;
 mod outcome;
 mod smooth;

@@ -19,7 +19,7 @@ mod pass;
 mod site;
 
 use crate::bank::measurement::{MICRO, sights};
-use crate::classic::frame::Frame;
+use crate::frame::Frame;
 use crate::{ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
 use alloc::vec::Vec;
 pub use curve::{Smoothed, SmoothedTime};

@@ -1,7 +1,7 @@
 //! What an exchange shows to the bank: the delays of its two packets.
 
 use super::group::Sight;
-use crate::classic::frame::Point;
+use crate::frame::Point;
 
 /// A microsecond, the bank's unit of time differences, in seconds.
 pub const MICRO: f64 = 1e-6;

@@ -1,7 +1,7 @@
 //! Which exchanges are let in at all, and whose they are.
 
-use super::frame::Point;
 use crate::Rejection;
+use crate::frame::Point;
 use ffclock_units::{Counter, Exchange, ServerIdentity};
 
 /// A longer round trip says nothing worth knowing, s.

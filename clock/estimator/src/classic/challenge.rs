@@ -4,9 +4,9 @@
 //! contradicts opens a challenge; others support it or open another. A challenge is won after patience, and at once against a
 //! past that itself rests on no more than a few exchanges. Any exchange that agrees with the past ends it.
 
-use super::frame::{Move, Point};
 use super::proof::{Interval, alone};
 use super::thresholds::Thresholds;
+use crate::frame::{Move, Point};
 use ffclock_units::{Counter, Exchange};
 
 /// With fewer exchanges than this behind it, the past has no authority.

@@ -4,9 +4,9 @@
 //! with round trips that are all longer, several of them nearly as short as the shortest: a false detection, which takes a congested
 //! hour for a new path, is worse than a late one.
 
-use super::frame::Move;
 use super::minimum::SlidingMinimum;
 use super::thresholds::Thresholds;
+use crate::frame::Move;
 
 /// What became of the floor.
 #[derive(Clone, Copy, Debug, PartialEq)]

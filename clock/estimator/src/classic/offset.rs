@@ -1,9 +1,9 @@
 //! The offset: a weighted mean of naive heights, held when nothing good is at hand, and never moved by what is not believed.
 
-use super::frame::Move;
-use super::records::{Cursor, History, Record};
 use super::thresholds::Thresholds;
 use super::weights::{Weighing, survey, weigh};
+use crate::frame::Move;
+use crate::history::{Cursor, History, Record};
 
 /// What became of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,9 +19,9 @@
 //! widened to cover both, and the history of rates begins anew.
 //! Nothing here depends on floors, weights or thresholds.
 
-use super::frame::{Move, Point};
-use super::records::{Added, History, Record};
 use super::thresholds::Thresholds;
+use crate::frame::{Move, Point};
+use crate::history::{Added, History, Record};
 
 /// A closed interval: of heights in seconds, or of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]

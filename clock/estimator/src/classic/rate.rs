@@ -4,9 +4,9 @@
 //! the two exchanges; it differs from the papers' mean of the forward and the backward rate only by the product of the rate and
 //! the change of the round trip over the distance, which is below 1e-11.
 
-use super::frame::Move;
-use super::records::{Added, Cursor, History, Record};
 use super::thresholds::Thresholds;
+use crate::frame::Move;
+use crate::history::{Added, Cursor, History, Record};
 
 /// A measured slope and the error that the point errors of its pair suggest.
 #[derive(Clone, Copy, Debug, PartialEq)]

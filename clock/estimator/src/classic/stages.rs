@@ -1,14 +1,14 @@
 //! The stages that an exchange passes once it is let in.
 
 use super::floor::FloorChange;
-use super::frame::{Frame, Move, Point};
 use super::offset::{Offset, OffsetChange, Present};
 use super::proof::alone_calibrated;
 use super::rate::RateChange;
-use super::records::{Added, Record};
 use super::thresholds::SHIFT_WITNESSES;
 use super::uncorrected::Uncorrected;
 use super::{Classic, Entry, Now, count};
+use crate::frame::{Frame, Move, Point};
+use crate::history::{Added, Record};
 use crate::outcome::Measure;
 use crate::{Event, Events, Outcome, Verdict};
 use ffclock_units::{Counter, Exchange, Moment, Period, Tai};

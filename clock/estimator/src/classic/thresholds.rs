@@ -3,8 +3,8 @@
 //! The multiples are those of the original's "good" preset unless a line says otherwise. All values are seconds or s/s.
 
 use super::minimum::Window;
-use super::records::Shape;
 use crate::ClassicConfig;
+use crate::history::Shape;
 use ffclock_units::{Bound, Rate, Span};
 
 /// A path with a floor above this is a far one, whose noise is larger.

@@ -1,6 +1,6 @@
 //! The weighted mean over the offset window, written so that it runs in wide registers and gives the same bits everywhere.
 
-use super::records::View;
+use crate::history::{LANES, Row, View, lesser};
 
 /// How exchanges are moved to the present and weighed.
 #[derive(Clone, Copy, Debug)]
@@ -35,16 +35,6 @@ pub struct Errors {
     pub second: f64,
     /// The mean point error, each counted as no more than a given limit.
     pub typical: f64,
-}
-
-/// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same result.
-const LANES: usize = 4;
-
-type Row = [f64; LANES];
-
-/// The smaller of two numbers, neither of them NaN; one instruction, unlike `f64::min`.
-fn lesser(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
 }
 
 fn greater(a: f64, b: f64) -> f64 {
@@ -147,21 +137,6 @@ pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
     }
     let deviation = sum / weight;
     Some(Weighed { deviation, spread: libm::sqrt((squares / weight - deviation * deviation).max(0.0)) })
-}
-
-/// The place of the smallest point error in two columns; of equals, the first.
-pub fn place_of_best(cost: &[f64], floor: &[f64]) -> Option<usize> {
-    let (cost_rows, cost_rest) = cost.as_chunks::<LANES>();
-    let (floor_rows, floor_rest) = floor.as_chunks::<LANES>();
-    let mut smallest: Row = [f64::INFINITY; LANES];
-    for (cost, floor) in cost_rows.iter().zip(floor_rows) {
-        for ((&cost, &floor), smallest) in cost.iter().zip(floor).zip(&mut smallest) {
-            *smallest = lesser(*smallest, cost - floor);
-        }
-    }
-    let rest = cost_rest.iter().zip(floor_rest).map(|(cost, floor)| cost - floor);
-    let least = smallest.into_iter().chain(rest).fold(f64::INFINITY, lesser);
-    cost.iter().zip(floor).position(|(&cost, &floor)| cost - floor <= least)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::bank::lanes::Lanes;
 use crate::bank::measurement::sights;
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Family};
-use crate::classic::frame::{Frame, Point};
+use crate::frame::{Frame, Point};
 use crate::{Event, Events};
 use ffclock_units::{Exchange, Span};
 

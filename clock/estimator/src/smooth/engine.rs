@@ -244,7 +244,7 @@ impl Best {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classic::frame::Frame;
+    use crate::frame::Frame;
     use crate::smooth::node::{Causal, Upset};
     use crate::{ClassicConfig, Estimator, Learned};
     use ffclock_units::{

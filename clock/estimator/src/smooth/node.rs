@@ -6,7 +6,7 @@ use crate::bank::Densities;
 use crate::bank::density::Tabulated;
 use crate::bank::group::{Begin, Sight, Way};
 use crate::bank::revision::{Change, Revision};
-use crate::classic::frame::Frame;
+use crate::frame::Frame;
 use alloc::vec::Vec;
 use ffclock_units::{Counter, Estimate, Period};
 

@@ -6,8 +6,7 @@
 //! already resolved. Columns are stored one after the other so that the loops over them can use wide registers; a column is twice as
 //! long as the history, which slides in it, so that it is always in one piece.
 
-use super::frame::Move;
-use super::weights::place_of_best;
+use crate::frame::Move;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -17,6 +16,17 @@ const OPEN_PART: f64 = 0.9;
 
 /// The first width of a bin, s: the shortest poll there is.
 const FIRST_WIDTH: f64 = 0.125;
+
+/// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same result.
+pub const LANES: usize = 4;
+
+/// As many numbers.
+pub type Row = [f64; LANES];
+
+/// The smaller of two numbers, neither of them NaN; one instruction, unlike `f64::min`.
+pub fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
 
 /// What is kept of an exchange, in the frame's seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -300,6 +310,21 @@ impl View<'_> {
             floor: *self.floor.get(at)?,
         })
     }
+}
+
+/// The place of the smallest point error in two columns; of equals, the first.
+fn place_of_best(cost: &[f64], floor: &[f64]) -> Option<usize> {
+    let (cost_rows, cost_rest) = cost.as_chunks::<LANES>();
+    let (floor_rows, floor_rest) = floor.as_chunks::<LANES>();
+    let mut smallest: Row = [f64::INFINITY; LANES];
+    for (cost, floor) in cost_rows.iter().zip(floor_rows) {
+        for ((&cost, &floor), smallest) in cost.iter().zip(floor).zip(&mut smallest) {
+            *smallest = lesser(*smallest, cost - floor);
+        }
+    }
+    let rest = cost_rest.iter().zip(floor_rest).map(|(cost, floor)| cost - floor);
+    let least = smallest.into_iter().chain(rest).fold(f64::INFINITY, lesser);
+    cost.iter().zip(floor).position(|(&cost, &floor)| cost - floor <= least)
 }
 
 #[cfg(test)]
