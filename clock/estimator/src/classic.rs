@@ -1,251 +1,135 @@
-//! The classic algorithm: RADclock's stages over windows in time, beside an observer that proves the bound.
+//! The classic filter: RADclock's stages over windows in time.
 //!
-//! Stages run in this order, and a later one never reaches back: admission, proof, floor, long-term rate, local rate, offset. A longer
+//! Stages run in this order, and a later one never reaches back: floor, long-term rate, local rate, offset. A longer
 //! path is expressed only by editing the floor and its history before the later stages look. What each stage does, and why,
 //! stands at the head of its file.
 
-mod admission;
-mod challenge;
 mod floor;
 mod minimum;
 mod offset;
-mod proof;
-mod publish;
-pub(crate) mod rate;
+mod rate;
 mod stages;
 mod thresholds;
 mod uncorrected;
 mod weights;
 
-use crate::frame::{Frame, Point};
+pub use stages::{Admitted, Measured};
+
+use crate::ClassicConfig;
+use crate::frame::{Frame, Move, Point, Slope};
+use crate::guard::proof::Interval;
 use crate::history::{History, Record};
-use crate::outcome::Measure;
-use crate::{ClassicConfig, Event, Events, Outcome, RateMemory, Rejection, Verdict};
-use admission::{Admission, Familiarity, Identities};
-use challenge::{Case, Challenge, Ruling};
-use ffclock_units::{Counter, Exchange, Period};
+use ffclock_units::{Counter, Moment, Period, Rate, Span, Tai};
 use floor::Floor;
 use offset::{Offset, Present};
-use proof::{Interval, Proof, Standing};
-use rate::{LocalRate, LongRate, Slope};
+use rate::{LocalRate, LongRate};
 use thresholds::Thresholds;
 use uncorrected::Uncorrected;
 
-/// The RADclock algorithm with windows in time and a proven bound.
-///
-/// After [`Classic::new`] no memory is allocated; [`Classic::bytes`] says how much it is.
+/// The filter. After [`Filter::new`] no memory is allocated, but for another beginning.
 #[derive(Clone, Debug)]
-pub struct Classic {
+pub struct Filter {
     thresholds: Thresholds,
     nominal: Period,
-    remembered: Option<RateMemory>,
-    counts: Counts,
-    admission: Admission,
-    identities: Identities,
     floor: Floor,
     history: History,
     long: LongRate,
     local: LocalRate,
-    proof: Proof,
-    challenge: Challenge,
     now: Option<Now>,
     warming_up: bool,
+    shifts: Shifts,
 }
 
 /// What exists from the first exchange on.
 #[derive(Clone, Copy, Debug)]
 struct Now {
-    frame: Frame,
-    /// Tf of the last exchange that all stages used.
-    counter: Counter,
     offset: Offset,
     uncorrected: Uncorrected,
     /// Where the warm-up began.
     begun: f64,
-    /// Exchanges that the present time rests on.
-    past: u64,
 }
 
+/// How often the floor moved.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    exchanges: u64,
-    used: u64,
-    rejected: u64,
-    contradictions: u64,
-    server_steps: u64,
-    shifts_up: u64,
-    shifts_down: u64,
+pub struct Shifts {
+    pub up: u64,
+    pub down: u64,
 }
 
-fn count(counter: &mut u64) {
-    *counter = counter.saturating_add(1);
-}
-
-/// How an exchange enters the stages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
-    /// As the first one after a begin or a step.
-    First,
-    /// In agreement with what is proven.
-    Agreeing,
-    /// In agreement only if the rate moved more than assumed.
-    Stretching,
-}
-
-impl Classic {
-    /// An estimator without history. `nominal` is the period that the counter is sold with, wrong by no more than
-    /// `config.nominal_error`; `remembered` is what an earlier estimator of the same counter knew.
-    pub fn new(config: ClassicConfig, nominal: Period, remembered: Option<RateMemory>) -> Self {
-        Self::with(Thresholds::new(&config), nominal, remembered)
+impl Filter {
+    /// A filter without history that knows `prior` of the rate.
+    pub fn new(config: &ClassicConfig, nominal: Period, prior: Slope) -> Self {
+        Self::with(Thresholds::new(config), nominal, prior)
     }
 
-    fn with(thresholds: Thresholds, nominal: Period, remembered: Option<RateMemory>) -> Self {
-        let prior = remembered.and_then(|memory| believable(&memory, nominal, &thresholds));
-        let guess = prior.unwrap_or(Slope { rate: 0.0, error: thresholds.nominal_error });
-        Classic {
+    fn with(thresholds: Thresholds, nominal: Period, prior: Slope) -> Self {
+        Filter {
             nominal,
-            remembered: remembered.filter(|_| prior.is_some()),
-            counts: Counts::default(),
-            admission: Admission::default(),
-            identities: Identities::default(),
             floor: Floor::new(),
             history: History::new(thresholds.history()),
-            long: LongRate::new(&thresholds, guess),
+            long: LongRate::new(&thresholds, prior),
             local: LocalRate::default(),
-            proof: Proof::new(&thresholds, prior.map(|slope| Interval::around(slope.rate, slope.error))),
-            challenge: Challenge::default(),
             now: None,
             warming_up: true,
+            shifts: Shifts::default(),
             thresholds,
         }
     }
 
-    /// The memory that this estimator occupies, in bytes; constant from its making on.
+    /// The bytes that its windows occupy.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.floor.bytes() + self.history.bytes() + self.long.bytes() + self.proof.bytes()
+        self.floor.bytes() + self.history.bytes() + self.long.bytes()
     }
 
-    fn take_in(&mut self, exchange: &Exchange) -> Outcome {
-        let frame = self.now.map_or_else(|| Frame::at(self.nominal, exchange), |now| now.frame);
-        let point = frame.place(exchange);
-        if let Err(why) = Admission::check_shape(exchange, &point, self.thresholds.nominal_error) {
-            return self.refuse(why);
-        }
-        let Some(now) = self.now else {
-            self.identities.meet(exchange.server.identity);
-            return self.pass(exchange, Entry::First, Events::NONE);
-        };
-        if let Err(why) = self.admission.check_order(exchange) {
-            return if self.admission.is_astray() { self.begin_again(exchange) } else { self.refuse(why) };
-        }
-        self.weigh_up(exchange, &point, &now)
+    /// Forgets everything, and begins with another prior of the rate.
+    pub fn forget(&mut self, prior: Slope) {
+        let shifts = self.shifts;
+        *self = Self::with(self.thresholds.clone(), self.nominal, prior);
+        self.shifts = shifts;
     }
 
-    /// Decides whether the exchange contradicts the past, and whose it is.
-    fn weigh_up(&mut self, exchange: &Exchange, point: &Point, now: &Now) -> Outcome {
-        let mut events = Events::NONE;
-        let mut entry = Entry::Agreeing;
-        match self.proof.standing(point, &self.thresholds) {
-            Standing::Agrees => {}
-            Standing::AgreesWithoutMemory => {
-                events.add(Event::MemoryDropped);
-                self.drop_memory();
-            }
-            Standing::AgreesWithMoreWander => {
-                events.add(Event::WanderExceeded);
-                entry = Entry::Stretching;
-            }
-            Standing::Contradicts => return self.contradicted(exchange, point, events),
-        }
-        let record = self.record(point);
-        if now.offset.is_suspicious(&record, &self.present(point.x)) {
-            events.add(Event::OffsetInsane);
-            return self.contradicted(exchange, point, events);
-        }
-        self.challenge.dismiss();
-        match self.identities.meet(exchange.server.identity) {
-            Familiarity::Same => {}
-            Familiarity::Known => events.add(Event::IdentityChanged),
-            Familiarity::New => return self.floor_only(exchange, point, events),
-        }
-        self.pass(exchange, entry, events)
-    }
-
-    fn refuse(&mut self, why: Rejection) -> Outcome {
-        count(&mut self.counts.rejected);
-        Outcome::rejected(why)
-    }
-
-    fn drop_memory(&mut self) {
-        self.proof.drop_memory(&self.thresholds);
-        self.remembered = None;
+    /// The remembered rate proved wrong. What has been measured since counts more.
+    pub fn forget_prior(&mut self, prior: Slope) {
         if self.warming_up {
-            self.long.forget_prior(Slope { rate: 0.0, error: self.thresholds.nominal_error });
+            self.long.forget_prior(prior);
         }
     }
 
-    fn contradicted(&mut self, exchange: &Exchange, point: &Point, events: Events) -> Outcome {
-        count(&mut self.counts.contradictions);
-        let past = self.now.map_or(0, |now| now.past);
-        let case = Case { rates: self.proof.rates(), past, thresholds: &self.thresholds };
-        match self.challenge.hear(exchange, point, case) {
-            Ruling::Stands => Outcome { verdict: Verdict::Contradiction, events, measure: self.measure(point) },
-            Ruling::Overturned => self.overturn(exchange, events),
-            Ruling::Mistrial => {
-                self.thresholds.nominal_error = (4.0 * self.thresholds.nominal_error).min(0.5);
-                self.remembered = None;
-                self.begin_again(exchange)
-            }
-        }
-    }
-
-    /// A begin without any history but the remembered rate.
-    fn begin_again(&mut self, exchange: &Exchange) -> Outcome {
-        self.forget();
-        self.identities.meet(exchange.server.identity);
-        let mut events = Events::NONE;
-        events.add(Event::Restarted);
-        self.pass(exchange, Entry::First, events)
-    }
-
-    fn forget(&mut self) {
-        let counts = self.counts;
-        *self = Self::with(self.thresholds.clone(), self.nominal, self.remembered);
-        self.counts = counts;
-    }
-
-    /// Believes the server's new time. The rate and the floor stay; every comparison with earlier times ends.
-    fn overturn(&mut self, exchange: &Exchange, mut events: Events) -> Outcome {
-        events.add(Event::ServerStepAccepted);
-        count(&mut self.counts.server_steps);
-        self.identities.meet(exchange.server.identity);
-        if self.now.is_none_or(|now| now.past < challenge::YOUNG) {
-            self.forget();
-            return self.pass(exchange, Entry::First, events);
-        }
+    /// The server's time stepped: the rate and the floor stay, every comparison with earlier times ends.
+    fn disconnect(&mut self, step: Move) {
         self.history.clear();
         self.long.disconnect();
         self.local.forget();
-        self.pass(exchange, Entry::First, events)
+        self.floor.follow(step);
+        self.local.follow(step);
+        if let Some(now) = &mut self.now {
+            now.begun -= step.x_step;
+        }
     }
 
-    fn floor_only(&mut self, exchange: &Exchange, point: &Point, mut events: Events) -> Outcome {
-        events.add(Event::IdentityChanged);
-        self.admission.admit(exchange);
-        self.update_floor(point, &mut events);
-        Outcome { verdict: Verdict::FloorOnly, events, measure: self.measure(point) }
+    /// Whether an exchange alone is further off than queueing and what may have happened since the last estimate explain. The rate is proven
+    /// to lie in `proven`.
+    pub fn is_suspicious(&self, point: &Point, proven: Interval) -> bool {
+        self.now.is_some_and(|now| now.offset.is_suspicious(&self.record(point), &self.present(point.x, proven)))
     }
 
-    /// What the later stages keep of an exchange.
+    /// The floor where the path has been the same for a shift window, s: it must have had time to become that of the fastest exchange.
+    pub fn settled_floor(&self, x: f64) -> Option<f64> {
+        let window = self.thresholds.shift_window_at(self.floor.poll()).length;
+        let settled = !self.warming_up && self.floor.steady_for(x) > window;
+        settled.then(|| self.floor.value())
+    }
+
+    /// What the stages keep of an exchange.
     fn record(&self, point: &Point) -> Record {
         let y = point.height() - self.thresholds.half_asymmetry;
         Record { x: point.middle, y, cost: point.net + point.blur(), floor: self.floor.value() }
     }
 
-    fn present(&self, now: f64) -> Present<'_> {
+    fn present(&self, now: f64, proven: Interval) -> Present<'_> {
         Present {
             now,
-            rate: self.rate(),
+            rate: self.rate(proven),
             floor: self.floor.value(),
             trusting: self.warming_up,
             thresholds: &self.thresholds,
@@ -254,26 +138,98 @@ impl Classic {
 
     /// The rate of the absolute clock: the local one where it is known and not excluded, otherwise the long-term one, or what is
     /// proven nearest to it.
-    fn rate(&self) -> f64 {
-        let (proven, long) = (self.proof.rates(), self.long.present().rate);
+    pub fn rate(&self, proven: Interval) -> f64 {
+        let long = self.long.present().rate;
         let local = self.local.present().map(|local| local.rate).filter(|rate| proven.contains(*rate));
         local.unwrap_or(long.min(proven.high).max(proven.low))
     }
 
-    /// The error that `point` alone ascribes to the clock as it was predicted.
-    fn naive_error(&self, now: &Now, point: &Point) -> f64 {
-        now.offset.predict(point.middle, self.rate()) - self.record(point).y
+    /// The local rate relative to the long-term one, if it is in use.
+    pub fn local_rate(&self, proven: Interval) -> Option<Rate> {
+        let long = self.long.present().rate;
+        let local = self.local.present().filter(|local| proven.contains(local.rate));
+        local.map(|local| Rate::from_fraction((1.0 + local.rate) / (1.0 + long) - 1.0))
     }
 
-    fn measure(&self, point: &Point) -> Measure {
-        let offset = self.now.map_or(f64::NAN, |now| self.naive_error(&now, point));
-        Measure { round_trip: point.net, point_error: self.record(point).error(), offset }
+    /// The long-term rate.
+    pub fn long_rate(&self) -> Slope {
+        self.long.present()
     }
-}
 
-/// The prior that a remembered rate gives; `None` when it lies outside what the counter can be.
-fn believable(memory: &RateMemory, nominal: Period, thresholds: &Thresholds) -> Option<Slope> {
-    let rate = memory.period.relative_to(nominal).as_fraction();
-    let error = memory.bound.abs().as_fraction() + thresholds.memory_margin;
-    (error.is_finite() && rate.abs() - error <= thresholds.nominal_error).then_some(Slope { rate, error })
+    /// The largest error of a rate that is used.
+    pub fn rate_quality(&self) -> f64 {
+        self.thresholds.local_quality
+    }
+
+    /// The height at the last exchange; `None` before the first one.
+    pub fn height(&self) -> Option<f64> {
+        self.now.map(|now| now.offset.height)
+    }
+
+    /// The likely error of the height at the last exchange, s, and how fast it grows.
+    pub fn likely_error(&self) -> Option<Slope> {
+        let growth = self.thresholds.rate_error;
+        self.now.map(|now| Slope { rate: growth, error: now.offset.likely_error(growth) })
+    }
+
+    /// Whether the offset has been held for so long that nothing of its window is left.
+    pub fn is_holding(&self) -> bool {
+        self.now.is_some_and(|now| now.offset.x - now.offset.genuine > self.thresholds.offset_window)
+    }
+
+    /// The uncorrected clock at `counter`.
+    pub fn uncorrected(&self, counter: Counter) -> Option<Moment<Tai>> {
+        self.now.map(|now| now.uncorrected.at(counter))
+    }
+
+    /// The error that `point` alone ascribes to the clock as it was predicted, s; NaN where nothing was.
+    pub fn naive_error(&self, point: &Point, proven: Interval) -> f64 {
+        let rate = self.rate(proven);
+        self.now.map_or(f64::NAN, |now| now.offset.predict(point.middle, rate) - self.record(point).y)
+    }
+
+    /// How far a round trip exceeds the floor, s.
+    pub fn point_error(&self, point: &Point) -> f64 {
+        self.record(point).error()
+    }
+
+    /// The smallest round trip of the present path.
+    pub fn floor(&self) -> Span {
+        Span::from_seconds(self.floor.value())
+    }
+
+    /// The time between exchanges, smoothed.
+    pub fn poll(&self) -> Span {
+        Span::from_seconds(self.floor.poll())
+    }
+
+    pub fn shifts(&self) -> Shifts {
+        self.shifts
+    }
+
+    pub fn is_warming_up(&self) -> bool {
+        self.warming_up
+    }
+
+    /// Follows a move of the frame.
+    pub fn follow(&mut self, step: Move) {
+        if let Some(now) = &mut self.now {
+            now.begun -= step.x_step;
+            now.offset.follow(step);
+        }
+        self.floor.follow(step);
+        self.history.follow(step);
+        self.long.follow(step);
+        self.local.follow(step);
+    }
+
+    /// The period of a rate of the frame.
+    fn period_at(&self, rate: f64) -> Period {
+        Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate)).unwrap_or(self.nominal)
+    }
+
+    /// The uncorrected clock as it begins at an exchange with this height.
+    fn begin_uncorrected(&self, frame: &Frame, counter: Counter, height: f64) -> Uncorrected {
+        Uncorrected::new(counter, frame.moment(counter, height), self.period_at(self.long.present().rate))
+    }
 }

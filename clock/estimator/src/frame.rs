@@ -58,6 +58,13 @@ pub struct Move {
     pub y_step: f64,
 }
 
+/// A rate as a slope of the heights in a frame, and its error, both relative to the nominal rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slope {
+    pub rate: f64,
+    pub error: f64,
+}
+
 impl Frame {
     /// A frame through the end of `exchange`.
     pub fn at(nominal: Period, exchange: &Exchange) -> Self {

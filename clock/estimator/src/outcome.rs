@@ -174,11 +174,14 @@ impl Events {
         Event::ALL.into_iter().filter(move |event| self.contains(*event))
     }
 
-    /// Those of the events that are in `kept`.
-    pub(crate) fn only(self, kept: &[Event]) -> Events {
-        let mut events = Events::NONE;
-        self.iter().filter(|event| kept.contains(event)).for_each(|event| events.add(event));
-        events
+    /// These events and others.
+    pub(crate) const fn with(self, others: Events) -> Events {
+        Events(self.0 | others.0)
+    }
+
+    /// These events, but not this one.
+    pub(crate) const fn without(self, event: Event) -> Events {
+        Events(self.0 & !(1 << event as u8))
     }
 
     pub(crate) fn add(&mut self, event: Event) {

@@ -7,7 +7,9 @@
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
 use super::lanes::{LANES, Lanes};
+use super::measurement::MICRO;
 use super::model::Model;
+use crate::frame::{Point, Slope};
 
 /// The parts of a state.
 pub const THETA: usize = 0;
@@ -88,6 +90,22 @@ pub struct Begin {
     pub floors: [f64; 2],
     /// The variance of theta and of the common part of the floors.
     pub variance: f64,
+}
+
+impl Begin {
+    /// Where a clock begins that knows one exchange and `prior` of the rate. Symmetric floors, but for the configured asymmetry, of
+    /// which `half_asymmetry` is half, us, are all that is known of asymmetry.
+    pub fn at(point: &Point, half_asymmetry: f64, prior: Slope) -> Self {
+        let spread = 0.4 * prior.error / MICRO;
+        let trip = (point.net / MICRO).max(0.5);
+        Begin {
+            theta: point.height() / MICRO - half_asymmetry,
+            rate: prior.rate / MICRO,
+            rate_variance: spread * spread,
+            floors: [0.5 * trip + half_asymmetry, 0.5 * trip - half_asymmetry],
+            variance: 0.25 * trip * trip + 1.0,
+        }
+    }
 }
 
 /// Four members.

@@ -5,15 +5,8 @@
 //! the change of the round trip over the distance, which is below 1e-11.
 
 use super::thresholds::Thresholds;
-use crate::frame::Move;
+use crate::frame::{Move, Slope};
 use crate::history::{Added, Cursor, History, Record};
-
-/// A measured slope and the error that the point errors of its pair suggest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slope {
-    pub rate: f64,
-    pub error: f64,
-}
 
 /// Pairs closer than this say nothing, s.
 const CLOSEST_PAIR: f64 = 1e-3;

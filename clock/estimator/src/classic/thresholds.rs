@@ -5,14 +5,10 @@
 use super::minimum::Window;
 use crate::ClassicConfig;
 use crate::history::Shape;
-use ffclock_units::{Bound, Rate, Span};
+use ffclock_units::{Rate, Span};
 
 /// A path with a floor above this is a far one, whose noise is larger.
 const FAR_FLOOR: f64 = 3e-3;
-
-/// The history of the bound's rate spans a day: long enough that the pair error vanishes, short enough that the wander is
-/// one of days.
-const RATE_PROOF_SPAN: f64 = 86_400.0;
 
 /// A longer path is believed when so many exchanges of the shift window are within [`Thresholds::shift`] of the shortest. Mere
 /// congestion by more than that has its shortest round trips far apart.
@@ -52,16 +48,6 @@ pub struct Thresholds {
     pub shift_window: f64,
     /// Half the configured asymmetry.
     pub half_asymmetry: f64,
-    /// Half the stated error of the asymmetry; `None` when it was not stated.
-    pub half_asymmetry_error: Option<f64>,
-    /// The wander of the rate.
-    pub wander: f64,
-    /// The largest deviation from the nominal rate.
-    pub nominal_error: f64,
-    /// How far a remembered rate may have moved.
-    pub memory_margin: f64,
-    /// How long a contradiction must last.
-    pub step_patience: f64,
 }
 
 fn seconds(span: Span) -> f64 {
@@ -77,7 +63,6 @@ impl Thresholds {
         let stamp_noise = config.timestamp_limit.as_seconds();
         let rate_error = fraction(config.rate_error_bound);
         let offset_window = seconds(config.offset_window).max(1.0);
-        let asymmetry_error = config.asymmetry_error;
         Thresholds {
             stamp_noise,
             ageing: fraction(config.best_rate_accuracy).max(1e-12),
@@ -94,11 +79,6 @@ impl Thresholds {
             floor_window: seconds(config.floor_window).max(1.0),
             shift_window: seconds(config.shift_window).max(1.0),
             half_asymmetry: 0.5 * seconds(config.asymmetry),
-            half_asymmetry_error: (asymmetry_error != Bound::UNKNOWN).then(|| 0.5 * asymmetry_error.as_seconds()),
-            wander: fraction(config.wander),
-            nominal_error: fraction(config.nominal_error),
-            memory_margin: fraction(config.memory_margin),
-            step_patience: seconds(config.step_patience),
         }
     }
 
@@ -146,16 +126,6 @@ impl Thresholds {
     pub fn archive(&self) -> Shape {
         Shape { widest: self.floor_window / 64.0, crowd: 72, capacity: 96 }
     }
-
-    /// How far back the proven rate looks.
-    pub fn proof_span(&self) -> f64 {
-        RATE_PROOF_SPAN
-    }
-
-    /// The history for the proven rate.
-    pub fn proof(&self) -> Shape {
-        Shape { widest: RATE_PROOF_SPAN / 32.0, crowd: 36, capacity: 48 }
-    }
 }
 
 #[cfg(test)]
@@ -189,8 +159,8 @@ mod tests {
     #[test]
     fn every_history_can_fill_its_window() {
         let thresholds = Thresholds::new(&ClassicConfig::default());
-        let spans = [5.5 * thresholds.offset_window, thresholds.floor_window, RATE_PROOF_SPAN];
-        for (shape, span) in [thresholds.history(), thresholds.archive(), thresholds.proof()].into_iter().zip(spans) {
+        let spans = [5.5 * thresholds.offset_window, thresholds.floor_window];
+        for (shape, span) in [thresholds.history(), thresholds.archive()].into_iter().zip(spans) {
             assert!(shape.crowd < shape.capacity);
             assert!(shape.capacity as f64 * 0.9 * shape.widest > span);
         }

@@ -5,7 +5,7 @@ use super::floors::{self, Cause, Trial};
 use super::pace::Pace;
 use super::recent::Taken;
 use super::second::Look;
-use super::{Footing, Learned, MICRO, Now};
+use super::{Continuity, Filter, Input, MICRO, Now};
 use crate::bank::density::GARBAGE;
 use crate::bank::group::{Begin, FLOORS, THETA, Way};
 use crate::bank::lanes::Lanes;
@@ -14,7 +14,7 @@ use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Family};
 use crate::frame::{Frame, Point};
 use crate::{Event, Events};
-use ffclock_units::{Exchange, Span};
+use ffclock_units::Span;
 
 /// After a longer silence the time begins anew, s.
 const LONGEST_SILENCE: f64 = 1e6;
@@ -34,19 +34,17 @@ const SHARED_VARIANCE: f64 = 1e-3;
 const HORIZON: f64 = 4.0;
 const LEAST_HORIZON: f64 = 3_600.0;
 
-impl Learned {
-    /// Lets an exchange pass all stages.
-    pub(super) fn pass(&mut self, exchange: &Exchange, footing: Footing, events: &mut Events) {
-        let Some(mut now) = self.now else { return self.begin(exchange, events) };
-        let point = now.frame.place(exchange);
+impl Filter {
+    /// Lets an exchange pass all stages, which is `point` in the present frame.
+    pub(super) fn pass(&mut self, input: &Input<'_>, (mut now, point): (Now, Point), events: &mut Events) {
         if !(point.x > 0.0 && point.x <= LONGEST_SILENCE) {
-            return self.begin(exchange, events);
+            return self.begin(input, events);
         }
-        if footing == Footing::Lost {
-            return self.begin_time(exchange, &mut now, events);
+        if input.continuity == Continuity::Stepped {
+            return self.begin_time(input, (now, point.x), events);
         }
         let mut explained = self.filter(&point);
-        if let Some(step) = self.look_again(exchange, &now.frame) {
+        if let Some(step) = self.look_again(input, &now.frame) {
             now.pace.exclude(step);
             explained = true;
             events.add(Event::SecondLook);
@@ -60,20 +58,20 @@ impl Learned {
         now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
         now.astray = if explained { 0 } else { now.astray.saturating_add(1) };
-        self.conclude(exchange, now, events);
+        self.conclude(input, now, events);
     }
 
     /// The first exchange of all, or the first that is worth anything.
-    fn begin(&mut self, exchange: &Exchange, events: &mut Events) {
-        let frame = Frame::at(self.nominal, exchange);
-        let begin = self.beginning(&frame.place(exchange));
+    pub(super) fn begin(&mut self, input: &Input<'_>, events: &mut Events) {
+        let frame = Frame::at(self.nominal, input.exchange);
+        let begin = self.beginning(input, &frame);
         self.bank = Bank::begin(&begin, &self.roster);
         self.learning.restart();
         self.forget_paths();
         let blend = self.bank.blend(&self.roster, 1.0, 1.0);
         let now = Now {
             frame,
-            counter: exchange.received.counter,
+            counter: input.exchange.received.counter,
             blend,
             pace: Pace::begin(blend.rate),
             later: 1.0,
@@ -81,34 +79,32 @@ impl Learned {
             past: 1,
             astray: 0,
             outside: 0,
-            disagrees: false,
         };
-        self.conclude(exchange, now, events);
+        self.conclude(input, now, events);
     }
 
-    /// Takes the time and the floors from an exchange, and the rate from the classic algorithm; only the densities stay.
-    fn begin_again(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
-        now.frame = Frame::at(self.nominal, exchange);
-        let begin = self.beginning(&now.frame.place(exchange));
-        let rate = self.classic.present_rate() / MICRO;
+    /// Takes the time and the floors from an exchange, and the rate from elsewhere; only the densities stay.
+    fn begin_again(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
+        now.frame = Frame::at(self.nominal, input.exchange);
+        let begin = self.beginning(input, &now.frame);
+        let rate = input.fallback_rate / MICRO;
         let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
         self.bank = Bank::begin(&begin, &self.roster);
         self.forget_paths();
         now.pace = Pace::begin(rate);
         (now.past, now.astray, now.outside) = (1, 0, 0);
-        self.conclude(exchange, now, events);
+        self.conclude(input, now, events);
     }
 
     /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
-    fn begin_time(&mut self, exchange: &Exchange, now: &mut Now, events: &mut Events) {
-        let interval = now.frame.place(exchange).x;
+    fn begin_time(&mut self, input: &Input<'_>, (mut now, interval): (Now, f64), events: &mut Events) {
         self.bank.predict(interval, self.learning.densities(), &self.roster);
-        now.frame = Frame::at(self.nominal, exchange);
-        let begin = self.beginning(&now.frame.place(exchange));
+        now.frame = Frame::at(self.nominal, input.exchange);
+        let begin = self.beginning(input, &now.frame);
         self.bank.begin_time(&begin);
         self.forget_paths();
         (now.past, now.astray, now.outside) = (1, 0, 0);
-        self.conclude(exchange, *now, events);
+        self.conclude(input, now, events);
     }
 
     fn forget_paths(&mut self) {
@@ -137,7 +133,7 @@ impl Learned {
     }
 
     /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us, if what comes of it is believed.
-    fn look_again(&mut self, exchange: &Exchange, frame: &Frame) -> Option<f64> {
+    fn look_again(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
         if !self.config.second_look || self.displacement.is_pending() || !self.second.take_turn() {
             return None;
         }
@@ -150,8 +146,8 @@ impl Learned {
             return None;
         }
         let theta = self.scratch.blend(&self.roster, 1.0, 1.0).theta;
-        let counter = exchange.received.counter;
-        if !self.classic.is_proven(counter, frame.moment(counter, theta * MICRO)) {
+        let counter = input.exchange.received.counter;
+        if !input.guard.is_proven(counter, frame.moment(counter, theta * MICRO)) {
             return None;
         }
         core::mem::swap(&mut self.bank, &mut self.scratch);
@@ -214,9 +210,9 @@ impl Learned {
         self.displacement.begin(floors, density);
         self.revise(&Revision::Floor(change));
         let (event, count) = if change.shift > 0.0 {
-            (Event::FloorShiftUp, &mut self.shifts_up)
+            (Event::FloorShiftUp, &mut self.shifts.up)
         } else {
-            (Event::FloorShiftDown, &mut self.shifts_down)
+            (Event::FloorShiftDown, &mut self.shifts.down)
         };
         events.add(event);
         *count = count.saturating_add(1);
@@ -249,7 +245,6 @@ impl Learned {
             self.recent.clear();
             self.second.interrupt();
             self.upset.began = true;
-            self.server_steps = self.server_steps.saturating_add(1);
             events.add(Event::ServerStepAccepted);
         }
         self.displacement = floors::Displacement::default();
@@ -272,15 +267,16 @@ impl Learned {
     }
 
     /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
-    pub(super) fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
+    pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
+        let counter = input.exchange.received.counter;
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
         now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
-        now.pace.pass(now.frame.position(exchange.received.counter), &now.blend);
-        now.counter = exchange.received.counter;
+        now.pace.pass(now.frame.position(counter), &now.blend);
+        now.counter = counter;
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
         let step = Span::from_seconds(now.blend.theta * MICRO);
         let time = now.frame.moment(now.counter, step.as_seconds());
-        if is_sound && !self.classic.is_proven(now.counter, time) {
+        if is_sound && !input.guard.is_proven(now.counter, time) {
             events.add(Event::OutsideProof);
             now.outside = now.outside.saturating_add(1);
         } else {
@@ -289,7 +285,7 @@ impl Learned {
         let is_lost = now.outside >= OUTSIDE_LIMIT || now.astray >= UNEXPLAINED_LIMIT;
         if now.past > 1 && (!is_sound || is_lost) {
             events.add(Event::FilterRestarted);
-            return self.begin_again(exchange, now, events);
+            return self.begin_again(input, now, events);
         }
         let moved = now.frame.move_to(now.counter, step.as_seconds());
         let moved = moved.y_step / MICRO;
@@ -297,7 +293,6 @@ impl Learned {
         self.recent.note_step(moved);
         self.second.note_step(moved);
         now.blend.theta -= moved;
-        self.compare(&mut now, events);
         self.now = Some(now);
         events.add(Event::OffsetUpdated);
     }
