@@ -8,6 +8,7 @@ pub mod measurement;
 pub mod model;
 pub mod revision;
 
+use crate::tuning::bank::{FAR_BEHIND, HOPELESS, HUMP_FLOOR_NOISE, RESEEDED, SCORE_MEMORY};
 use density::Tabulated;
 use grid::Cavity;
 use group::{Begin, FLOORS, Group, Heard, Sight, THETA, Way};
@@ -38,24 +39,11 @@ impl Family {
     pub fn floor_noise(self, density: &Tabulated) -> f64 {
         let deviation = match self {
             Family::Edges => 0.0,
-            Family::Humps => FLOOR_DOUBT * density.median,
+            Family::Humps => HUMP_FLOOR_NOISE * density.median,
         };
         deviation * deviation
     }
 }
-
-/// How much of a score is left after one more exchange.
-pub const SCORE_MEMORY: f64 = 0.995;
-
-/// A member so far behind the best is made anew, this far behind.
-const HOPELESS: f64 = 25.0;
-const RESEEDED: f64 = 15.0;
-
-/// A member this far behind the best has no say.
-const FAR_BEHIND: f64 = 10.0;
-
-/// How much less is known of a floor without an edge after each exchange, as a part of the median queueing.
-const FLOOR_DOUBT: f64 = 0.01;
 
 /// All groups, family after family.
 pub type Groups = [[Group; GROUPS]; 2];

@@ -10,19 +10,13 @@ pub mod challenge;
 pub mod proof;
 
 use crate::frame::{Frame, Move, Point, Slope};
+use crate::tuning::guard::{FRAME_REACH, LARGEST_NOMINAL_ERROR, NOMINAL_ROOM, RATE_ROUNDING, ROUNDING, YOUNG};
 use crate::{ClassicConfig, Event, Events, Outcome, ProvenInterval, RateMemory, Rejection, Verdict};
 use admission::{Admission, Familiarity, Identities};
 use assumptions::Assumptions;
-use challenge::{Challenge, Context, Resolution, YOUNG};
+use challenge::{Challenge, Context, Resolution};
 use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, Tai};
 use proof::{Interval, Proof, Standing, alone_calibrated};
-
-/// The frame moves on before positions in it exceed this, s, so that floats stay fine.
-const FRAME_REACH: f64 = 65_536.0;
-
-/// What the arithmetic between the proof and a page can add to an error: s, and s/s.
-const ROUNDING: f64 = 1e-12;
-const RATE_ROUNDING: f64 = 1e-14;
 
 /// How an exchange enters a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -195,7 +189,8 @@ impl Guard {
             Resolution::PastHolds => Decision::Contradiction(*point),
             Resolution::StepAccepted => Decision::Use(self.accept_step(exchange, events)),
             Resolution::CounterDoubted => {
-                self.assumptions.nominal_error = (4.0 * self.assumptions.nominal_error).min(0.5);
+                self.assumptions.nominal_error =
+                    (NOMINAL_ROOM * self.assumptions.nominal_error).min(LARGEST_NOMINAL_ERROR);
                 self.remembered = None;
                 self.begin_again(exchange, events)
             }

@@ -7,15 +7,9 @@
 //! long as the history, which slides in it, so that it is always in one piece.
 
 use crate::frame::Move;
+use crate::tuning::classic::{FIRST_WIDTH, OPEN_PART};
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// A bin takes another exchange only during this part of its width, so that polls of exactly that width with some jitter each
-/// get a bin of their own.
-const OPEN_PART: f64 = 0.9;
-
-/// The first width of a bin, s: the shortest poll there is.
-const FIRST_WIDTH: f64 = 0.125;
 
 /// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same result.
 pub const LANES: usize = 4;

@@ -23,6 +23,7 @@ use crate::bank::revision::Revision;
 use crate::bank::{Bank, Blend, Densities, Roster};
 use crate::frame::{Frame, Point, Slope};
 use crate::guard::Guard;
+use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
 use doubt::EdgeDoubt;
 use ffclock_units::{Counter, Exchange, Period};
@@ -32,9 +33,6 @@ use pace::Pace;
 use recent::Recent;
 use second::SecondLook;
 pub use state::State;
-
-/// With fewer exchanges than this behind it the filter is still warming up.
-const YOUNG: u64 = 8;
 
 /// The filter. After [`Filter::new`] no memory is allocated.
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ mod history;
 mod learned;
 mod outcome;
 mod smooth;
+mod tuning;
 
 pub use choice::{Algorithm, Chosen, Configs};
 pub use config::{ClassicConfig, LearnedConfig};

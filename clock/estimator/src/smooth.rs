@@ -20,15 +20,13 @@ mod site;
 
 use crate::bank::measurement::{MICRO, sights};
 use crate::frame::Frame;
+use crate::tuning::smooth::SNAPSHOT;
 use crate::{ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
 use alloc::vec::Vec;
 pub use curve::{Smoothed, SmoothedTime};
 use engine::Engine;
 use ffclock_units::{Exchange, Period};
 use node::{Causal, Node, Segment};
-
-/// So often is taken down what the causal filter has learned of queueing.
-const SNAPSHOT: usize = 64;
 
 /// Takes a recording, and tells afterwards what the time was at each of its exchanges.
 #[derive(Clone, Debug)]

@@ -6,61 +6,18 @@
 //! paths, but can trade a floor for a hump, and therefore are shared by the two directions.
 
 use super::grid::{CELLS, Cavity, Node, Place, Rule, place, point};
+use crate::tuning::bank::{
+    EXPONENTIALS, GARBAGE, LADDERS, LEARNING_NODES, LEARNING_REACH, LEAST_VARIANCE_LEFT, NEGLIGIBLE, PSEUDO_COUNTS,
+    SHAPES, SOFT, STEEP, STEEP_PRIOR, WEIGHING_NODES, WEIGHING_REACH,
+};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Components that rise to their top well before their mean: the first ones of the table, of shapes 1 to 3.
-pub const STEEP: usize = 56;
-
-/// Those of them that are exponentials: the very first.
-const EXPONENTIALS: usize = 24;
-
-/// The part of the steep components' prior that the others have: exponentials place a floor best, and few packets do not tell the shapes apart.
-const SOFT: f32 = 0.1;
-
-/// All components.
-pub const SHAPES: usize = 104;
-
 /// Sums over components are kept in this many lanes.
 const WIDTH: usize = 8;
 
-/// A packet that nothing explains has this density of queueing, per us.
-pub const GARBAGE: f64 = 1e-7;
-
-/// Densities below this are nothing beside the garbage. They are kept as zero, since the smallest floats are slow.
-const NEGLIGIBLE: f64 = 1e-15;
-
-/// What the prior counts against the exchanges of the ring.
-const PSEUDO_COUNTS: f32 = 3.0;
-
-/// The nodes and the reach of the integrals that are learned from, and of those that packets are weighed with.
-const LEARNING: (u32, f64) = (12, 4.0);
-const WEIGHING: (u32, f64) = (16, 5.5);
-
-/// A ladder of gamma densities of one shape with means in geometric steps, us.
-struct Ladder {
-    shape: f64,
-    first: f64,
-    last: f64,
-    rungs: usize,
-}
-
-const LADDERS: [Ladder; 6] = [
-    Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: EXPONENTIALS },
-    Ladder { shape: 2.0, first: 2.0, last: 2e3, rungs: 16 },
-    Ladder { shape: 3.0, first: 3.0, last: 5e3, rungs: 16 },
-    Ladder { shape: 6.0, first: 9.0, last: 5e3, rungs: 16 },
-    Ladder { shape: 12.0, first: 18.0, last: 5e3, rungs: 16 },
-    Ladder { shape: 24.0, first: 72.0, last: 5e3, rungs: 16 },
-];
-
-const _: () = {
-    let [exponentials, two, three, six, twelve, twenty_four] = LADDERS;
-    assert!(exponentials.rungs == EXPONENTIALS && EXPONENTIALS + two.rungs + three.rungs == STEEP);
-    assert!(STEEP + six.rungs + twelve.rungs + twenty_four.rungs == SHAPES);
-    assert!(STEEP.is_multiple_of(WIDTH) && SHAPES.is_multiple_of(WIDTH));
-};
+const _: () = assert!(STEEP.is_multiple_of(WIDTH) && SHAPES.is_multiple_of(WIDTH));
 
 /// The density of a gamma law at `q`, per us.
 fn gamma(q: f64, shape: f64, mean: f64) -> f64 {
@@ -95,7 +52,7 @@ impl Components {
             }
             row
         };
-        Components { rows: (0..=CELLS).map(row).collect(), rule: Rule::new(LEARNING.0, LEARNING.1) }
+        Components { rows: (0..=CELLS).map(row).collect(), rule: Rule::new(LEARNING_NODES, LEARNING_REACH) }
     }
 
     pub fn bytes(&self) -> usize {
@@ -144,7 +101,7 @@ pub struct Evidence {
 impl Tabulated {
     /// Nothing yet: no density anywhere, and quantiles of 1 us.
     pub fn new() -> Self {
-        let rule = Rule::new(WEIGHING.0, WEIGHING.1);
+        let rule = Rule::new(WEIGHING_NODES, WEIGHING_REACH);
         Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, first_decile: 1.0, median: 1.0, ninth_decile: 1.0 }
     }
 
@@ -171,7 +128,7 @@ impl Tabulated {
         let total = mass + GARBAGE;
         let shift = first / total;
         let variance = (second + GARBAGE * cavity.variance) / total - shift * shift;
-        Evidence { shift, variance: variance.max(1e-6 * cavity.variance), log: libm::log(total) }
+        Evidence { shift, variance: variance.max(LEAST_VARIANCE_LEFT * cavity.variance), log: libm::log(total) }
     }
 
     fn fill(&mut self, densities: impl Iterator<Item = f64> + Clone) {
@@ -221,7 +178,7 @@ impl Mixture {
     pub fn new(count: usize, rows: usize, components: &Components) -> Self {
         let families = [EXPONENTIALS, STEEP - EXPONENTIALS, count.saturating_sub(STEEP)];
         let [exponentials, soft, humps] = families.map(|members| 1.0 / members.max(1) as f32);
-        let steep = if count > STEEP { 0.5 } else { 1.0 };
+        let steep = if count > STEEP { STEEP_PRIOR } else { 1.0 };
         let weight = |index: usize| match index {
             0..EXPONENTIALS => steep * (1.0 - SOFT) * exponentials,
             EXPONENTIALS..STEEP => steep * SOFT * soft,

@@ -3,11 +3,8 @@
 //! A queueing time q, in microseconds, is found in the table through the bits of `q + 1`: sixteen cells to each doubling, 1/16 us
 //! wide next to zero, where the edge of the density decides, and 3 to 6 % wide far out, up to one second. No logarithm is needed.
 
+use crate::tuning::bank::{FINENESS, OCTAVES, STEP_BITS};
 use core::f64::consts::PI;
-
-/// Cells to each doubling, as a power of two.
-const STEP_BITS: u32 = 4;
-const OCTAVES: usize = 20;
 
 /// How many cells the grid has; it has one point more.
 pub const CELLS: usize = OCTAVES << STEP_BITS;
@@ -117,7 +114,7 @@ impl Cavity {
         }
         // Finer where the density may fall steeply. Doubled nodes cost less than cells, each of which needs an exponential.
         let nodes = [1, 2, 4].map(|times: u32| rule.nodes.saturating_mul(times));
-        let fine = nodes.into_iter().find(|nodes| high - low <= 0.5 * (low + 1.0) * f64::from(*nodes));
+        let fine = nodes.into_iter().find(|nodes| high - low <= FINENESS * (low + 1.0) * f64::from(*nodes));
         let scale = 1.0 / (libm::sqrt(2.0 * PI) * deviation);
         if let Some(nodes) = fine {
             let step = (high - low) / f64::from(nodes);

@@ -10,6 +10,9 @@ use super::lanes::{LANES, Lanes};
 use super::measurement::MICRO;
 use super::model::Model;
 use crate::frame::{Point, Slope};
+use crate::tuning::bank::{
+    FLOOR_WALK, LEAST_FIRST_TRIP, LEAST_FIRST_VARIANCE, LEAST_PREDICTED_VARIANCE, PHASE_WALK, PRIOR_RATE_PART,
+};
 
 /// The parts of a state.
 pub const THETA: usize = 0;
@@ -19,12 +22,6 @@ pub const QUADRATURE: usize = 3;
 pub const FREQUENCY: usize = 4;
 pub const FLOORS: [usize; 2] = [5, 6];
 pub const STATES: usize = 7;
-
-/// Phase noise of the counter: the variance that theta gains in a second (3 ns per square root of a second), us^2.
-const PHASE_WALK: f64 = 9e-6;
-
-/// Both floors drift together: the variance that they gain in a second, us^2.
-const FLOOR_WALK: f64 = 1e-6;
 
 /// The way of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,14 +93,14 @@ impl Begin {
     /// Where a clock begins that knows one exchange and `prior` of the rate. Symmetric floors, but for the configured asymmetry, of
     /// which `half_asymmetry` is half, us, are all that is known of asymmetry.
     pub fn at(point: &Point, half_asymmetry: f64, prior: Slope) -> Self {
-        let spread = 0.4 * prior.error / MICRO;
-        let trip = (point.net / MICRO).max(0.5);
+        let spread = PRIOR_RATE_PART * prior.error / MICRO;
+        let trip = (point.net / MICRO).max(LEAST_FIRST_TRIP);
         Begin {
             theta: point.height() / MICRO - half_asymmetry,
             rate: prior.rate / MICRO,
             rate_variance: spread * spread,
             floors: [0.5 * trip + half_asymmetry, 0.5 * trip - half_asymmetry],
-            variance: 0.25 * trip * trip + 1.0,
+            variance: 0.25 * trip * trip + LEAST_FIRST_VARIANCE,
         }
     }
 }
@@ -259,7 +256,7 @@ impl Group {
         let gain: [Lanes; STATES] =
             core::array::from_fn(|row| sign * self.p[row][THETA] - trip * self.p[row][RATE] + self.p[row][floor]);
         let spread = sign * gain[THETA] - trip * gain[RATE] + gain[floor];
-        let variance = spread.map(|spread| spread.max(1e-8) + sight.noise);
+        let variance = spread.map(|spread| spread.max(LEAST_PREDICTED_VARIANCE) + sight.noise);
         let mean = Lanes::all(sight.delay) - (sign * self.x[THETA] - trip * self.x[RATE] + self.x[floor]);
         let evidence: [Evidence; LANES] =
             core::array::from_fn(|lane| density.weigh(&Cavity { mean: mean.of(lane), variance: variance.of(lane) }));

@@ -2,12 +2,10 @@
 
 use super::group::Sight;
 use crate::frame::Point;
+use crate::tuning::bank::STAMP_NOISE;
 
 /// A microsecond, the bank's unit of time differences, in seconds.
 pub const MICRO: f64 = 1e-6;
-
-/// The variance of a stamp's noise when it has no width, us^2.
-const STAMP_NOISE: f64 = 1e-6;
 
 /// The two packets of an exchange.
 pub fn sights(point: &Point) -> [Sight; 2] {

@@ -7,6 +7,9 @@
 use super::minimum::SlidingMinimum;
 use super::thresholds::Thresholds;
 use crate::frame::Move;
+use crate::tuning::classic::{
+    FLOOR_CANDIDATES, GAP_PART, GAP_POLLS, POLL_MEMORY, POLL_REACH, SETTLED, SHIFT_CANDIDATES,
+};
 
 /// What became of the floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,14 +39,11 @@ pub struct Floor {
     exchanges: u64,
 }
 
-/// With fewer exchanges a fall of the floor is no news.
-const SETTLED: u64 = 32;
-
 impl Floor {
     pub fn new() -> Self {
         Floor {
-            week: SlidingMinimum::new(1024),
-            recent: SlidingMinimum::new(96),
+            week: SlidingMinimum::new(FLOOR_CANDIDATES),
+            recent: SlidingMinimum::new(SHIFT_CANDIDATES),
             value: f64::INFINITY,
             poll: 0.0,
             last: 0.0,
@@ -121,10 +121,10 @@ impl Floor {
             self.poll = gap.min(thresholds.shift_window);
             return;
         }
-        if gap > (16.0 * self.poll).max(0.25 * thresholds.shift_window) {
+        if gap > (GAP_POLLS * self.poll).max(GAP_PART * thresholds.shift_window) {
             self.run = x;
         }
-        self.poll += (gap.min(4.0 * self.poll + 4.0) - self.poll) / 16.0;
+        self.poll += (gap.min(POLL_REACH * self.poll + POLL_REACH) - self.poll) / POLL_MEMORY;
     }
 
     /// Follows a move of the frame.

@@ -4,6 +4,7 @@ use super::thresholds::Thresholds;
 use super::weights::{Weighing, survey, weigh};
 use crate::frame::Move;
 use crate::history::{Cursor, History, Record};
+use crate::tuning::classic::{AGEING_REACH, BEST_ERROR_PART};
 
 /// What became of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +87,9 @@ impl Offset {
         if errors.first > thresholds.offset_quality(present.floor) + thresholds.rate_error * gap {
             return OffsetChange::Held;
         }
-        how.scale = thresholds.scale_for(errors.typical).max(errors.first / 3.0);
+        how.scale = thresholds.scale_for(errors.typical).max(errors.first / BEST_ERROR_PART);
         // Age alone takes all weight from what is older: exp(-16) and less.
-        let reach = thresholds.offset_window.min(4.0 * how.scale / thresholds.ageing);
+        let reach = thresholds.offset_window.min(AGEING_REACH * how.scale / thresholds.ageing);
         let view = history.since_moving(now - reach, &mut self.reach_from);
         let Some(weighed) = weigh(view, &how) else { return OffsetChange::Held };
         if !present.trusting && weighed.deviation.abs() > thresholds.offset_sanity(gap) {

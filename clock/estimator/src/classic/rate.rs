@@ -7,9 +7,10 @@
 use super::thresholds::Thresholds;
 use crate::frame::{Move, Slope};
 use crate::history::{Added, Cursor, History, Record};
-
-/// Pairs closer than this say nothing, s.
-const CLOSEST_PAIR: f64 = 1e-3;
+use crate::tuning::classic::{
+    CLOSEST_PAIR, FAR_PART, LEAST_SQUARED_ERROR, LOCAL_END, LOCAL_STEP, LONG_PART, ORDINARY_PART, WARM_UP_NOISE,
+    WARM_UP_PART,
+};
 
 /// The naive rate of a pair. Its error: (E_i + E_j + the change of the floor between them) / their distance.
 pub fn slope(far: &Record, near: &Record) -> Option<Slope> {
@@ -97,12 +98,12 @@ impl LongRate {
     pub fn warm_up(&mut self, record: Record, thresholds: &Thresholds) -> RateChange {
         self.archive.add(record);
         let Some(oldest) = self.archive.oldest() else { return RateChange::None };
-        let quarter = 0.25 * (record.x - oldest.x);
+        let quarter = WARM_UP_PART * (record.x - oldest.x);
         let far = self.archive.between(oldest.x, oldest.x + quarter).best();
         let near = self.archive.since(record.x - quarter).best();
         let (Some(far), Some(near)) = (far, near) else { return RateChange::None };
         let Some(measured) = slope(&far, &near) else { return RateChange::None };
-        let noise = 2.0 * thresholds.stamp_noise / (near.x - far.x);
+        let noise = WARM_UP_NOISE * thresholds.stamp_noise / (near.x - far.x);
         self.present = merge(self.prior, Slope { error: measured.error + noise, ..measured });
         self.far = None;
         RateChange::Updated
@@ -128,11 +129,11 @@ impl LongRate {
     fn choose_far(&mut self, now: f64, thresholds: &Thresholds) {
         let Some(oldest) = self.archive.oldest() else { return };
         let begin = oldest.x.max(now - thresholds.floor_window);
-        let ordinary = 0.5 * thresholds.pair_point;
+        let ordinary = ORDINARY_PART * thresholds.pair_point;
         let worth = |far: &Record| (far.error() + ordinary) / (now - far.x);
-        let half = self.archive.between(begin, begin + 0.5 * (now - begin));
+        let half = self.archive.between(begin, begin + FAR_PART * (now - begin));
         self.far = half.iter().filter(|far| now - far.x > CLOSEST_PAIR).min_by(|a, b| worth(a).total_cmp(&worth(b)));
-        self.long |= now - begin > 0.1 * thresholds.floor_window;
+        self.long |= now - begin > LONG_PART * thresholds.floor_window;
     }
 
     fn judge(&mut self, measured: Slope, now: f64, thresholds: &Thresholds) -> RateChange {
@@ -156,7 +157,8 @@ impl LongRate {
 
 /// The mean of two slopes, weighted by their inverse squared errors.
 fn merge(a: Slope, b: Slope) -> Slope {
-    let (weight_a, weight_b) = (1.0 / (a.error * a.error).max(1e-30), 1.0 / (b.error * b.error).max(1e-30));
+    let (weight_a, weight_b) =
+        (1.0 / (a.error * a.error).max(LEAST_SQUARED_ERROR), 1.0 / (b.error * b.error).max(LEAST_SQUARED_ERROR));
     let share = weight_b / (weight_a + weight_b);
     Slope { rate: a.rate + (b.rate - a.rate) * share, error: a.error.min(b.error) }
 }
@@ -169,9 +171,6 @@ pub struct LocalRate {
     tried_at: f64,
     cursors: [Cursor; 3],
 }
-
-/// The local rate is measured anew after this part of its window; in less it does not change.
-const LOCAL_STEP: f64 = 0.01;
 
 impl LocalRate {
     pub fn present(&self) -> Option<Slope> {
@@ -193,7 +192,7 @@ impl LocalRate {
             return RateChange::None;
         }
         self.tried_at = now;
-        let end = 0.2 * thresholds.local_window;
+        let end = LOCAL_END * thresholds.local_window;
         let middle = now - thresholds.local_window;
         if self.present.is_some() && now - self.measured_at > thresholds.local_window {
             self.present = None;

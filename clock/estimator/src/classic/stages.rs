@@ -3,12 +3,12 @@
 use super::floor::FloorChange;
 use super::offset::{Offset, OffsetChange};
 use super::rate::RateChange;
-use super::thresholds::SHIFT_WITNESSES;
 use super::{Filter, Now};
 use crate::frame::{Frame, Point, Slope};
 use crate::guard::proof::Interval;
 use crate::guard::{Entry, Passage};
 use crate::history::{Added, Record};
+use crate::tuning::classic::SHIFT_WITNESSES;
 use crate::{Event, Events};
 use ffclock_units::Counter;
 

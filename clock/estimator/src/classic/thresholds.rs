@@ -5,14 +5,13 @@
 use super::minimum::Window;
 use crate::ClassicConfig;
 use crate::history::Shape;
+use crate::tuning::classic::{
+    ARCHIVE_BINS, ARCHIVE_CAPACITY, ARCHIVE_CROWD, FAR_FLOOR, FAR_OFFSET_QUALITY, FAR_SHIFT, FLOOR_BLOCKS,
+    HISTORY_BINS, HISTORY_CAPACITY, HISTORY_CROWD, LEAST_AGEING, LEAST_OFFSET_SCALE, LOCAL_WINDOWS, OFFSET_QUALITY,
+    OFFSET_SANITY, OFFSET_SANITY_GROWTH, OFFSET_SCALE, PAIR_POINT, RATE_QUALITY, RATE_QUALITY_LATE, RATE_SANITY, SHIFT,
+    SHIFT_BLOCKS, SHIFT_POLLS, SHORTEST_WINDOW,
+};
 use ffclock_units::{Rate, Span};
-
-/// A path with a floor above this is a far one, whose noise is larger.
-const FAR_FLOOR: f64 = 3e-3;
-
-/// A longer path is believed when so many exchanges of the shift window are within [`Thresholds::shift`] of the shortest. Mere
-/// congestion by more than that has its shortest round trips far apart.
-pub const SHIFT_WITNESSES: usize = 5;
 
 /// Derived once from the options.
 #[derive(Clone, Debug)]
@@ -62,22 +61,22 @@ impl Thresholds {
     pub fn new(config: &ClassicConfig) -> Self {
         let stamp_noise = config.timestamp_limit.as_seconds();
         let rate_error = fraction(config.rate_error_bound);
-        let offset_window = seconds(config.offset_window).max(1.0);
+        let offset_window = seconds(config.offset_window).max(SHORTEST_WINDOW);
         Thresholds {
             stamp_noise,
-            ageing: fraction(config.best_rate_accuracy).max(1e-12),
+            ageing: fraction(config.best_rate_accuracy).max(LEAST_AGEING),
             rate_error,
-            offset_scale: 10.0 * stamp_noise,
-            offset_scale_least: if config.follow_noise { 0.1 } else { 10.0 } * stamp_noise,
-            pair_point: 3.0 * stamp_noise,
-            rate_quality: rate_error / 5.0,
-            rate_quality_late: rate_error / 50.0,
-            rate_sanity: 3.0 * rate_error,
+            offset_scale: OFFSET_SCALE * stamp_noise,
+            offset_scale_least: if config.follow_noise { LEAST_OFFSET_SCALE } else { OFFSET_SCALE } * stamp_noise,
+            pair_point: PAIR_POINT * stamp_noise,
+            rate_quality: rate_error / RATE_QUALITY,
+            rate_quality_late: rate_error / RATE_QUALITY_LATE,
+            rate_sanity: RATE_SANITY * rate_error,
             local_quality: fraction(config.local_rate_quality),
             offset_window,
-            local_window: 5.0 * offset_window,
-            floor_window: seconds(config.floor_window).max(1.0),
-            shift_window: seconds(config.shift_window).max(1.0),
+            local_window: LOCAL_WINDOWS * offset_window,
+            floor_window: seconds(config.floor_window).max(SHORTEST_WINDOW),
+            shift_window: seconds(config.shift_window).max(SHORTEST_WINDOW),
             half_asymmetry: 0.5 * seconds(config.asymmetry),
         }
     }
@@ -93,38 +92,38 @@ impl Thresholds {
 
     /// How far the floor must move to count as a shift of the path, Eshift.
     pub fn shift(&self, floor: f64) -> f64 {
-        10.0 * self.stamp_noise * if floor >= FAR_FLOOR { 3.0 } else { 1.0 }
+        SHIFT * self.stamp_noise * if floor >= FAR_FLOOR { FAR_SHIFT } else { 1.0 }
     }
 
     /// The largest total error of the best exchange of the window with which the offset is corrected.
     pub fn offset_quality(&self, floor: f64) -> f64 {
-        self.offset_scale * if floor >= FAR_FLOOR { 6.0 } else { 3.0 }
+        self.offset_scale * if floor >= FAR_FLOOR { FAR_OFFSET_QUALITY } else { OFFSET_QUALITY }
     }
 
     /// The largest correction that is believed `gap` after the last one.
     pub fn offset_sanity(&self, gap: f64) -> f64 {
-        100.0 * self.stamp_noise + 20.0 * self.rate_error * gap
+        OFFSET_SANITY * self.stamp_noise + OFFSET_SANITY_GROWTH * self.rate_error * gap
     }
 
     /// How long the path must look longer: the shift window, and never less than 100 polls.
     pub fn shift_window_at(&self, poll: f64) -> Window {
-        let length = self.shift_window.max(100.0 * poll);
-        Window { length, block: length / 32.0 }
+        let length = self.shift_window.max(SHIFT_POLLS * poll);
+        Window { length, block: length / SHIFT_BLOCKS }
     }
 
     /// The window of the floor, in blocks of 10.5 minutes for a week.
     pub fn floor_window(&self) -> Window {
-        Window { length: self.floor_window, block: self.floor_window / 960.0 }
+        Window { length: self.floor_window, block: self.floor_window / FLOOR_BLOCKS }
     }
 
     /// The history for offsets and local rates: bins of a sixty-fourth of the offset window.
     pub fn history(&self) -> Shape {
-        Shape { widest: self.offset_window / 64.0, crowd: 72, capacity: 456 }
+        Shape { widest: self.offset_window / HISTORY_BINS, crowd: HISTORY_CROWD, capacity: HISTORY_CAPACITY }
     }
 
     /// The history for the long-term rate.
     pub fn archive(&self) -> Shape {
-        Shape { widest: self.floor_window / 64.0, crowd: 72, capacity: 96 }
+        Shape { widest: self.floor_window / ARCHIVE_BINS, crowd: ARCHIVE_CROWD, capacity: ARCHIVE_CAPACITY }
     }
 }
 

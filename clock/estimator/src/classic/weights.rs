@@ -1,6 +1,7 @@
 //! The weighted mean over the offset window, written so that it runs in wide registers and gives the same bits everywhere.
 
 use crate::history::{LANES, Row, View, lesser};
+use crate::tuning::classic::WORTHLESS;
 
 /// How exchanges are moved to the present and weighed.
 #[derive(Clone, Copy, Debug)]
@@ -84,9 +85,6 @@ fn for_rows(view: View<'_>, how: &Weighing, nothing_costs: f64, mut each: impl F
     let (cost, floor) = (padded(cost_rest, nothing_costs), padded(floor_rest, 0.0));
     each(Rows { x: &x, y: &y, cost: &cost, floor: &floor });
 }
-
-/// A point error so large that its weight is nothing, yet finite.
-const WORTHLESS: f64 = 1e30;
 
 /// Looks over the errors of `view`; `limit` is the most that a point error counts in their mean.
 pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {

@@ -6,6 +6,7 @@ use crate::bank::group::Begin;
 use crate::frame::Point;
 use crate::learned::{Continuity, Filter, Input, Measured, State, Upset};
 use crate::outcome::Measure;
+use crate::tuning::learned::{DISAGREEMENT, WARM_RATE};
 use crate::{
     Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, RateMemory, Summary,
     Verdict,
@@ -13,12 +14,6 @@ use crate::{
 use ffclock_units::{
     Bound, ClockError, Counter, Estimate, Exchange, GrowthRate, Moment, Period, Rate, Span, Status, Tai,
 };
-
-/// The two filters disagree when they are further apart than this many times their joint uncertainty.
-const DISAGREEMENT: f64 = 3.0;
-
-/// A rate that is uncertain by more than this is not known yet.
-const WARM_RATE: f64 = 1e-6;
 
 /// The learned algorithm within the bounds of the guard.
 ///

@@ -2,16 +2,8 @@
 
 use crate::Rejection;
 use crate::frame::Point;
+use crate::tuning::guard::{COARSENESS, LONGEST_TRIP, STRAYS};
 use ffclock_units::{Counter, Exchange, ServerIdentity};
-
-/// A longer round trip says nothing worth knowing, s.
-const LONGEST_TRIP: f64 = 16.0;
-
-/// A server's stamps may be this coarse: a shorter net round trip than minus this is impossible, s.
-const COARSENESS: f64 = 2e-6;
-
-/// This many exchanges in a row that are in order among themselves but older than the last one mean that the last one was wrong.
-const STRAYS: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Order {

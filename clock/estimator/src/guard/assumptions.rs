@@ -4,11 +4,8 @@ use crate::ClassicConfig;
 use crate::RateMemory;
 use crate::frame::Slope;
 use crate::history::Shape;
+use crate::tuning::guard::{PROOF_BINS, PROOF_CAPACITY, PROOF_CROWD, RATE_PROOF_SPAN};
 use ffclock_units::{Bound, Period};
-
-/// The history of the bound's rate spans a day: long enough that the pair error vanishes, short enough that the wander is
-/// one of days.
-pub const RATE_PROOF_SPAN: f64 = 86_400.0;
 
 /// Seconds and s/s.
 #[derive(Clone, Debug)]
@@ -42,7 +39,7 @@ impl Assumptions {
 
     /// The history for the proven rate.
     pub fn history(&self) -> Shape {
-        Shape { widest: RATE_PROOF_SPAN / 32.0, crowd: 36, capacity: 48 }
+        Shape { widest: RATE_PROOF_SPAN / PROOF_BINS, crowd: PROOF_CROWD, capacity: PROOF_CAPACITY }
     }
 
     /// The prior that a remembered rate gives; `None` when it lies outside what the counter can be.

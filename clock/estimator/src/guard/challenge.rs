@@ -7,18 +7,8 @@
 
 use super::proof::{Interval, alone};
 use crate::frame::{Move, Point};
+use crate::tuning::guard::{HOPELESS, HOPELESS_WHILE_YOUNG, SUPPORTERS, SUPPORTERS_AGAINST_YOUNG, YOUNG};
 use ffclock_units::{Counter, Exchange};
-
-/// With fewer exchanges than this behind it, the past has no authority.
-pub const YOUNG: u64 = 8;
-
-/// A challenge needs this many exchanges against an established past, and this many against a young one.
-const SUPPORTERS: u64 = 8;
-const SUPPORTERS_AGAINST_YOUNG: u64 = 3;
-
-/// This many contradictions in a row without a candidate that lasts mean that the assumption about the counter is wrong.
-const HOPELESS: u64 = 64;
-const HOPELESS_WHILE_YOUNG: u64 = 16;
 
 /// What a contradiction led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

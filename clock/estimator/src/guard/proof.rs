@@ -19,9 +19,12 @@
 //! widened to cover both, and the history of rates begins anew.
 //! Nothing here depends on floors, weights or thresholds.
 
-use super::assumptions::{Assumptions, RATE_PROOF_SPAN};
+use super::assumptions::Assumptions;
 use crate::frame::{Move, Point};
 use crate::history::{Added, History, Record};
+use crate::tuning::guard::{
+    BLUR_MARGIN, CLOSEST_PAIR, EXCESS_LIMIT, FLOAT_OPERATIONS, FLOAT_ROUNDING, RATE_PROOF_SPAN, RATE_ROUNDING,
+};
 
 /// A closed interval: of heights in seconds, or of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +88,7 @@ impl Interval {
 
 /// More than a few operations on floats of this size can be off.
 fn rounding(interval: Interval) -> f64 {
-    1e-15 + 8.0 * f64::EPSILON * (interval.low.abs() + interval.high.abs())
+    FLOAT_ROUNDING + FLOAT_OPERATIONS * f64::EPSILON * (interval.low.abs() + interval.high.abs())
 }
 
 /// How a new exchange stands to what is proven.
@@ -100,9 +103,6 @@ pub enum Standing {
     /// It does not agree: the server's time moved, or the counter.
     Contradicts,
 }
-
-/// A rate that deviates from its mean by more than this many times the wander is no oscillator any more.
-const EXCESS_LIMIT: f64 = 10.0;
 
 /// The proven interval of the true height at the last exchange and the proven range of the rate after it.
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ pub fn alone_calibrated(point: &Point, rates: Interval, floor: f64, assumptions:
     let half_error = assumptions.half_asymmetry_error?;
     let centre = point.height() - assumptions.half_asymmetry;
     let queueing = 0.5 * (point.net - floor).max(0.0);
-    let middle = Interval::around(centre, queueing + half_error + point.blur() * 1.1 + point.root);
+    let middle = Interval::around(centre, queueing + half_error + point.blur() * BLUR_MARGIN + point.root);
     Some(middle.carried(point.x - point.middle, rates))
 }
 
@@ -276,12 +276,12 @@ impl Proof {
     fn measured(&self, assumptions: &Assumptions) -> Option<Interval> {
         let far = self.far?;
         let distance = self.x - far.x;
-        if distance.is_nan() || distance < 1e-3 {
+        if distance.is_nan() || distance < CLOSEST_PAIR {
             return None;
         }
         let low = (self.height.low - far.y - far.cost) / distance;
         let high = (self.height.high - far.y) / distance;
-        Some(Interval { low, high }.widened(assumptions.wander + 1e-14))
+        Some(Interval { low, high }.widened(assumptions.wander + RATE_ROUNDING))
     }
 
     fn update_rates(&mut self, assumptions: &Assumptions) {

@@ -6,19 +6,7 @@
 //! edges equally sharp: a floor once seen stays known.
 
 use crate::bank::Densities;
-
-/// With fewer exchanges the densities still show the prior, and chance.
-const LEARNED: u64 = 128;
-
-/// This part of the difference of the first deciles is open: half of it would be, if the steep shapes did not explain much of a soft beginning.
-const OPEN: f64 = 0.25;
-
-/// The doubt is averaged over so many exchanges.
-const MEMORY: f64 = 64.0;
-
-/// A floor that was never seen is not more than so many doubts too high; as long as these are not learned, so many ninth deciles of queueing.
-const MISPLACED: f64 = 6.0;
-const MISPLACED_AT_FIRST: f64 = 2.0;
+use crate::tuning::learned::{AMBIGUITY_LEARNED, AMBIGUITY_MEMORY, AMBIGUOUS_PART, MISPLACED, MISPLACED_AT_FIRST};
 
 /// The doubt, us.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +23,9 @@ impl EdgeDoubt {
     /// Another exchange was learned from. The densities are those of the steep shapes, whose floor is where they rise.
     pub fn pass(&mut self, [[forward, backward], _]: Densities<'_>) {
         self.exchanges = self.exchanges.saturating_add(1);
-        let present = OPEN * (forward.first_decile - backward.first_decile).abs();
-        self.mean += (present - self.mean) / MEMORY.min(self.exchanges as f64);
-        if self.exchanges >= LEARNED {
+        let present = AMBIGUOUS_PART * (forward.first_decile - backward.first_decile).abs();
+        self.mean += (present - self.mean) / AMBIGUITY_MEMORY.min(self.exchanges as f64);
+        if self.exchanges >= AMBIGUITY_LEARNED {
             self.least = Some(self.least.map_or(self.mean, |least| least.min(self.mean)));
         }
     }

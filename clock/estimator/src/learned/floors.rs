@@ -5,62 +5,26 @@
 //! a conspiracy of routes that nobody will distinguish from that. A change is believed when the last few packets are much likelier with it than
 //! without. A floor that returns is known at once.
 
-use super::recent::{DEPTH, Recent};
+use super::recent::Recent;
 use crate::bank::density::Tabulated;
 use crate::bank::group::Way;
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Densities, Family, Roster};
-
-/// So many packets at least must show a change.
-const WITNESSES: usize = 4;
-
-/// How much likelier a change must be, as a logarithm.
-const GAIN: f64 = 25.0;
-
-/// How much likelier a change of the rate must be than one of the paths or the reverse.
-const DECISIVE: f64 = 6.0;
-
-/// A rate may have changed so many exchanges before the paths seem to.
-const ONSET_REACH: usize = 2;
-
-/// It may have done so anywhere between two: theta is open by this part of what it has added.
-const JOLT_SLACK: f64 = 0.1;
-
-/// How much likelier a longer path must be than a load that began: the one keeps the spread of the packets, the other spreads them as far as it
-/// delays them.
-const STEADY: f64 = 12.0;
-
-/// A shift is found by trying so many places of the smallest queueing, in these parts of the median.
-const TRIALS: u32 = 12;
-const FIRST_TRIAL: f64 = 0.02;
-const TRIAL_STEP: f64 = 0.12;
-
-/// A path that became longer by less than this many ninth deciles of queueing is left to the filter.
-const LEAST_SHIFT: f64 = 1.0;
-
-/// How many floors of each way are remembered, how near one must be to be it, in medians, and how well it is known, us^2.
-const REMEMBERED: usize = 8;
-const NEAR: f64 = 3.0;
-const REMEMBERED_VARIANCE: f64 = 0.04;
-
-/// A change of one way is often followed by one of the other: so long the floors are not compared, s.
-const SETTLING: f64 = 200.0;
-
-/// After so many exchanges two changes are compared, or after the server's patience if that comes first, but not after fewer than so many;
-/// and this part of a change is little.
-const JUDGED: u32 = 16;
-const LEAST_JUDGED: u32 = 8;
-const SHARED: f64 = 0.05;
+use crate::tuning::learned::{
+    BURST_SLACK, CHANGE_GAIN, CHANGE_SPREAD, COMPARED, DECISIVE, DEPTH, DISPLACEMENT_TOLERANCE, FIRST_TRIAL,
+    LEAST_COMPARED, LEAST_SHIFT, LEAST_SQUARED_SHIFT, NEAR_FLOOR, ONSET_REACH, REMEMBERED_FLOORS, REMEMBERED_VARIANCE,
+    SETTLING, SHARED_DEVIATIONS, SHARED_PART, STEADY, STEP_MISMATCH, TRIAL_STEP, TRIALS, WITNESSES,
+};
 
 /// Floors that were left, for each way.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    floors: [[Option<f64>; REMEMBERED]; 2],
+    floors: [[Option<f64>; REMEMBERED_FLOORS]; 2],
     next: [usize; 2],
 }
 
 impl Known {
-    fn of(&self, way: Way) -> &[Option<f64>; REMEMBERED] {
+    fn of(&self, way: Way) -> &[Option<f64>; REMEMBERED_FLOORS] {
         &self.floors[way.index()]
     }
 
@@ -77,7 +41,7 @@ impl Known {
             *known = Some(floor);
         } else if let Some(cell) = floors.get_mut(*next) {
             *cell = Some(floor);
-            *next = next.wrapping_add(1) % REMEMBERED;
+            *next = next.wrapping_add(1) % REMEMBERED_FLOORS;
         }
     }
 
@@ -142,10 +106,10 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
         let doubt = witnesses.doubt(since);
         // No queueing puts a packet before its floor.
         let is_large = shift < 0.0 || shift > LEAST_SHIFT * density.ninth_decile;
-        let is_large = is_large && shift * shift > 16.0 * doubt;
+        let is_large = is_large && shift * shift > LEAST_SQUARED_SHIFT * doubt;
         let is_steady = gain - witnesses.gain_of_load(since) > STEADY;
-        if gain > GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
-            let spread = 3.0 * density.median + libm::sqrt(doubt);
+        if gain > CHANGE_GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
+            let spread = CHANGE_SPREAD * density.median + libm::sqrt(doubt);
             best = Some((gain, Change { way, since, shift, variance: spread * spread }));
         }
     }
@@ -186,7 +150,7 @@ impl Trial<'_> {
         let mut best = (f64::NEG_INFINITY, Cause::Jump);
         for since in change.since..=reach {
             let rate = change.shift / self.recent.elapsed(change.since);
-            let theta = JOLT_SLACK * change.shift;
+            let theta = BURST_SLACK * change.shift;
             let jolt = Revision::Jolt { since, variances: [theta * theta, rate * rate] };
             let score = self.score(since, &[jolt]);
             if score > best.0 {
@@ -215,7 +179,7 @@ impl Trial<'_> {
 
 /// Takes a remembered floor in place of a change to its neighbourhood, and remembers the one that is left.
 pub fn recognise(change: Change, floor: f64, known: &mut Known, density: &Tabulated) -> Change {
-    let within = NEAR * density.median;
+    let within = NEAR_FLOOR * density.median;
     let found = known.find(change.way, floor + change.shift, within);
     known.keep(change.way, floor, within);
     found.map_or(change, |found| Change { shift: found - floor, variance: REMEMBERED_VARIANCE, ..change })
@@ -237,7 +201,7 @@ impl Displacement {
             (self.before, self.age) = (Some(floors), 0.0);
         }
         self.exchanges = 0;
-        self.tolerance = 3.0 * density.ninth_decile;
+        self.tolerance = DISPLACEMENT_TOLERANCE * density.ninth_decile;
     }
 
     /// Whether there are changes to be judged.
@@ -259,7 +223,7 @@ impl Displacement {
 
     /// Whether the changes of both ways are to be compared now: once, when enough is known of them or `patience` ends.
     pub fn is_time_to_compare(&self, patience: f64) -> bool {
-        self.exchanges == JUDGED || (self.exchanges < JUDGED && self.is_ripe(patience))
+        self.exchanges == COMPARED || (self.exchanges < COMPARED && self.is_ripe(patience))
     }
 
     /// The difference of the floors from before the changes, if both ways changed by the same amount: to within what is known of the
@@ -267,14 +231,14 @@ impl Displacement {
     pub fn shared(&self, [forward, backward]: [f64; 2], deviation: f64) -> Option<f64> {
         let [forward_then, backward_then] = self.before?;
         let (there, back) = (forward - forward_then, backward - backward_then);
-        let room = 3.0 * deviation;
-        let is_shared = (there - back).abs() <= room && room <= SHARED * there.abs().min(back.abs());
+        let room = SHARED_DEVIATIONS * deviation;
+        let is_shared = (there - back).abs() <= room && room <= SHARED_PART * there.abs().min(back.abs());
         is_shared.then_some(forward_then - backward_then)
     }
 
     /// Whether the floors have been displaced for `patience`, and neither has moved for a while: the one is found before the other.
     pub fn is_ripe(&self, patience: f64) -> bool {
-        self.before.is_some() && self.age >= patience && self.exchanges >= LEAST_JUDGED
+        self.before.is_some() && self.age >= patience && self.exchanges >= LEAST_COMPARED
     }
 
     /// How far the server's time stepped, if that is what happened, us: the two floors moved apart by the same amount.
@@ -282,7 +246,7 @@ impl Displacement {
         let ([forward_then, backward_then], [forward, backward]) = (self.before?, floors);
         let (longer_there, longer_back) = (forward - forward_then, backward - backward_then);
         let apart = 0.5 * (longer_there - longer_back);
-        let is_step = (longer_there + longer_back).abs() <= self.tolerance + 0.02 * apart.abs();
+        let is_step = (longer_there + longer_back).abs() <= self.tolerance + STEP_MISMATCH * apart.abs();
         (is_step && apart.abs() > self.tolerance).then_some(apart)
     }
 }
@@ -293,10 +257,11 @@ mod tests {
     use super::*;
     use crate::LearnedConfig;
     use crate::bank::Told;
-    use crate::bank::density::{Components, Mixture, SHAPES};
+    use crate::bank::density::{Components, Mixture};
     use crate::bank::grid::Cavity;
     use crate::bank::group::{Begin, Sight};
     use crate::bank::model;
+    use crate::tuning::bank::SHAPES;
     use alloc::vec::Vec;
 
     /// Floors from before a change, us; the density has quantiles of 1 us.
@@ -311,7 +276,7 @@ mod tests {
     #[test]
     fn a_floor_is_recognised_within_three_medians() {
         let mut known = Known::default();
-        known.keep(Way::Forward, 100.0, NEAR);
+        known.keep(Way::Forward, 100.0, NEAR_FLOOR);
         let moved = |shift: f64| {
             let change = Change { way: Way::Forward, since: 4, shift, variance: 9.0 };
             recognise(change, 50.0, &mut known.clone(), &Tabulated::new())

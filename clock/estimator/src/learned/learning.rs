@@ -1,20 +1,11 @@
 //! Which densities there are, and when they learn.
 
 use crate::LearnedConfig;
-use crate::bank::density::{Components, Mixture, SHAPES, STEEP};
+use crate::bank::density::{Components, Mixture};
 use crate::bank::group::Way;
 use crate::bank::{Densities, Family, Told};
-
-/// How many exchanges are learned from.
-const MEMORY: usize = 400;
-
-/// Every one of the first exchanges is learned from at once.
-pub const EAGER: usize = 40;
-const EAGER_ITERATIONS: u32 = 4;
-
-/// Afterwards one round of learning every so many exchanges.
-const ROUND: u64 = 16;
-const ITERATIONS: u32 = 2;
+use crate::tuning::bank::{SHAPES, STEEP};
+use crate::tuning::learned::{EAGER, EAGER_ITERATIONS, ITERATIONS, RING, ROUND};
 
 /// The densities of both families.
 #[derive(Clone, Debug)]
@@ -98,7 +89,7 @@ pub struct Learning {
 impl Learning {
     pub fn new(config: &LearnedConfig) -> Self {
         let components = Components::new();
-        Learning { mixtures: Mixtures::new(MEMORY, config, &components), components, taken: 0 }
+        Learning { mixtures: Mixtures::new(RING, config, &components), components, taken: 0 }
     }
 
     /// Mixtures to try something with, that learn from [`EAGER`] exchanges.

@@ -5,13 +5,7 @@
 //! q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2.
 
 use crate::bank::Blend;
-
-/// How far an ordinary oscillator's rate walks in a second, ppm.
-const WALK: f64 = 2e-4;
-
-/// The shortest and the longest time that is averaged over, s.
-const SHORTEST: f64 = 1_000.0;
-const LONGEST: f64 = 86_400.0;
+use crate::tuning::learned::{DIFFERENCE_WALK, LONGEST_AVERAGE, SHORTEST_AVERAGE};
 
 /// A rate that is averaged over the recent past.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +37,8 @@ impl Pace {
             return;
         }
         self.age += interval;
-        let memory = libm::cbrt(12.0 * blend.variance / (WALK * WALK)).clamp(SHORTEST, LONGEST);
+        let memory = libm::cbrt(12.0 * blend.variance / (DIFFERENCE_WALK * DIFFERENCE_WALK))
+            .clamp(SHORTEST_AVERAGE, LONGEST_AVERAGE);
         self.rate = if self.age < memory {
             blend.rate
         } else {

@@ -3,11 +3,9 @@
 use crate::bank::group::Sight;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, Densities, Groups, Roster, Told};
+use crate::tuning::learned::DEPTH;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// How many exchanges are remembered.
-pub const DEPTH: usize = 8;
 
 /// What a remembered exchange was.
 #[derive(Clone, Copy, Debug)]

@@ -4,29 +4,16 @@
 //! packets that show the floor come before it is known that they are the ones; afterwards they are garbage to a filter that is sure. Seen again from
 //! where the fastest of each way meet, and with densities that learn from this, the same packets are much likelier.
 
-use super::learning::{EAGER, Learning, Mixtures};
+use super::learning::{Learning, Mixtures};
 use super::recent::{Recent, Taken};
 use crate::LearnedConfig;
 use crate::bank::group::Begin;
-use crate::bank::model::USUAL_WALK;
 use crate::bank::{Bank, Family, Roster, Told};
+use crate::tuning::learned::{
+    EAGER, GRAIN, REFINEMENTS, REINITIALISE_AFTER, REINITIALISE_GAIN, REINITIALISE_PASSES, USUAL_WALK,
+};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-
-/// How often the exchanges are seen again: the densities learned from what the filter knew at first are themselves misplaced.
-const LOOKS: u32 = 2;
-
-/// A look is taken after so many exchanges. Later what the bank knows of the oscillator is worth more.
-const TURNS: [u64; 3] = [EAGER as u64, 160, 640];
-
-/// How much likelier the exchanges must be when they are seen again, as a logarithm.
-const GAIN: f64 = 6.0;
-
-/// How often the rate between the fastest packets is bettered, or its step halved.
-const REFINEMENTS: u32 = 48;
-
-/// What is lost of a delay when it is measured, us.
-const GRAIN: f64 = 1.0;
 
 /// The last exchanges, and what they can be tried with.
 #[derive(Clone, Debug)]
@@ -103,7 +90,8 @@ impl SecondLook {
 
     /// Whether it is time for another look, which then is to be taken.
     pub fn take_turn(&mut self) -> bool {
-        let is_due = TURNS.get(self.turn).is_some_and(|due| self.passed >= *due) && self.last.len() >= EAGER;
+        let is_due =
+            REINITIALISE_AFTER.get(self.turn).is_some_and(|due| self.passed >= *due) && self.last.len() >= EAGER;
         self.turn = self.turn.saturating_add(usize::from(is_due));
         is_due
     }
@@ -117,7 +105,7 @@ impl SecondLook {
         self.told.extend(self.last.iter().map(|taken| taken.told));
         let before = self.judge(learning, roster);
         self.mixtures.take_over(learning.mixtures(), learning.components());
-        for _ in 0..LOOKS {
+        for _ in 0..REINITIALISE_PASSES {
             *scratch = Bank::begin(&begin, roster);
             scratch.for_groups(|group| group.open_asymmetry(variance));
             self.told.clear();
@@ -129,7 +117,7 @@ impl SecondLook {
             self.mixtures.relearn(&self.told, learning.components());
         }
         let after = likelihood(&self.mixtures, &self.told, roster);
-        after - before >= GAIN
+        after - before >= REINITIALISE_GAIN
     }
 
     /// Teaches `learning` what came of the look.
@@ -140,7 +128,7 @@ impl SecondLook {
     /// How likely the exchanges are, each as it was told, to densities that learned from them.
     fn judge(&mut self, learning: &Learning, roster: &Roster) -> f64 {
         self.mixtures.take_over(learning.mixtures(), learning.components());
-        for _ in 0..LOOKS {
+        for _ in 0..REINITIALISE_PASSES {
             self.mixtures.relearn(&self.told, learning.components());
         }
         likelihood(&self.mixtures, &self.told, roster)

@@ -6,33 +6,18 @@ use super::pace::Pace;
 use super::recent::Taken;
 use super::second::Look;
 use super::{Continuity, Filter, Input, MICRO, Now};
-use crate::bank::density::GARBAGE;
 use crate::bank::group::{Begin, FLOORS, THETA, Way};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::sights;
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Family};
 use crate::frame::{Frame, Point};
+use crate::tuning::learned::{
+    EXPLAINED, GARBAGE, HORIZON, LEAST_HORIZON, LEAST_POLL, LONGEST_SILENCE, OUTSIDE_LIMIT, POLL_PART, RATE_AFTER_LOSS,
+    SHARED_VARIANCE, UNEXPLAINED_LIMIT,
+};
 use crate::{Event, Events};
 use ffclock_units::Span;
-
-/// After a longer silence the time begins anew, s.
-const LONGEST_SILENCE: f64 = 1e6;
-
-/// So many exchanges in a row outside what is proven, or that nothing explains, and the filter begins anew.
-const OUTSIDE_LIMIT: u32 = 16;
-const UNEXPLAINED_LIMIT: u32 = 32;
-
-/// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
-const RATE_AFTER_LOSS: f64 = 3.0;
-
-/// How well the difference of two changes is known that are one, us^2.
-const SHARED_VARIANCE: f64 = 1e-3;
-
-/// How far ahead the growth of the uncertainty is measured, polls and at least seconds. Errors of an oscillator grow faster than time, and a
-/// server may be away for hours.
-const HORIZON: f64 = 4.0;
-const LEAST_HORIZON: f64 = 3_600.0;
 
 impl Filter {
     /// Lets an exchange pass all stages, which is `point` in the present frame.
@@ -55,7 +40,7 @@ impl Filter {
             now.pace = Pace::begin(now.pace.rate);
         }
         self.bank.reseed(&self.roster);
-        now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
+        now.poll = if now.past < 2 { point.x } else { now.poll + POLL_PART * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
         now.astray = if explained { 0 } else { now.astray.saturating_add(1) };
         self.conclude(input, now, events);
@@ -128,7 +113,7 @@ impl Filter {
         self.learning.take(&told);
         self.edges.pass(self.learning.densities());
         let best = told[self.bank.best(&self.roster).family.index()];
-        let unexplained = libm::log(3.0 * GARBAGE);
+        let unexplained = libm::log(EXPLAINED * GARBAGE);
         best.logs.iter().any(|log| *log > unexplained)
     }
 
@@ -270,7 +255,7 @@ impl Filter {
     pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
         let counter = input.exchange.received.counter;
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
-        now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
+        now.blend = self.bank.blend(&self.roster, now.poll.max(LEAST_POLL), now.later);
         now.pace.pass(now.frame.position(counter), &now.blend);
         now.counter = counter;
         let is_sound = self.bank.is_sound() && now.blend.is_sound();

@@ -1,10 +1,8 @@
 //! What the filter says of the time.
 
-use super::{Filter, MICRO, Now, Shifts, YOUNG};
+use super::{Filter, MICRO, Now, Shifts};
+use crate::tuning::learned::{LEAST_UNCERTAINTY, YOUNG};
 use ffclock_units::{Counter, Moment, Tai};
-
-/// What the arithmetic of the filter can lose, s.
-const LEAST_UNCERTAINTY: f64 = 1e-8;
 
 /// The state at the end of the last exchange that was measured.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 use super::site::Action;
 use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, STATES, Sight, THETA, Turn, Way};
 use crate::bank::lanes::Lanes;
+use crate::tuning::smooth::LEAST_SMOOTHED_VARIANCE;
 
 /// One number for each part of the state.
 pub type Vector = [Lanes; STATES];
@@ -93,7 +94,7 @@ impl Adjoint {
         let through = times(&group.p, row);
         let mean = dot(row, &group.x) - dot(&through, &self.slope);
         let variance = dot(row, &through) - dot(&through, &times(&self.curvature, &through));
-        (mean, variance.map(|variance| variance.max(1e-9)))
+        (mean, variance.map(|variance| variance.max(LEAST_SMOOTHED_VARIANCE)))
     }
 }
 

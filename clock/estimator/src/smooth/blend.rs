@@ -4,15 +4,10 @@
 //! held possible, block after block, has lost itself between floors and queueing, and has no say there. Where none is left, the filter has.
 
 use super::node::Node;
-use super::pass::{BLOCK, Said};
+use super::pass::Said;
 use crate::bank::lanes::{LANES, Lanes};
+use crate::tuning::smooth::{BLOCK, COMMON, LEAST_CAUSAL_UNCERTAINTY, LOST};
 use alloc::vec::Vec;
-
-/// A member has lost itself when its times are so many times the filter's uncertainties away from the filter's, in the root mean square.
-const LOST: f64 = 3.0;
-
-/// What the future cannot mend: the part of the filter's uncertainty that stays, since both rest on the same learned densities.
-const COMMON: f64 = 0.45;
 
 /// What is known of a node in the end.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +44,7 @@ fn trust(nodes: &[Node], group: &[Said]) -> [bool; LANES] {
     let mut squares = Lanes::ZERO;
     let mut count = 0.0;
     for (node, said) in nodes.iter().zip(group) {
-        let scale = 1.0 / node.causal.uncertainty.max(1e-3);
+        let scale = 1.0 / node.causal.uncertainty.max(LEAST_CAUSAL_UNCERTAINTY);
         let off = (said.theta - Lanes::all(node.causal.theta)) * Lanes::all(scale);
         squares += off * off;
         count += 1.0;

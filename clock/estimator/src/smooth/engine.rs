@@ -3,7 +3,7 @@
 use super::blend::{Marginal, blend};
 use super::learn::{Teacher, Witness};
 use super::node::{Node, Segment};
-use super::pass::{BLOCK, Beliefs, Evidence, Pass, Said, Tables};
+use super::pass::{Beliefs, Evidence, Pass, Said, Tables};
 use super::site::Site;
 use crate::LearnedConfig;
 use crate::bank::Family;
@@ -11,22 +11,9 @@ use crate::bank::density::Tabulated;
 use crate::bank::group::{FREQUENCY, Group};
 use crate::bank::lanes::{LANES, Lanes};
 use crate::bank::model::{GROUPS, Model, models};
+use crate::tuning::smooth::{AHEAD, BLOCK, FIRST_ROUNDS, FREQUENCY_REACH, PART, ROUNDS, WINDOW};
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// Exchanges that are worked out at a time, and how many more of the future are looked at.
-const WINDOW: usize = 8192;
-const AHEAD: usize = 1024;
-
-/// Rounds in which packets are weighed as they come, so that the densities are learned roughly.
-const FIRST_ROUNDS: usize = 2;
-
-/// Rounds in which each packet is held against all the others, and how far its factor moves in each.
-const ROUNDS: usize = 6;
-const PART: f64 = 0.7;
-
-/// How far a cycle's frequency is taken over from one round into the next, as a logarithm.
-const FREQUENCY_REACH: f64 = 0.25;
 
 /// Everything that does not depend on the recording.
 #[derive(Clone, Debug)]

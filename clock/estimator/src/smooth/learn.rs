@@ -1,14 +1,13 @@
 //! Queueing densities of a recording: each block of it learns from itself and its neighbours, before and after.
 
-use super::pass::{BLOCK, Beliefs, Tables};
+use super::pass::{Beliefs, Tables};
 use crate::LearnedConfig;
 use crate::bank::Family;
-use crate::bank::density::{Components, Likelihoods, Mixture, SHAPES, STEEP};
+use crate::bank::density::{Components, Likelihoods, Mixture};
 use crate::bank::grid::Cavity;
+use crate::tuning::bank::{SHAPES, STEEP};
+use crate::tuning::smooth::{BLOCK, ITERATIONS};
 use alloc::vec::Vec;
-
-/// Rounds of expectation maximisation, from the prior on.
-const ITERATIONS: u32 = 24;
 
 /// Makes the densities of a window.
 #[derive(Clone, Debug)]

@@ -1,17 +1,14 @@
 //! What is kept of a recording: an exchange becomes a node, and a stretch without a new beginning a segment.
 
 use super::MICRO;
-use super::pass::BLOCK;
 use crate::bank::Densities;
 use crate::bank::density::Tabulated;
 use crate::bank::group::{Begin, Sight, Way};
 use crate::bank::revision::{Change, Revision};
 use crate::frame::Frame;
+use crate::tuning::smooth::{BLOCK, NEAR_FLOOR};
 use alloc::vec::Vec;
 use ffclock_units::{Counter, Estimate, Period};
-
-/// A floor so near to one that was left, beside what it is uncertain by, is that one, us.
-const NEAR: f64 = 1.0;
 
 /// The clock as it was published right after an exchange, us over the frame's line.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +124,7 @@ impl Segment {
     fn depart(&mut self, change: &Change, index: usize) -> Departure {
         let way = change.way.index();
         let (left, level) = (self.moved[way], self.moved[way] + change.shift);
-        let near = libm::sqrt(change.variance) + NEAR;
+        let near = libm::sqrt(change.variance) + NEAR_FLOOR;
         let distance = |known: &&(f64, usize)| (known.0 - level).abs();
         let known = self.left[way].iter().filter(|known| distance(known) < near);
         let back_to = known.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|known| known.1);

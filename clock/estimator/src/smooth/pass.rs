@@ -3,18 +3,13 @@
 use super::adjoint::{Adjoint, Update, Vector, dot, row, times};
 use super::node::Node;
 use super::site::{Action, Belief, Site};
+use crate::bank::Family;
 use crate::bank::density::Tabulated;
 use crate::bank::group::{FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
 use crate::bank::lanes::Lanes;
 use crate::bank::model::Model;
-use crate::bank::{Family, SCORE_MEMORY};
+use crate::tuning::smooth::{BLOCK, CHANGED_VARIANCE, LEAST_PREDICTED_VARIANCE, REMEMBERED_VARIANCE, SCORE_MEMORY};
 use alloc::vec::Vec;
-
-/// So many exchanges make one block with densities of its own.
-pub const BLOCK: usize = 256;
-
-/// How well a floor is known that comes back, us^2.
-const REMEMBERED_VARIANCE: f64 = 0.04;
 
 /// The densities of a window, block after block, each for both ways.
 pub type Tables = Vec<[Tabulated; 2]>;
@@ -118,7 +113,7 @@ impl Pass<'_> {
             let known = change.back_to.and_then(|left| self.before(left, steps)).map(|before| before.after.x[part]);
             group.cut(part);
             group.x[part] = known.unwrap_or(group.x[part] + Lanes::all(change.shift));
-            let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + 1.0 };
+            let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + CHANGED_VARIANCE };
             group.p[part][part] = Lanes::all(variance);
         }
         if let Some([theta, rate]) = node.upset.jolt {
@@ -211,7 +206,11 @@ fn unit(part: usize) -> Vector {
 
 /// What is believed about queueing when so much is believed about the rest of the delay.
 fn belief_of(sight: &Sight, (mean, variance): (Lanes, Lanes)) -> Belief {
-    Belief { mean: Lanes::all(sight.delay) - mean, variance: variance.map(|v| v.max(1e-8)), noise: sight.noise }
+    Belief {
+        mean: Lanes::all(sight.delay) - mean,
+        variance: variance.map(|v| v.max(LEAST_PREDICTED_VARIANCE)),
+        noise: sight.noise,
+    }
 }
 
 fn apply(group: &mut Group, gain: &Vector, action: &Action) {

@@ -7,6 +7,7 @@
 use crate::bank::density::{Evidence, Tabulated};
 use crate::bank::grid::Cavity;
 use crate::bank::lanes::{LANES, Lanes};
+use crate::tuning::smooth::LEAST_PRECISION_LEFT;
 
 /// The factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,7 +68,8 @@ impl Site {
     /// The factor that does to a belief what an action does.
     pub fn of(action: &Action, belief: &Belief) -> Self {
         let Action { move_by, shrink } = *action;
-        let precision = shrink.zip(belief.variance, |shrink, variance| shrink / (1.0 - shrink * variance).max(1e-6));
+        let precision = shrink
+            .zip(belief.variance, |shrink, variance| shrink / (1.0 - shrink * variance).max(LEAST_PRECISION_LEFT));
         let pull = move_by * (Lanes::all(1.0) + precision * belief.variance) - precision * belief.mean;
         Site { precision, pull }
     }
