@@ -11,7 +11,7 @@ pub mod revision;
 use crate::tuning::bank::{FAR_BEHIND, HOPELESS, HUMP_FLOOR_NOISE, RESEEDED, SCORE_MEMORY};
 use density::Tabulated;
 use grid::Cavity;
-use group::{Begin, FLOORS, Group, Heard, Sight, THETA, Way};
+use group::{Begin, FLOORS, Group, GroupPrediction, Measurement, THETA, Way};
 use lanes::{LANES, Lanes};
 use model::{GROUPS, Model};
 
@@ -50,7 +50,7 @@ pub type Groups = [[Group; GROUPS]; 2];
 
 /// What is fixed about the bank.
 #[derive(Clone, Debug)]
-pub struct Roster {
+pub struct ModelSet {
     pub models: [Model; GROUPS],
     /// Which families take part.
     pub families: [bool; 2],
@@ -100,14 +100,14 @@ pub type Densities<'a> = [[&'a Tabulated; 2]; 2];
 
 /// What the best member of a family knew of the two packets of an exchange before it used them, and how likely they were to it.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct Prediction {
     pub cavities: [Cavity; 2],
     pub logs: [f64; 2],
 }
 
 impl Bank {
-    pub fn begin(begin: &Begin, roster: &Roster) -> Self {
-        let family = roster.models.map(|model| Group::begin(begin, &model));
+    pub fn begin(begin: &Begin, set: &ModelSet) -> Self {
+        let family = set.models.map(|model| Group::begin(begin, &model));
         Bank { groups: [family, family] }
     }
 
@@ -121,47 +121,53 @@ impl Bank {
     }
 
     /// Carries all members `interval` seconds forward, to the next exchange.
-    pub fn predict(&mut self, interval: f64, densities: Densities<'_>, roster: &Roster) {
+    pub fn predict(&mut self, interval: f64, densities: Densities<'_>, set: &ModelSet) {
         for ((members, family), [density, _]) in self.groups.iter_mut().zip(Family::BOTH).zip(densities) {
             let floor_noise = family.floor_noise(density);
-            for (group, model) in members.iter_mut().zip(&roster.models) {
+            for (group, model) in members.iter_mut().zip(&set.models) {
                 group.predict(interval, model, floor_noise);
             }
         }
     }
 
     /// Uses the two packets of an exchange, and tells what each family's best member, as it was before, made of them.
-    pub fn observe(&mut self, sights: &[Sight; 2], densities: Densities<'_>, roster: &Roster) -> [Told; 2] {
-        let leaders = Family::BOTH.map(|family| self.best_of(family, roster));
-        let mut told = [Told { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
+    pub fn observe(
+        &mut self,
+        measurements: &[Measurement; 2],
+        densities: Densities<'_>,
+        set: &ModelSet,
+    ) -> [Prediction; 2] {
+        let leaders = Family::BOTH.map(|family| self.best_of(family, set));
+        let mut predictions = [Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
         for way in Way::BOTH {
             let index = way.index();
-            let parts = self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut told)).zip(roster.families);
-            for (((family, densities), (leader, told)), takes_part) in parts {
+            let parts =
+                self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut predictions)).zip(set.families);
+            for (((family, densities), (leader, predictions)), takes_part) in parts {
                 if !takes_part {
                     continue;
                 }
-                let heard: [Heard; GROUPS] = family.each_mut().map(|group| {
-                    let heard = group.observe(way, &sights[index], densities[index]);
-                    group.score += heard.log;
-                    heard
+                let predicted: [GroupPrediction; GROUPS] = family.each_mut().map(|group| {
+                    let predicted = group.observe(way, &measurements[index], densities[index]);
+                    group.score += predicted.log;
+                    predicted
                 });
-                let heard = heard.get(leader.group).copied().unwrap_or(heard[0]);
-                let (mean, variance) = (heard.mean.of(leader.lane), heard.variance.of(leader.lane));
-                told.cavities[index] = Cavity { mean, variance };
-                told.logs[index] = heard.log.of(leader.lane);
+                let predicted = predicted.get(leader.group).copied().unwrap_or(predicted[0]);
+                let (mean, variance) = (predicted.mean.of(leader.lane), predicted.variance.of(leader.lane));
+                predictions.cavities[index] = Cavity { mean, variance };
+                predictions.logs[index] = predicted.log.of(leader.lane);
             }
         }
         self.for_groups(|group| group.score = group.score * Lanes::all(SCORE_MEMORY));
-        told
+        predictions
     }
 
-    fn best_of(&self, family: Family, roster: &Roster) -> Member {
+    fn best_of(&self, family: Family, set: &ModelSet) -> Member {
         let mut best = Member { family, group: 0, lane: 0, score: f64::NEG_INFINITY };
-        if !roster.families[family.index()] {
+        if !set.families[family.index()] {
             return best;
         }
-        for (group, (state, model)) in self.groups[family.index()].iter().zip(&roster.models).enumerate() {
+        for (group, (state, model)) in self.groups[family.index()].iter().zip(&set.models).enumerate() {
             for (lane, score) in (state.score + model.handicap).0.into_iter().enumerate() {
                 if score > best.score {
                     best = Member { family, group, lane, score };
@@ -172,8 +178,8 @@ impl Bank {
     }
 
     /// The member with the highest score.
-    pub fn best(&self, roster: &Roster) -> Member {
-        let [edges, humps] = Family::BOTH.map(|family| self.best_of(family, roster));
+    pub fn best(&self, set: &ModelSet) -> Member {
+        let [edges, humps] = Family::BOTH.map(|family| self.best_of(family, set));
         if humps.score > edges.score { humps } else { edges }
     }
 
@@ -183,11 +189,11 @@ impl Bank {
     }
 
     /// Makes hopeless members anew from the best.
-    pub fn reseed(&mut self, roster: &Roster) {
-        let best = self.best(roster);
+    pub fn reseed(&mut self, set: &ModelSet) {
+        let best = self.best(set);
         let Some(seed) = self.state(&best).map(|group| group.seed(best.lane, best.score - RESEEDED)) else { return };
         for family in &mut self.groups {
-            for (group, model) in family.iter_mut().zip(&roster.models) {
+            for (group, model) in family.iter_mut().zip(&set.models) {
                 for lane in 0..LANES {
                     let sound = group.score.of(lane) >= best.score - HOPELESS && group.p[THETA][THETA].of(lane) > 0.0;
                     if !sound {
@@ -207,11 +213,11 @@ impl Bank {
     }
 
     /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the later deviation.
-    pub fn blend(&self, roster: &Roster, interval: f64, later: f64) -> Blend {
-        let best = self.best(roster);
+    pub fn blend(&self, set: &ModelSet, interval: f64, later: f64) -> Blend {
+        let best = self.best(set);
         let mut sums = Sums::default();
-        let families = self.groups.iter().zip(roster.families).filter(|(_, takes_part)| *takes_part);
-        for (group, model) in families.flat_map(|(family, _)| family.iter().zip(&roster.models)) {
+        let families = self.groups.iter().zip(set.families).filter(|(_, takes_part)| *takes_part);
+        for (group, model) in families.flat_map(|(family, _)| family.iter().zip(&set.models)) {
             let weights = (group.score + model.handicap).map(|score| {
                 let behind = best.score - score;
                 if behind < FAR_BEHIND { libm::exp(-behind) } else { 0.0 }

@@ -5,12 +5,13 @@
 //! and is asked for three things: the prior of the rate, and twice whether a time is within the proof.
 //! `docs/algorithm/learned.md` has the equations.
 
-mod doubt;
-mod floors;
+mod ambiguity;
+mod difference_rate;
+mod floor_memory;
 mod learning;
-mod pace;
+mod path_change;
 mod recent;
-mod second;
+mod reinitialise;
 mod stages;
 mod state;
 #[cfg(test)]
@@ -20,18 +21,19 @@ use crate::bank::group::Begin;
 use crate::bank::measurement::MICRO;
 use crate::bank::model;
 use crate::bank::revision::Revision;
-use crate::bank::{Bank, Blend, Densities, Roster};
+use crate::bank::{Bank, Blend, Densities, ModelSet};
 use crate::frame::{Frame, Point, Slope};
 use crate::guard::Guard;
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
-use doubt::EdgeDoubt;
+use ambiguity::FloorAmbiguity;
+use difference_rate::DifferenceRate;
 use ffclock_units::{Counter, Exchange, Period};
-use floors::{Displacement, Known};
+use floor_memory::FloorMemory;
 use learning::Learning;
-use pace::Pace;
+use path_change::Displacement;
 use recent::Recent;
-use second::SecondLook;
+use reinitialise::Reinitialisation;
 pub use state::State;
 
 /// The filter. After [`Filter::new`] no memory is allocated.
@@ -41,19 +43,19 @@ pub struct Filter {
     nominal: Period,
     half_asymmetry: f64,
     step_patience: f64,
-    roster: Roster,
+    set: ModelSet,
     learning: Learning,
     bank: Bank,
     /// What hypotheses are tried in.
     scratch: Bank,
     recent: Recent,
-    second: SecondLook,
-    known: Known,
+    reinitialisation: Reinitialisation,
+    floor_memory: FloorMemory,
     displacement: Displacement,
-    edges: EdgeDoubt,
+    ambiguity: FloorAmbiguity,
     now: Option<Now>,
     shifts: Shifts,
-    upset: Upset,
+    revisions: Revisions,
 }
 
 /// How often floors moved, of either way.
@@ -91,20 +93,20 @@ pub struct Measured {
     pub events: Events,
     /// The error that the exchange alone ascribes to the clock as it was predicted, s; NaN where nothing was.
     pub offset: f64,
-    pub upset: Upset,
+    pub revisions: Revisions,
 }
 
 /// What the last exchange made the filter believe of the time before it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Upset {
+pub struct Revisions {
     /// The time began anew with it.
     pub began: bool,
-    pub revisions: [Option<Revision>; 2],
+    pub list: [Option<Revision>; 2],
 }
 
-impl Upset {
+impl Revisions {
     fn note(&mut self, revision: Revision) {
-        if let Some(cell) = self.revisions.iter_mut().find(|cell| cell.is_none()) {
+        if let Some(cell) = self.list.iter_mut().find(|cell| cell.is_none()) {
             *cell = Some(revision);
         }
     }
@@ -119,7 +121,7 @@ struct Now {
     counter: Counter,
     blend: Blend,
     /// The difference clock's.
-    pace: Pace,
+    difference: DifferenceRate,
     /// Seconds until `blend.deviation_later`.
     later: f64,
     /// The time between exchanges, s, smoothed.
@@ -137,25 +139,25 @@ impl Filter {
     /// counter is sold with.
     pub fn new(config: LearnedConfig, classic: &ClassicConfig, nominal: Period) -> Self {
         let families = [config.edges || !config.humps, config.humps];
-        let roster = Roster { models: model::models(&config), families };
+        let set = ModelSet { models: model::models(&config), families };
         let nothing = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
-        let bank = Bank::begin(&nothing, &roster);
+        let bank = Bank::begin(&nothing, &set);
         let learning = Learning::new(&config);
         Filter {
             half_asymmetry: 0.5 * classic.asymmetry.as_seconds() / MICRO,
             step_patience: classic.step_patience.as_seconds(),
-            second: SecondLook::new(&learning, &config),
+            reinitialisation: Reinitialisation::new(&learning, &config),
             learning,
             recent: Recent::new(&bank),
-            known: Known::default(),
+            floor_memory: FloorMemory::default(),
             displacement: Displacement::default(),
-            edges: EdgeDoubt::NEW,
+            ambiguity: FloorAmbiguity::NEW,
             now: None,
             shifts: Shifts::default(),
-            upset: Upset::default(),
+            revisions: Revisions::default(),
             config,
             nominal,
-            roster,
+            set,
             scratch: bank.clone(),
             bank,
         }
@@ -163,7 +165,7 @@ impl Filter {
 
     /// The bytes that its parts occupy beside itself.
     pub fn bytes(&self) -> usize {
-        self.learning.bytes() + self.recent.bytes() + self.second.bytes()
+        self.learning.bytes() + self.recent.bytes() + self.reinitialisation.bytes()
     }
 
     /// What is known of queueing now.
@@ -178,7 +180,7 @@ impl Filter {
 
     /// Takes an exchange that the guard let in, or that only another filter suspects.
     pub fn measure(&mut self, input: &Input<'_>) -> Measured {
-        self.upset = Upset::default();
+        self.revisions = Revisions::default();
         let point = self.now.map(|now| now.frame.place(input.exchange));
         let offset = self.now.zip(point).map_or(f64::NAN, |(now, point)| {
             now.blend.rate * MICRO * point.middle - (point.height() - self.half_asymmetry * MICRO)
@@ -197,7 +199,7 @@ impl Filter {
             Some((now, point)) => self.pass(input, (now, point), &mut events),
             None => self.begin(input, &mut events),
         }
-        Measured { events, offset, upset: self.upset }
+        Measured { events, offset, revisions: self.revisions }
     }
 
     /// Where the filter begins with an exchange in its own frame.

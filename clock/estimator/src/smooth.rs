@@ -18,7 +18,7 @@ mod node;
 mod pass;
 mod site;
 
-use crate::bank::measurement::{MICRO, sights};
+use crate::bank::measurement::{MICRO, measurements};
 use crate::frame::Frame;
 use crate::tuning::smooth::SNAPSHOT;
 use crate::{ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
@@ -53,7 +53,7 @@ impl Smoother {
         if matches!(verdict, Verdict::Rejected(_)) {
             return false;
         }
-        if verdict == Verdict::Used && (self.learned.upset().began || !self.open) {
+        if verdict == Verdict::Used && (self.learned.revisions().began || !self.open) {
             self.begin(exchange);
         }
         self.keep(exchange, verdict)
@@ -90,12 +90,19 @@ impl Smoother {
         }
         let counter = exchange.received.counter;
         let causal = Causal::new(&estimate, counter, (&segment.frame, self.nominal));
-        let sights = (verdict == Verdict::Used && !is_first).then(|| sights(&point));
-        segment.nodes.push(Node { counter, x: point.x, interval, sights, causal, upset: node::Upset::default() });
+        let measurements = (verdict == Verdict::Used && !is_first).then(|| measurements(&point));
+        segment.nodes.push(Node {
+            counter,
+            x: point.x,
+            interval,
+            measurements,
+            causal,
+            changes: node::Changes::default(),
+        });
         if segment.nodes.len() % SNAPSHOT == 1 {
             segment.note_densities(self.learned.densities());
         }
-        for revision in self.learned.upset().revisions.iter().flatten() {
+        for revision in self.learned.revisions().list.iter().flatten() {
             segment.note(revision);
         }
         true

@@ -61,7 +61,7 @@ impl Way {
 
 /// What one packet of an exchange shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sight {
+pub struct Measurement {
     /// Forward `theta - r trip + floor + queueing`, backward `-theta + floor + queueing`, us.
     pub delay: f64,
     /// How long before the exchange's end the packet's own stamp was taken, s.
@@ -72,7 +72,7 @@ pub struct Sight {
 
 /// What a group knew and learned of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
+pub struct GroupPrediction {
     pub mean: Lanes,
     pub variance: Lanes,
     pub log: Lanes,
@@ -114,7 +114,7 @@ pub struct Group {
 }
 
 /// How a cycle turns within an interval.
-pub struct Turn {
+pub struct Rotation {
     pub cosine: Lanes,
     pub sine: Lanes,
     /// What the two quadratures add to theta.
@@ -126,7 +126,7 @@ pub struct Turn {
     pub quadrature: Lanes,
 }
 
-impl Turn {
+impl Rotation {
     pub fn of(x: &[Lanes; STATES], interval: f64) -> Self {
         let [.., c1, c2, log, _, _] = *x;
         let frequency = log.map(libm::exp);
@@ -134,7 +134,7 @@ impl Turn {
         let (cosine, sine) = (angle.map(libm::cos), angle.map(libm::sin));
         let inverse = frequency.map(|frequency| 1.0 / frequency);
         let (along, across) = (sine * inverse, (Lanes::all(1.0) - cosine) * inverse);
-        Turn {
+        Rotation {
             theta: c1 * (angle * cosine - sine) * inverse + c2 * (angle * sine * inverse - across),
             cycle: (c2 * cosine - c1 * sine) * angle,
             quadrature: -(c1 * cosine + c2 * sine) * angle,
@@ -192,31 +192,31 @@ impl Group {
 
     /// Carries the members `interval` seconds forward.
     pub fn predict(&mut self, interval: f64, model: &Model, floor_noise: f64) {
-        let turn = Turn::of(&self.x, interval);
+        let rotation = Rotation::of(&self.x, interval);
         let dt = Lanes::all(interval);
         let [theta, rate, c1, c2, ..] = self.x;
-        self.x[THETA] = theta + dt * rate + turn.along * c1 + turn.across * c2;
-        self.x[CYCLE] = turn.cosine * c1 + turn.sine * c2;
-        self.x[QUADRATURE] = turn.cosine * c2 - turn.sine * c1;
+        self.x[THETA] = theta + dt * rate + rotation.along * c1 + rotation.across * c2;
+        self.x[CYCLE] = rotation.cosine * c1 + rotation.sine * c2;
+        self.x[QUADRATURE] = rotation.cosine * c2 - rotation.sine * c1;
         for column in 0..STATES {
             let [a, b, c, d, e, ..]: [Lanes; STATES] = core::array::from_fn(|row| self.p[row][column]);
-            let moved = Self::moved([a, b, c, d, e], dt, &turn);
+            let moved = Self::moved([a, b, c, d, e], dt, &rotation);
             [self.p[THETA][column], self.p[CYCLE][column], self.p[QUADRATURE][column]] = moved;
         }
         for row in &mut self.p {
             let [a, b, c, d, e, ..] = *row;
-            [row[THETA], row[CYCLE], row[QUADRATURE]] = Self::moved([a, b, c, d, e], dt, &turn);
+            [row[THETA], row[CYCLE], row[QUADRATURE]] = Self::moved([a, b, c, d, e], dt, &rotation);
         }
         self.add_noise(interval, model, floor_noise);
         self.symmetrise();
     }
 
     #[inline(always)]
-    fn moved([theta, rate, c1, c2, frequency]: [Lanes; 5], dt: Lanes, turn: &Turn) -> [Lanes; 3] {
+    fn moved([theta, rate, c1, c2, frequency]: [Lanes; 5], dt: Lanes, rotation: &Rotation) -> [Lanes; 3] {
         [
-            theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency,
-            turn.cosine * c1 + turn.sine * c2 + turn.cycle * frequency,
-            turn.cosine * c2 - turn.sine * c1 + turn.quadrature * frequency,
+            theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency,
+            rotation.cosine * c1 + rotation.sine * c2 + rotation.cycle * frequency,
+            rotation.cosine * c2 - rotation.sine * c1 + rotation.quadrature * frequency,
         ]
     }
 
@@ -247,17 +247,17 @@ impl Group {
     }
 
     /// Updates the members with a packet.
-    pub fn observe(&mut self, way: Way, sight: &Sight, density: &Tabulated) -> Heard {
+    pub fn observe(&mut self, way: Way, measurement: &Measurement, density: &Tabulated) -> GroupPrediction {
         let (sign, trip) = match way {
-            Way::Forward => (Lanes::all(1.0), Lanes::all(sight.trip)),
+            Way::Forward => (Lanes::all(1.0), Lanes::all(measurement.trip)),
             Way::Backward => (Lanes::all(-1.0), Lanes::ZERO),
         };
         let floor = way.floor();
         let gain: [Lanes; STATES] =
             core::array::from_fn(|row| sign * self.p[row][THETA] - trip * self.p[row][RATE] + self.p[row][floor]);
         let spread = sign * gain[THETA] - trip * gain[RATE] + gain[floor];
-        let variance = spread.map(|spread| spread.max(LEAST_PREDICTED_VARIANCE) + sight.noise);
-        let mean = Lanes::all(sight.delay) - (sign * self.x[THETA] - trip * self.x[RATE] + self.x[floor]);
+        let variance = spread.map(|spread| spread.max(LEAST_PREDICTED_VARIANCE) + measurement.noise);
+        let mean = Lanes::all(measurement.delay) - (sign * self.x[THETA] - trip * self.x[RATE] + self.x[floor]);
         let evidence: [Evidence; LANES] =
             core::array::from_fn(|lane| density.weigh(&Cavity { mean: mean.of(lane), variance: variance.of(lane) }));
         let log = Lanes(evidence.map(|evidence| evidence.log));
@@ -272,7 +272,7 @@ impl Group {
             }
         }
         self.symmetrise();
-        Heard { mean, variance, log }
+        GroupPrediction { mean, variance, log }
     }
 
     /// The variance of the difference of the floors.
@@ -316,21 +316,21 @@ impl Group {
 
     /// The mean rate of each member over the next `interval` seconds, ppm.
     pub fn mean_rate(&self, interval: f64) -> Lanes {
-        let turn = Turn::of(&self.x, interval);
+        let rotation = Rotation::of(&self.x, interval);
         let [_, rate, c1, c2, ..] = self.x;
-        rate + (turn.along * c1 + turn.across * c2) * Lanes::all(1.0 / interval)
+        rate + (rotation.along * c1 + rotation.across * c2) * Lanes::all(1.0 / interval)
     }
 
     /// The variance of each member's theta `interval` seconds from now, us^2.
     pub fn variance_after(&self, interval: f64, model: &Model) -> Lanes {
-        let turn = Turn::of(&self.x, interval);
+        let rotation = Rotation::of(&self.x, interval);
         let dt = Lanes::all(interval);
         let column = |row: usize| {
             let [theta, rate, c1, c2, frequency, ..] = self.p[row];
-            theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency
+            theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency
         };
         let [theta, rate, c1, c2, frequency] = [THETA, RATE, CYCLE, QUADRATURE, FREQUENCY].map(column);
-        let carried = theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency;
+        let carried = theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency;
         carried + self.theta_noise(interval, model)
     }
 

@@ -21,7 +21,7 @@ pub enum Revision {
     /// A floor moved.
     Floor(Change),
     /// The counter's rate changed by more than the bank expected.
-    Jolt {
+    NoiseBurst {
         /// How many of the last exchanges came after it.
         since: usize,
         /// The variance that theta gains, us^2, and the rate, ppm^2.
@@ -29,7 +29,7 @@ pub enum Revision {
     },
     /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows stays true: what
     /// is open moves both floors, and theta with the floor of the other way.
-    Revelation { since: usize, way: Way, shift: f64 },
+    UnseenFloor { since: usize, way: Way, shift: f64 },
 }
 
 impl Revision {
@@ -37,7 +37,7 @@ impl Revision {
     pub fn since(&self) -> usize {
         match self {
             Revision::Floor(change) => change.since,
-            Revision::Jolt { since, .. } | Revision::Revelation { since, .. } => *since,
+            Revision::NoiseBurst { since, .. } | Revision::UnseenFloor { since, .. } => *since,
         }
     }
 
@@ -50,11 +50,11 @@ impl Revision {
                 group.x[part] += Lanes::all(change.shift);
                 group.p[part][part] = Lanes::all(change.variance);
             }
-            Revision::Jolt { variances: [theta, rate], .. } => {
+            Revision::NoiseBurst { variances: [theta, rate], .. } => {
                 group.p[THETA][THETA] += Lanes::all(*theta);
                 group.p[RATE][RATE] += Lanes::all(*rate);
             }
-            Revision::Revelation { way, shift, .. } => {
+            Revision::UnseenFloor { way, shift, .. } => {
                 let theta = match way {
                     Way::Forward => *shift,
                     Way::Backward => -shift,

@@ -4,7 +4,7 @@ use super::guarded::{Guarded, Judged};
 use crate::bank::Densities;
 use crate::bank::group::Begin;
 use crate::frame::Point;
-use crate::learned::{Continuity, Filter, Input, Measured, State, Upset};
+use crate::learned::{Continuity, Filter, Input, Measured, Revisions, State};
 use crate::outcome::Measure;
 use crate::tuning::learned::{DISAGREEMENT, WARM_RATE};
 use crate::{
@@ -25,7 +25,7 @@ pub struct Learned {
     /// The last exchange contradicted what is proven.
     is_contradicted: bool,
     disagrees: bool,
-    upset: Upset,
+    revisions: Revisions,
 }
 
 impl Learned {
@@ -37,7 +37,7 @@ impl Learned {
             filter: Filter::new(config, &classic, nominal),
             is_contradicted: false,
             disagrees: false,
-            upset: Upset::default(),
+            revisions: Revisions::default(),
         }
     }
 
@@ -48,8 +48,8 @@ impl Learned {
     }
 
     /// What the last exchange made the filter believe of the time before it.
-    pub(crate) fn upset(&self) -> &Upset {
-        &self.upset
+    pub(crate) fn revisions(&self) -> &Revisions {
+        &self.revisions
     }
 
     /// What is known of queueing now.
@@ -65,7 +65,7 @@ impl Learned {
     /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions say more of it
     /// than its offset alone.
     fn follow(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
-        self.upset = Upset::default();
+        self.revisions = Revisions::default();
         let is_suspected_only = judged.outcome.verdict == Verdict::Contradiction && judged.is_suspected;
         self.is_contradicted = match judged.outcome.verdict {
             Verdict::Used | Verdict::FloorOnly => false,
@@ -78,8 +78,8 @@ impl Learned {
         let Guarded { guard, classic } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
         let input = Input { exchange, guard, continuity: judged.continuity(), fallback_rate };
-        let Measured { mut events, offset, upset } = self.filter.measure(&input);
-        self.upset = upset;
+        let Measured { mut events, offset, revisions } = self.filter.measure(&input);
+        self.revisions = revisions;
         self.compare(&mut events);
         let common = match judged.continuity() {
             Continuity::Stepped => judged.common,

@@ -1,19 +1,19 @@
 //! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where it happened.
 
-use crate::bank::group::Sight;
+use crate::bank::group::Measurement;
 use crate::bank::revision::Revision;
-use crate::bank::{Bank, Densities, Groups, Roster, Told};
+use crate::bank::{Bank, Densities, Groups, ModelSet, Prediction};
 use crate::tuning::learned::DEPTH;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// What a remembered exchange was.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
+pub struct Observation {
     /// Since the exchange before, s.
     pub interval: f64,
-    pub sights: [Sight; 2],
-    pub told: [Told; 2],
+    pub measurements: [Measurement; 2],
+    pub predictions: [Prediction; 2],
     /// By how much the origin of theta moved after it, us.
     pub step: f64,
 }
@@ -21,7 +21,7 @@ pub struct Taken {
 /// The memory; it holds nothing from before a change that was believed.
 #[derive(Clone, Debug)]
 pub struct Recent {
-    taken: [Option<Taken>; DEPTH],
+    observation: [Option<Observation>; DEPTH],
     banks: Vec<Groups>,
     next: usize,
     filled: usize,
@@ -29,7 +29,7 @@ pub struct Recent {
 
 impl Recent {
     pub fn new(bank: &Bank) -> Self {
-        Recent { taken: [None; DEPTH], banks: vec![bank.groups; DEPTH], next: 0, filled: 0 }
+        Recent { observation: [None; DEPTH], banks: vec![bank.groups; DEPTH], next: 0, filled: 0 }
     }
 
     pub fn bytes(&self) -> usize {
@@ -49,18 +49,18 @@ impl Recent {
     }
 
     /// An exchange by its age; the newest has age 0.
-    pub fn get(&self, age: usize) -> Option<&Taken> {
+    pub fn get(&self, age: usize) -> Option<&Observation> {
         if age >= self.filled {
             return None;
         }
-        self.taken.get(self.slot(age)).and_then(Option::as_ref)
+        self.observation.get(self.slot(age)).and_then(Option::as_ref)
     }
 
     /// Remembers an exchange and the bank as it was before it.
-    pub fn push(&mut self, groups: &Groups, taken: Taken) {
+    pub fn push(&mut self, groups: &Groups, observation: Observation) {
         let slot = self.next % DEPTH;
-        if let (Some(cell), Some(bank)) = (self.taken.get_mut(slot), self.banks.get_mut(slot)) {
-            (*cell, *bank) = (Some(taken), *groups);
+        if let (Some(cell), Some(bank)) = (self.observation.get_mut(slot), self.banks.get_mut(slot)) {
+            (*cell, *bank) = (Some(observation), *groups);
         }
         self.next = slot.wrapping_add(1) % DEPTH;
         self.filled = self.filled.saturating_add(1).min(DEPTH);
@@ -69,14 +69,14 @@ impl Recent {
     /// Notes by how much the origin of theta moved after the newest exchange.
     pub fn note_step(&mut self, step: f64) {
         let slot = self.slot(0);
-        if let Some(Some(taken)) = self.taken.get_mut(slot) {
-            taken.step = step;
+        if let Some(Some(observation)) = self.observation.get_mut(slot) {
+            observation.step = step;
         }
     }
 
     /// The time over which the last `count` exchanges came, s.
     pub fn elapsed(&self, count: usize) -> f64 {
-        (0..count).map_while(|age| self.get(age)).map(|taken| taken.interval).sum()
+        (0..count).map_while(|age| self.get(age)).map(|observation| observation.interval).sum()
     }
 
     /// How likely the last `since` exchanges are, as the best score after them, if `revisions` happened before them. `scratch` is overwritten.
@@ -85,7 +85,7 @@ impl Recent {
         since: usize,
         revisions: &[Revision],
         scratch: &mut Bank,
-        (densities, roster): (Densities<'_>, &Roster),
+        (densities, set): (Densities<'_>, &ModelSet),
     ) -> f64 {
         let before =
             since.checked_sub(1).filter(|age| *age < self.filled).and_then(|age| self.banks.get(self.slot(age)));
@@ -94,20 +94,21 @@ impl Recent {
         for revision in revisions {
             scratch.for_groups(|group| revision.apply(group));
         }
-        for taken in (0..since).rev().filter_map(|age| self.get(age)) {
-            scratch.predict(taken.interval, densities, roster);
-            scratch.observe(&taken.sights, densities, roster);
-            scratch.for_groups(|group| group.follow(taken.step));
+        for observation in (0..since).rev().filter_map(|age| self.get(age)) {
+            scratch.predict(observation.interval, densities, set);
+            scratch.observe(&observation.measurements, densities, set);
+            scratch.for_groups(|group| group.follow(observation.step));
         }
-        scratch.best(roster).score
+        scratch.best(set).score
     }
 
     /// Takes the bank back to before the change, applies it, and lets the bank see the exchanges since then again.
-    pub fn replay(&mut self, revision: &Revision, bank: &mut Bank, densities: Densities<'_>, roster: &Roster) {
+    pub fn replay(&mut self, revision: &Revision, bank: &mut Bank, densities: Densities<'_>, set: &ModelSet) {
         let count = revision.since().min(self.filled);
         for age in (0..count).rev() {
             let slot = self.slot(age);
-            let (Some(Some(taken)), Some(before)) = (self.taken.get_mut(slot), self.banks.get_mut(slot)) else {
+            let (Some(Some(observation)), Some(before)) = (self.observation.get_mut(slot), self.banks.get_mut(slot))
+            else {
                 return;
             };
             if age.saturating_add(1) == count {
@@ -115,10 +116,10 @@ impl Recent {
                 bank.for_groups(|group| revision.apply(group));
             }
             *before = bank.groups;
-            bank.predict(taken.interval, densities, roster);
-            taken.told = bank.observe(&taken.sights, densities, roster);
+            bank.predict(observation.interval, densities, set);
+            observation.predictions = bank.observe(&observation.measurements, densities, set);
             if age > 0 {
-                bank.for_groups(|group| group.follow(taken.step));
+                bank.for_groups(|group| group.follow(observation.step));
             }
         }
         self.filled = count;

@@ -1,14 +1,15 @@
-//! What an exchange passes through once the classic algorithm has let it in.
+//! The stages that an exchange passes once the guard has let it in.
 
-use super::doubt::EdgeDoubt;
-use super::floors::{self, Cause, Trial};
-use super::pace::Pace;
-use super::recent::Taken;
-use super::second::Look;
+use super::ambiguity::FloorAmbiguity;
+use super::difference_rate::DifferenceRate;
+use super::floor_memory;
+use super::path_change::{self, Cause, Trial};
+use super::recent::Observation;
+use super::reinitialise::Attempt;
 use super::{Continuity, Filter, Input, MICRO, Now};
 use crate::bank::group::{Begin, FLOORS, THETA, Way};
 use crate::bank::lanes::Lanes;
-use crate::bank::measurement::sights;
+use crate::bank::measurement::measurements;
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Family};
 use crate::frame::{Frame, Point};
@@ -29,17 +30,17 @@ impl Filter {
             return self.begin_time(input, (now, point.x), events);
         }
         let mut explained = self.filter(&point);
-        if let Some(step) = self.look_again(input, &now.frame) {
-            now.pace.exclude(step);
+        if let Some(step) = self.reinitialise(input, &now.frame) {
+            now.difference.exclude(step);
             explained = true;
             events.add(Event::SecondLook);
         }
         self.look_for_changes(events);
-        now.pace.exclude(self.judge_displacement(point.x, events));
+        now.difference.exclude(self.judge_displacement(point.x, events));
         if events.contains(Event::RateJumped) {
-            now.pace = Pace::begin(now.pace.rate);
+            now.difference = DifferenceRate::begin(now.difference.rate);
         }
-        self.bank.reseed(&self.roster);
+        self.bank.reseed(&self.set);
         now.poll = if now.past < 2 { point.x } else { now.poll + POLL_PART * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
         now.astray = if explained { 0 } else { now.astray.saturating_add(1) };
@@ -50,15 +51,15 @@ impl Filter {
     pub(super) fn begin(&mut self, input: &Input<'_>, events: &mut Events) {
         let frame = Frame::at(self.nominal, input.exchange);
         let begin = self.beginning(input, &frame);
-        self.bank = Bank::begin(&begin, &self.roster);
+        self.bank = Bank::begin(&begin, &self.set);
         self.learning.restart();
         self.forget_paths();
-        let blend = self.bank.blend(&self.roster, 1.0, 1.0);
+        let blend = self.bank.blend(&self.set, 1.0, 1.0);
         let now = Now {
             frame,
             counter: input.exchange.received.counter,
             blend,
-            pace: Pace::begin(blend.rate),
+            difference: DifferenceRate::begin(blend.rate),
             later: 1.0,
             poll: 1.0,
             past: 1,
@@ -74,16 +75,16 @@ impl Filter {
         let begin = self.beginning(input, &now.frame);
         let rate = input.fallback_rate / MICRO;
         let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
-        self.bank = Bank::begin(&begin, &self.roster);
+        self.bank = Bank::begin(&begin, &self.set);
         self.forget_paths();
-        now.pace = Pace::begin(rate);
+        now.difference = DifferenceRate::begin(rate);
         (now.past, now.astray, now.outside) = (1, 0, 0);
         self.conclude(input, now, events);
     }
 
     /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
     fn begin_time(&mut self, input: &Input<'_>, (mut now, interval): (Now, f64), events: &mut Events) {
-        self.bank.predict(interval, self.learning.densities(), &self.roster);
+        self.bank.predict(interval, self.learning.densities(), &self.set);
         now.frame = Frame::at(self.nominal, input.exchange);
         let begin = self.beginning(input, &now.frame);
         self.bank.begin_time(&begin);
@@ -93,54 +94,54 @@ impl Filter {
     }
 
     fn forget_paths(&mut self) {
-        self.second.clear();
-        self.upset.began = true;
+        self.reinitialisation.clear();
+        self.revisions.began = true;
         self.recent.clear();
-        self.known.clear();
-        self.displacement = floors::Displacement::default();
-        self.edges = EdgeDoubt::NEW;
+        self.floor_memory.clear();
+        self.displacement = path_change::Displacement::default();
+        self.ambiguity = FloorAmbiguity::NEW;
     }
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
     fn filter(&mut self, point: &Point) -> bool {
-        let sights = sights(point);
+        let measurements = measurements(point);
         let before = self.bank.groups;
-        self.bank.predict(point.x, self.learning.densities(), &self.roster);
-        let told = self.bank.observe(&sights, self.learning.densities(), &self.roster);
-        let taken = Taken { interval: point.x, sights, told, step: 0.0 };
-        self.recent.push(&before, taken);
-        self.second.push(taken);
-        self.learning.take(&told);
-        self.edges.pass(self.learning.densities());
-        let best = told[self.bank.best(&self.roster).family.index()];
+        self.bank.predict(point.x, self.learning.densities(), &self.set);
+        let predictions = self.bank.observe(&measurements, self.learning.densities(), &self.set);
+        let observation = Observation { interval: point.x, measurements, predictions, step: 0.0 };
+        self.recent.push(&before, observation);
+        self.reinitialisation.push(observation);
+        self.learning.take(&predictions);
+        self.ambiguity.pass(self.learning.densities());
+        let best = predictions[self.bank.best(&self.set).family.index()];
         let unexplained = libm::log(EXPLAINED * GARBAGE);
         best.logs.iter().any(|log| *log > unexplained)
     }
 
     /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us, if what comes of it is believed.
-    fn look_again(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
-        if !self.config.second_look || self.displacement.is_pending() || !self.second.take_turn() {
+    fn reinitialise(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
+        if !self.config.second_look || self.displacement.is_pending() || !self.reinitialisation.take_due() {
             return None;
         }
-        let before = self.bank.blend(&self.roster, 1.0, 1.0);
+        let before = self.bank.blend(&self.set, 1.0, 1.0);
         let [forward, backward] = before.floors;
         let variance = self.asymmetry_variance().max(0.0);
-        let (scratch, learning, roster) = (&mut self.scratch, &self.learning, &self.roster);
-        let look = Look { rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, roster };
-        if !self.second.convinces(look) || !self.scratch.is_sound() {
+        let (scratch, learning, set) = (&mut self.scratch, &self.learning, &self.set);
+        let attempt = Attempt { rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, set };
+        if !self.reinitialisation.succeeds(attempt) || !self.scratch.is_sound() {
             return None;
         }
-        let theta = self.scratch.blend(&self.roster, 1.0, 1.0).theta;
+        let theta = self.scratch.blend(&self.set, 1.0, 1.0).theta;
         let counter = input.exchange.received.counter;
         if !input.guard.is_proven(counter, frame.moment(counter, theta * MICRO)) {
             return None;
         }
         core::mem::swap(&mut self.bank, &mut self.scratch);
-        self.second.teach(&mut self.learning);
+        self.reinitialisation.teach(&mut self.learning);
         // What was held against the floors from before.
         self.recent.clear();
-        self.known.clear();
-        self.edges = EdgeDoubt::NEW;
+        self.floor_memory.clear();
+        self.ambiguity = FloorAmbiguity::NEW;
         Some(theta - before.theta)
     }
 
@@ -149,20 +150,20 @@ impl Filter {
             return;
         }
         for way in Way::BOTH {
-            let family = self.bank.best(&self.roster).family;
+            let family = self.bank.best(&self.set).family;
             let density = self.learning.densities()[family.index()][way.index()];
-            let Some(found) = floors::find(&self.recent, way, family, density) else { continue };
-            if self.edges.explains(found.shift, density.ninth_decile) {
-                self.revise(&Revision::Revelation { since: found.since, way, shift: found.shift });
+            let Some(found) = path_change::find(&self.recent, way, family, density) else { continue };
+            if self.ambiguity.explains(found.shift, density.ninth_decile) {
+                self.revise(&Revision::UnseenFloor { since: found.since, way, shift: found.shift });
                 continue;
             }
-            let (densities, roster) = (self.learning.densities(), &self.roster);
-            let trial = Trial { recent: &self.recent, densities, roster, scratch: &mut self.scratch };
+            let (densities, set) = (self.learning.densities(), &self.set);
+            let trial = Trial { recent: &self.recent, densities, set, scratch: &mut self.scratch };
             match trial.cause(&found, family) {
                 Cause::Open => {}
                 Cause::Jump => self.move_floor(found, family, events),
-                Cause::Rate(jolt) => {
-                    self.revise(&jolt);
+                Cause::Rate(burst) => {
+                    self.revise(&burst);
                     events.add(Event::RateJumped);
                     return;
                 }
@@ -171,16 +172,16 @@ impl Filter {
     }
 
     fn revise(&mut self, revision: &Revision) {
-        self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.roster);
+        self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.set);
         match revision {
-            Revision::Revelation { .. } => {
-                self.second.retell(&self.recent);
+            Revision::UnseenFloor { .. } => {
+                self.reinitialisation.follow_replay(&self.recent);
                 // They were held against a time that has moved.
-                self.known.clear();
+                self.floor_memory.clear();
             }
-            Revision::Floor(_) | Revision::Jolt { .. } => self.second.interrupt(),
+            Revision::Floor(_) | Revision::NoiseBurst { .. } => self.reinitialisation.interrupt(),
         }
-        self.upset.note(*revision);
+        self.revisions.note(*revision);
     }
 
     fn move_floor(&mut self, found: Change, family: Family, events: &mut Events) {
@@ -188,7 +189,7 @@ impl Filter {
         let density = self.learning.densities()[family.index()][way];
         let floors = self.floors();
         let change = if self.config.floor_memory {
-            floors::recognise(found, floors[way], &mut self.known, density)
+            floor_memory::recognise(found, floors[way], &mut self.floor_memory, density)
         } else {
             found
         };
@@ -205,7 +206,7 @@ impl Filter {
 
     /// The floors of the best member, us.
     pub(super) fn floors(&self) -> [f64; 2] {
-        let best = self.bank.best(&self.roster);
+        let best = self.bank.best(&self.set);
         FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
     }
 
@@ -228,17 +229,17 @@ impl Filter {
                 group.x[backward] += Lanes::all(step);
             });
             self.recent.clear();
-            self.second.interrupt();
-            self.upset.began = true;
+            self.reinitialisation.interrupt();
+            self.revisions.began = true;
             events.add(Event::ServerStepAccepted);
         }
-        self.displacement = floors::Displacement::default();
+        self.displacement = path_change::Displacement::default();
         step.unwrap_or(0.0)
     }
 
     /// The variance of the difference of the floors of the best member, us^2.
     fn asymmetry_variance(&self) -> f64 {
-        let best = self.bank.best(&self.roster);
+        let best = self.bank.best(&self.set);
         self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance().of(best.lane))
     }
 
@@ -255,8 +256,8 @@ impl Filter {
     pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
         let counter = input.exchange.received.counter;
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
-        now.blend = self.bank.blend(&self.roster, now.poll.max(LEAST_POLL), now.later);
-        now.pace.pass(now.frame.position(counter), &now.blend);
+        now.blend = self.bank.blend(&self.set, now.poll.max(LEAST_POLL), now.later);
+        now.difference.pass(now.frame.position(counter), &now.blend);
         now.counter = counter;
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
         let step = Span::from_seconds(now.blend.theta * MICRO);
@@ -276,7 +277,7 @@ impl Filter {
         let moved = moved.y_step / MICRO;
         self.bank.for_groups(|group| group.follow(moved));
         self.recent.note_step(moved);
-        self.second.note_step(moved);
+        self.reinitialisation.note_step(moved);
         now.blend.theta -= moved;
         self.now = Some(now);
         events.add(Event::OffsetUpdated);

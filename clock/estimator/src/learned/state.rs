@@ -38,10 +38,10 @@ impl Filter {
         State {
             counter: now.counter,
             time: now.frame.moment(now.counter, now.blend.theta * MICRO),
-            uncertainty: libm::hypot(self.edges.deviation(), likely) * MICRO + LEAST_UNCERTAINTY,
+            uncertainty: libm::hypot(self.ambiguity.deviation(), likely) * MICRO + LEAST_UNCERTAINTY,
             growth: growth.max(0.0) * MICRO / now.later,
             rate: now.blend.rate * MICRO,
-            difference_rate: now.pace.rate * MICRO,
+            difference_rate: now.difference.rate * MICRO,
             floor: (forward + backward) * MICRO,
             is_young: now.past < YOUNG,
             is_displaced: self.displacement.step(self.floors()).is_some(),

@@ -2,7 +2,7 @@
 //! Fixed interval smoothing with discrete measurements, International Journal of Control 18, 1973). No matrix is inverted.
 
 use super::site::Action;
-use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, STATES, Sight, THETA, Turn, Way};
+use crate::bank::group::{CYCLE, FREQUENCY, Group, Measurement, QUADRATURE, RATE, Rotation, STATES, THETA, Way};
 use crate::bank::lanes::Lanes;
 use crate::tuning::smooth::LEAST_SMOOTHED_VARIANCE;
 
@@ -20,10 +20,10 @@ pub fn times(matrix: &[Vector; STATES], vector: &Vector) -> Vector {
 }
 
 /// How a packet's delay depends on the state.
-pub fn row(way: Way, sight: &Sight) -> Vector {
+pub fn row(way: Way, measurement: &Measurement) -> Vector {
     let mut row = [Lanes::ZERO; STATES];
     match way {
-        Way::Forward => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-sight.trip)),
+        Way::Forward => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-measurement.trip)),
         Way::Backward => row[THETA] = Lanes::all(-1.0),
     }
     row[way.floor()] = Lanes::all(1.0);
@@ -75,14 +75,14 @@ impl Adjoint {
     }
 
     /// Goes back over `interval` seconds, which turned the cycle by `turn`.
-    pub fn back(&mut self, interval: f64, turn: &Turn) {
-        back(&mut self.slope, interval, turn);
+    pub fn back(&mut self, interval: f64, rotation: &Rotation) {
+        back(&mut self.slope, interval, rotation);
         for line in &mut self.curvature {
-            back(line, interval, turn);
+            back(line, interval, rotation);
         }
         for column in 0..STATES {
             let mut line: Vector = core::array::from_fn(|row| self.curvature[row][column]);
-            back(&mut line, interval, turn);
+            back(&mut line, interval, rotation);
             for (row, value) in line.into_iter().enumerate() {
                 self.curvature[row][column] = value;
             }
@@ -99,10 +99,10 @@ impl Adjoint {
 }
 
 /// The transpose of what the prediction does to a state.
-fn back(vector: &mut Vector, interval: f64, turn: &Turn) {
+fn back(vector: &mut Vector, interval: f64, rotation: &Rotation) {
     let [theta, rate, c1, c2, frequency, ..] = *vector;
     vector[RATE] = rate + Lanes::all(interval) * theta;
-    vector[CYCLE] = turn.along * theta + turn.cosine * c1 - turn.sine * c2;
-    vector[QUADRATURE] = turn.across * theta + turn.sine * c1 + turn.cosine * c2;
-    vector[FREQUENCY] = frequency + turn.theta * theta + turn.cycle * c1 + turn.quadrature * c2;
+    vector[CYCLE] = rotation.along * theta + rotation.cosine * c1 - rotation.sine * c2;
+    vector[QUADRATURE] = rotation.across * theta + rotation.sine * c1 + rotation.cosine * c2;
+    vector[FREQUENCY] = frequency + rotation.theta * theta + rotation.cycle * c1 + rotation.quadrature * c2;
 }

@@ -3,7 +3,7 @@
 use super::blend::{Marginal, blend};
 use super::learn::{Teacher, Witness};
 use super::node::{Node, Segment};
-use super::pass::{Beliefs, Evidence, Pass, Said, Tables};
+use super::pass::{Beliefs, Evidence, MemberState, Pass, Tables};
 use super::site::Site;
 use crate::LearnedConfig;
 use crate::bank::Family;
@@ -50,7 +50,7 @@ struct Work<'a> {
     engine: &'a Engine,
     nodes: &'a [Node],
     first: usize,
-    speaks: Vec<bool>,
+    has_packets: Vec<bool>,
     family: Family,
     starts: [Group; GROUPS],
     tables: Tables,
@@ -88,15 +88,15 @@ impl Engine {
 
     /// Works a window out, and leaves in `starts` the members as they are after its first `length` nodes.
     fn window(&self, window: &Window<'_>, starts: &mut Starts, length: usize) -> Vec<Marginal> {
-        let mut said: Vec<Vec<Said>> = Vec::new();
+        let mut states: Vec<Vec<MemberState>> = Vec::new();
         for (family, starts) in Family::BOTH.into_iter().zip(starts) {
             if self.families[family.index()] {
                 let mut work = Work::new(self, window, (family, starts));
                 work.learn();
-                said.extend(work.conclude(starts, length));
+                states.extend(work.conclude(starts, length));
             }
         }
-        blend(window.nodes, &said)
+        blend(window.nodes, &states)
     }
 }
 
@@ -107,7 +107,7 @@ impl<'a> Work<'a> {
             engine,
             nodes,
             first: window.first,
-            speaks: nodes.iter().map(|node| node.sights.is_some()).collect(),
+            has_packets: nodes.iter().map(|node| node.measurements.is_some()).collect(),
             family,
             starts: *starts,
             tables: window.learned.iter().map(|families| families[family.index()].clone()).collect(),
@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
 
     fn teach(&mut self, beliefs: &[Beliefs], best: &Best) {
         if let Some(beliefs) = beliefs.get(best.group) {
-            let witness = Witness { beliefs, lane: best.lane, speaks: &self.speaks };
+            let witness = Witness { beliefs, lane: best.lane, has_packets: &self.has_packets };
             self.tables = self.engine.teacher.learn(self.family, &witness);
         }
     }
@@ -175,7 +175,7 @@ impl<'a> Work<'a> {
         for (beliefs, sites) in all.iter().zip(&mut self.sites) {
             for (index, (beliefs, sites)) in beliefs.iter().zip(sites).enumerate() {
                 let Some(tables) = self.tables.get(index / BLOCK) else { continue };
-                if !self.speaks.get(index).is_some_and(|speaks| *speaks) {
+                if !self.has_packets.get(index).is_some_and(|has_packets| *has_packets) {
                     continue;
                 }
                 for ((belief, site), table) in beliefs.iter().zip(sites).zip(tables) {
@@ -188,13 +188,13 @@ impl<'a> Work<'a> {
     }
 
     /// What the members say in the end.
-    fn conclude(&mut self, starts: &mut [Group; GROUPS], length: usize) -> Vec<Vec<Said>> {
+    fn conclude(&mut self, starts: &mut [Group; GROUPS], length: usize) -> Vec<Vec<MemberState>> {
         let mut all = Vec::with_capacity(GROUPS);
         let parts = self.engine.models.iter().zip(&self.starts).zip(&mut self.sites);
         for (((model, start), sites), next) in parts.zip(starts) {
             let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
             let (steps, _) = pass.forward(start, sites, Evidence::Scored);
-            all.push(pass.say(start, &steps));
+            all.push(pass.member_states(start, &steps));
             if let Some(step) = length.checked_sub(1).and_then(|last| steps.get(last)) {
                 *next = *step.after();
             }
@@ -232,7 +232,7 @@ impl Best {
 mod tests {
     use super::*;
     use crate::frame::Frame;
-    use crate::smooth::node::{Causal, Upset};
+    use crate::smooth::node::{Causal, Changes};
     use crate::{ClassicConfig, Estimator, Learned};
     use ffclock_units::{
         Bound, Counter, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation,
@@ -266,7 +266,14 @@ mod tests {
         for index in 0..count {
             let x = index as f64;
             let counter = Counter::from_raw(index as u64);
-            segment.nodes.push(Node { counter, x, interval: 1.0, sights: None, causal, upset: Upset::default() });
+            segment.nodes.push(Node {
+                counter,
+                x,
+                interval: 1.0,
+                measurements: None,
+                causal,
+                changes: Changes::default(),
+            });
             if index % BLOCK == 0 {
                 segment.note_densities(learned.densities());
             }

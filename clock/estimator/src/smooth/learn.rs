@@ -21,7 +21,7 @@ pub struct Witness<'a> {
     pub beliefs: &'a Beliefs,
     pub lane: usize,
     /// Whether a node has packets.
-    pub speaks: &'a [bool],
+    pub has_packets: &'a [bool],
 }
 
 impl Teacher {
@@ -37,15 +37,15 @@ impl Teacher {
     }
 
     fn likelihoods(&self, witness: &Witness<'_>) -> Vec<Option<[Likelihoods; 2]>> {
-        let of = |(beliefs, speaks): (&[super::site::Belief; 2], &bool)| {
+        let of = |(beliefs, has_packets): (&[super::site::Belief; 2], &bool)| {
             let cavity = |way: usize| {
                 let belief = &beliefs[way];
                 let variance = belief.variance.of(witness.lane) + belief.noise;
                 self.components.likelihoods(&Cavity { mean: belief.mean.of(witness.lane), variance })
             };
-            speaks.then(|| [cavity(0), cavity(1)])
+            has_packets.then(|| [cavity(0), cavity(1)])
         };
-        witness.beliefs.iter().zip(witness.speaks).map(of).collect()
+        witness.beliefs.iter().zip(witness.has_packets).map(of).collect()
     }
 
     fn block(&self, family: Family, rows: &[Option<[Likelihoods; 2]>]) -> [crate::bank::density::Tabulated; 2] {

@@ -3,7 +3,7 @@
 use super::MICRO;
 use crate::bank::Densities;
 use crate::bank::density::Tabulated;
-use crate::bank::group::{Begin, Sight, Way};
+use crate::bank::group::{Begin, Measurement, Way};
 use crate::bank::revision::{Change, Revision};
 use crate::frame::Frame;
 use crate::tuning::smooth::{BLOCK, NEAR_FLOOR};
@@ -46,11 +46,11 @@ pub struct Departure {
 
 /// What is believed to have happened between the node before and this one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Upset {
+pub struct Changes {
     /// The floors that moved, for each way.
     pub floors: [Option<Departure>; 2],
     /// The variances that theta and the rate gained, us^2 and ppm^2.
-    pub jolt: Option<[f64; 2]>,
+    pub burst: Option<[f64; 2]>,
 }
 
 /// One exchange.
@@ -62,9 +62,9 @@ pub struct Node {
     /// Since the node before, s.
     pub interval: f64,
     /// The two packets, unless they are not to be believed.
-    pub sights: Option<[Sight; 2]>,
+    pub measurements: Option<[Measurement; 2]>,
     pub causal: Causal,
-    pub upset: Upset,
+    pub changes: Changes,
 }
 
 /// A stretch in which the time is continuous.
@@ -102,20 +102,20 @@ impl Segment {
     pub fn note(&mut self, revision: &Revision) {
         let since = match revision {
             Revision::Floor(change) => change.since,
-            Revision::Jolt { since, .. } => *since,
+            Revision::NoiseBurst { since, .. } => *since,
             // Who sees the whole recording sees such a floor anyway.
-            Revision::Revelation { .. } => return,
+            Revision::UnseenFloor { .. } => return,
         };
-        let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.sights.is_some());
+        let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.measurements.is_some());
         let Some((index, _)) = used.take(since).last() else { return };
         let departure = match revision {
             Revision::Floor(change) => Some(self.depart(change, index)),
-            Revision::Jolt { .. } | Revision::Revelation { .. } => None,
+            Revision::NoiseBurst { .. } | Revision::UnseenFloor { .. } => None,
         };
         let Some(node) = self.nodes.get_mut(index) else { return };
         match (revision, departure) {
-            (_, Some(departure)) => node.upset.floors[departure.way.index()] = Some(departure),
-            (Revision::Jolt { variances, .. }, _) => node.upset.jolt = Some(*variances),
+            (_, Some(departure)) => node.changes.floors[departure.way.index()] = Some(departure),
+            (Revision::NoiseBurst { variances, .. }, _) => node.changes.burst = Some(*variances),
             _ => {}
         }
     }

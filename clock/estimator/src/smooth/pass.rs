@@ -5,7 +5,7 @@ use super::node::Node;
 use super::site::{Action, Belief, Site};
 use crate::bank::Family;
 use crate::bank::density::Tabulated;
-use crate::bank::group::{FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
+use crate::bank::group::{FREQUENCY, Group, Measurement, RATE, Rotation, STATES, THETA, Way};
 use crate::bank::lanes::Lanes;
 use crate::bank::model::Model;
 use crate::tuning::smooth::{BLOCK, CHANGED_VARIANCE, LEAST_PREDICTED_VARIANCE, REMEMBERED_VARIANCE, SCORE_MEMORY};
@@ -38,7 +38,7 @@ pub type Beliefs = Vec<[Belief; 2]>;
 
 /// What four members say of a node in the end.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct MemberState {
     pub theta: Lanes,
     pub variance: Lanes,
     pub rate: Lanes,
@@ -66,10 +66,12 @@ impl Pass<'_> {
             let mut step = Step { after: group, updates: [None, None], log: Lanes::ZERO };
             let mut believed = [NOTHING; 2];
             for (way, site) in Way::BOTH.into_iter().zip(sites) {
-                let Some(sight) = node.sights.map(|sights| sights[way.index()]) else { continue };
-                let row = row(way, &sight);
+                let Some(measurement) = node.measurements.map(|measurements| measurements[way.index()]) else {
+                    continue;
+                };
+                let row = row(way, &measurement);
                 let gain = times(&step.after.p, &row);
-                let belief = belief_of(&sight, (dot(&row, &step.after.x), dot(&row, &gain)));
+                let belief = belief_of(&measurement, (dot(&row, &step.after.x), dot(&row, &gain)));
                 let (action, log) = self.evidence((index, way), &belief, (site, evidence));
                 apply(&mut step.after, &gain, &action);
                 step.updates[way.index()] = Some(Update { gain, action });
@@ -108,7 +110,7 @@ impl Pass<'_> {
             let floor_noise = tables.map_or(0.0, |[density, _]| self.family.floor_noise(density));
             group.predict(node.interval, self.model, floor_noise);
         }
-        for change in node.upset.floors.iter().flatten() {
+        for change in node.changes.floors.iter().flatten() {
             let part = change.way.floor();
             let known = change.back_to.and_then(|left| self.before(left, steps)).map(|before| before.after.x[part]);
             group.cut(part);
@@ -116,7 +118,7 @@ impl Pass<'_> {
             let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + CHANGED_VARIANCE };
             group.p[part][part] = Lanes::all(variance);
         }
-        if let Some([theta, rate]) = node.upset.jolt {
+        if let Some([theta, rate]) = node.changes.burst {
             group.p[THETA][THETA] += Lanes::all(theta);
             group.p[RATE][RATE] += Lanes::all(rate);
         }
@@ -133,17 +135,17 @@ impl Pass<'_> {
         for (index, (node, step)) in self.nodes.iter().zip(steps).enumerate().rev() {
             visit(index, node, (step, &adjoint));
             for way in [Way::Backward, Way::Forward] {
-                if let (Some(sights), Some(update)) = (node.sights, &step.updates[way.index()]) {
-                    adjoint.before(&row(way, &sights[way.index()]), update);
+                if let (Some(measurements), Some(update)) = (node.measurements, &step.updates[way.index()]) {
+                    adjoint.before(&row(way, &measurements[way.index()]), update);
                 }
             }
-            for change in node.upset.floors.iter().flatten() {
+            for change in node.changes.floors.iter().flatten() {
                 adjoint.forget(change.way.floor());
             }
             if node.interval > 0.0 {
                 let before =
                     index.checked_sub(1).and_then(|before| steps.get(before)).map_or(start, |step| &step.after);
-                adjoint.back(node.interval, &Turn::of(&before.x, node.interval));
+                adjoint.back(node.interval, &Rotation::of(&before.x, node.interval));
             }
         }
     }
@@ -154,8 +156,8 @@ impl Pass<'_> {
         let mut frequency = start.x[FREQUENCY];
         self.backward(start, steps, |index, node, (step, adjoint)| {
             let Some(cell) = beliefs.get_mut(index) else { return };
-            for (way, sight) in Way::BOTH.into_iter().zip(node.sights.iter().flatten()) {
-                cell[way.index()] = belief_of(sight, adjoint.marginal(&step.after, &row(way, sight)));
+            for (way, measurement) in Way::BOTH.into_iter().zip(node.measurements.iter().flatten()) {
+                cell[way.index()] = belief_of(measurement, adjoint.marginal(&step.after, &row(way, measurement)));
             }
             if index == 0 {
                 frequency = adjoint.marginal(&step.after, &unit(FREQUENCY)).0;
@@ -165,9 +167,10 @@ impl Pass<'_> {
     }
 
     /// What the members say in the end.
-    pub fn say(&self, start: &Group, steps: &[Step]) -> Vec<Said> {
-        let nothing = Said { theta: Lanes::ZERO, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
-        let mut said: Vec<Said> = self.nodes.iter().map(|_| nothing).collect();
+    pub fn member_states(&self, start: &Group, steps: &[Step]) -> Vec<MemberState> {
+        let nothing =
+            MemberState { theta: Lanes::ZERO, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
+        let mut states: Vec<MemberState> = self.nodes.iter().map(|_| nothing).collect();
         let mut future = Lanes::ZERO;
         self.backward(start, steps, |index, _, (step, adjoint)| {
             let (theta, variance) = adjoint.marginal(&step.after, &unit(THETA));
@@ -175,12 +178,12 @@ impl Pass<'_> {
             along[crate::bank::group::CYCLE] = Lanes::all(1.0);
             let rate = adjoint.marginal(&step.after, &along).0;
             let score = step.after.score + self.model.handicap + future;
-            if let Some(cell) = said.get_mut(index) {
-                *cell = Said { theta, variance, rate, score };
+            if let Some(cell) = states.get_mut(index) {
+                *cell = MemberState { theta, variance, rate, score };
             }
             future = (future + step.log) * Lanes::all(SCORE_MEMORY);
         });
-        said
+        states
     }
 }
 
@@ -205,11 +208,11 @@ fn unit(part: usize) -> Vector {
 }
 
 /// What is believed about queueing when so much is believed about the rest of the delay.
-fn belief_of(sight: &Sight, (mean, variance): (Lanes, Lanes)) -> Belief {
+fn belief_of(measurement: &Measurement, (mean, variance): (Lanes, Lanes)) -> Belief {
     Belief {
-        mean: Lanes::all(sight.delay) - mean,
+        mean: Lanes::all(measurement.delay) - mean,
         variance: variance.map(|v| v.max(LEAST_PREDICTED_VARIANCE)),
-        noise: sight.noise,
+        noise: measurement.noise,
     }
 }
 

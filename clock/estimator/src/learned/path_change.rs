@@ -9,47 +9,12 @@ use super::recent::Recent;
 use crate::bank::density::Tabulated;
 use crate::bank::group::Way;
 use crate::bank::revision::{Change, Revision};
-use crate::bank::{Bank, Densities, Family, Roster};
+use crate::bank::{Bank, Densities, Family, ModelSet};
 use crate::tuning::learned::{
     BURST_SLACK, CHANGE_GAIN, CHANGE_SPREAD, COMPARED, DECISIVE, DEPTH, DISPLACEMENT_TOLERANCE, FIRST_TRIAL,
-    LEAST_COMPARED, LEAST_SHIFT, LEAST_SQUARED_SHIFT, NEAR_FLOOR, ONSET_REACH, REMEMBERED_FLOORS, REMEMBERED_VARIANCE,
-    SETTLING, SHARED_DEVIATIONS, SHARED_PART, STEADY, STEP_MISMATCH, TRIAL_STEP, TRIALS, WITNESSES,
+    LEAST_COMPARED, LEAST_SHIFT, LEAST_SQUARED_SHIFT, ONSET_REACH, SETTLING, SHARED_DEVIATIONS, SHARED_PART, STEADY,
+    STEP_MISMATCH, TRIAL_STEP, TRIALS, WITNESSES,
 };
-
-/// Floors that were left, for each way.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    floors: [[Option<f64>; REMEMBERED_FLOORS]; 2],
-    next: [usize; 2],
-}
-
-impl Known {
-    fn of(&self, way: Way) -> &[Option<f64>; REMEMBERED_FLOORS] {
-        &self.floors[way.index()]
-    }
-
-    fn find(&self, way: Way, floor: f64, within: f64) -> Option<f64> {
-        let distance = |known: &f64| (known - floor).abs();
-        let known = self.of(way).iter().flatten().copied();
-        known.filter(|known| distance(known) < within).min_by(|a, b| distance(a).total_cmp(&distance(b)))
-    }
-
-    fn keep(&mut self, way: Way, floor: f64, within: f64) {
-        let near = |known: &&mut Option<f64>| known.is_some_and(|known| (known - floor).abs() < within);
-        let (floors, next) = (&mut self.floors[way.index()], &mut self.next[way.index()]);
-        if let Some(known) = floors.iter_mut().find(near) {
-            *known = Some(floor);
-        } else if let Some(cell) = floors.get_mut(*next) {
-            *cell = Some(floor);
-            *next = next.wrapping_add(1) % REMEMBERED_FLOORS;
-        }
-    }
-
-    /// Forgets all floors: they were held against another time.
-    pub fn clear(&mut self) {
-        *self = Known::default();
-    }
-}
 
 /// The last `count` packets of one way as one family saw them.
 struct Witnesses<'a> {
@@ -61,10 +26,10 @@ struct Witnesses<'a> {
 impl Witnesses<'_> {
     fn packets(&self, count: usize) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         let (way, family) = (self.way.index(), self.family.index());
-        let taken = (0..count).map_while(|age| self.recent.get(age));
-        taken.map(move |taken| {
-            let told = &taken.told[family];
-            (told.cavities[way].mean, told.cavities[way].variance, told.logs[way])
+        let observation = (0..count).map_while(|age| self.recent.get(age));
+        observation.map(move |observation| {
+            let predictions = &observation.predictions[family];
+            (predictions.cavities[way].mean, predictions.cavities[way].variance, predictions.logs[way])
         })
     }
 
@@ -131,14 +96,14 @@ pub enum Cause {
 pub struct Trial<'a> {
     pub recent: &'a Recent,
     pub densities: Densities<'a>,
-    pub roster: &'a Roster,
+    pub set: &'a ModelSet,
     /// Overwritten.
     pub scratch: &'a mut Bank,
 }
 
 impl Trial<'_> {
     fn score(&mut self, since: usize, revisions: &[Revision]) -> f64 {
-        self.recent.score(since, revisions, self.scratch, (self.densities, self.roster))
+        self.recent.score(since, revisions, self.scratch, (self.densities, self.set))
     }
 
     /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of the counter's rate: the
@@ -151,16 +116,16 @@ impl Trial<'_> {
         for since in change.since..=reach {
             let rate = change.shift / self.recent.elapsed(change.since);
             let theta = BURST_SLACK * change.shift;
-            let jolt = Revision::Jolt { since, variances: [theta * theta, rate * rate] };
-            let score = self.score(since, &[jolt]);
+            let burst = Revision::NoiseBurst { since, variances: [theta * theta, rate * rate] };
+            let score = self.score(since, &[burst]);
             if score > best.0 {
-                best = (score, Cause::Rate(jolt));
+                best = (score, Cause::Rate(burst));
             }
         }
-        let (jolted, cause) = best;
-        if (jolted - jumps).abs() < DECISIVE && change.since < DEPTH {
+        let (with_burst, cause) = best;
+        if (with_burst - jumps).abs() < DECISIVE && change.since < DEPTH {
             Cause::Open
-        } else if jolted > jumps {
+        } else if with_burst > jumps {
             cause
         } else {
             Cause::Jump
@@ -175,14 +140,6 @@ impl Trial<'_> {
         let (shift, _) = witnesses.shift(change.since, density);
         Change { way, since: change.since, shift, variance: change.variance }
     }
-}
-
-/// Takes a remembered floor in place of a change to its neighbourhood, and remembers the one that is left.
-pub fn recognise(change: Change, floor: f64, known: &mut Known, density: &Tabulated) -> Change {
-    let within = NEAR_FLOOR * density.median;
-    let found = known.find(change.way, floor + change.shift, within);
-    known.keep(change.way, floor, within);
-    found.map_or(change, |found| Change { shift: found - floor, variance: REMEMBERED_VARIANCE, ..change })
 }
 
 /// The floors from before the last changes, until these have lasted long enough to be judged.
@@ -253,13 +210,13 @@ impl Displacement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recent::Taken;
+    use super::super::recent::Observation;
     use super::*;
     use crate::LearnedConfig;
-    use crate::bank::Told;
+    use crate::bank::Prediction;
     use crate::bank::density::{Components, Mixture};
     use crate::bank::grid::Cavity;
-    use crate::bank::group::{Begin, Sight};
+    use crate::bank::group::{Begin, Measurement};
     use crate::bank::model;
     use crate::tuning::bank::SHAPES;
     use alloc::vec::Vec;
@@ -271,26 +228,6 @@ mod tests {
         let mut displacement = Displacement::default();
         displacement.begin(BEFORE, &Tabulated::new());
         displacement
-    }
-
-    #[test]
-    fn a_floor_is_recognised_within_three_medians() {
-        let mut known = Known::default();
-        known.keep(Way::Forward, 100.0, NEAR_FLOOR);
-        let moved = |shift: f64| {
-            let change = Change { way: Way::Forward, since: 4, shift, variance: 9.0 };
-            recognise(change, 50.0, &mut known.clone(), &Tabulated::new())
-        };
-        assert_eq!((moved(52.9).shift, moved(52.9).variance), (50.0, REMEMBERED_VARIANCE));
-        assert_eq!((moved(53.1).shift, moved(53.1).variance), (53.1, 9.0));
-    }
-
-    #[test]
-    fn eight_floors_of_each_way_are_remembered() {
-        let mut known = Known::default();
-        (0..9).for_each(|floor| known.keep(Way::Forward, 100.0 * f64::from(floor), 1.0));
-        let found = |floor: f64| known.find(Way::Forward, floor, 1.0);
-        assert_eq!((found(0.0), found(100.0), found(800.0)), (None, Some(100.0), Some(800.0)));
     }
 
     #[test]
@@ -340,15 +277,17 @@ mod tests {
 
     /// The change that is found when the last packets of one way queue for so long, us, and the path is longer by `shift`.
     fn found(density: &Tabulated, queueing: f64, shift: f64) -> Option<Change> {
-        let roster = Roster { models: model::models(&LearnedConfig::default()), families: [true; 2] };
+        let set = ModelSet { models: model::models(&LearnedConfig::default()), families: [true; 2] };
         let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
-        let bank = Bank::begin(&begin, &roster);
+        let bank = Bank::begin(&begin, &set);
         let mut recent = Recent::new(&bank);
         let mean = queueing + shift;
-        let told = Told { cavities: [Cavity { mean, variance: 0.01 }; 2], logs: [density.log_at(mean); 2] };
-        let sight = Sight { delay: 0.0, trip: 0.0, noise: 1e-6 };
-        let taken = Taken { interval: 16.0, sights: [sight; 2], told: [told; 2], step: 0.0 };
-        (0..DEPTH).for_each(|_| recent.push(&bank.groups, taken));
+        let predictions =
+            Prediction { cavities: [Cavity { mean, variance: 0.01 }; 2], logs: [density.log_at(mean); 2] };
+        let measurement = Measurement { delay: 0.0, trip: 0.0, noise: 1e-6 };
+        let observation =
+            Observation { interval: 16.0, measurements: [measurement; 2], predictions: [predictions; 2], step: 0.0 };
+        (0..DEPTH).for_each(|_| recent.push(&bank.groups, observation));
         find(&recent, Way::Forward, Family::Edges, density)
     }
 
@@ -367,23 +306,23 @@ mod tests {
         const INTERVAL: f64 = 16.0;
         let mixture = narrow();
         let densities = [[mixture.table(); 2]; 2];
-        let roster = Roster { models: model::models(&LearnedConfig::default()), families: [true; 2] };
+        let set = ModelSet { models: model::models(&LearnedConfig::default()), families: [true; 2] };
         let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1e-6, floors: [0.0; 2], variance: 0.01 };
-        let mut bank = Bank::begin(&begin, &roster);
+        let mut bank = Bank::begin(&begin, &set);
         let mut recent = Recent::new(&bank);
         for age in (0..DEPTH).rev() {
             let theta = rate * INTERVAL * exchanges.saturating_sub(age) as f64;
-            let sights = [theta, -theta].map(|part| Sight { delay: part + 5.0, trip: 0.0, noise: 1e-6 });
+            let measurements = [theta, -theta].map(|part| Measurement { delay: part + 5.0, trip: 0.0, noise: 1e-6 });
             let before = bank.groups;
-            bank.predict(INTERVAL, densities, &roster);
-            let told = bank.observe(&sights, densities, &roster);
-            recent.push(&before, Taken { interval: INTERVAL, sights, told, step: 0.0 });
+            bank.predict(INTERVAL, densities, &set);
+            let predictions = bank.observe(&measurements, densities, &set);
+            recent.push(&before, Observation { interval: INTERVAL, measurements, predictions, step: 0.0 });
         }
         let shift = rate * recent.elapsed(since);
         let change = Change { way: Way::Forward, since, shift, variance: 1.0 };
-        let trial = Trial { recent: &recent, densities, roster: &roster, scratch: &mut bank };
+        let trial = Trial { recent: &recent, densities, set: &set, scratch: &mut bank };
         match trial.cause(&change, Family::Edges) {
-            Cause::Rate(Revision::Jolt { since: found, .. }) => Some(found - since),
+            Cause::Rate(Revision::NoiseBurst { since: found, .. }) => Some(found - since),
             _ => None,
         }
     }

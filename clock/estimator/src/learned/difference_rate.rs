@@ -9,7 +9,7 @@ use crate::tuning::learned::{DIFFERENCE_WALK, LONGEST_AVERAGE, SHORTEST_AVERAGE}
 
 /// A rate that is averaged over the recent past.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct DifferenceRate {
     /// Relative to the nominal one, ppm.
     pub rate: f64,
     /// For how long the absolute clock has been continuous, s.
@@ -18,9 +18,9 @@ pub struct Pace {
     step: f64,
 }
 
-impl Pace {
+impl DifferenceRate {
     pub fn begin(rate: f64) -> Self {
-        Pace { rate, age: 0.0, step: 0.0 }
+        DifferenceRate { rate, age: 0.0, step: 0.0 }
     }
 
     /// The clock is about to step by so much, which is no slope, us.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn no_more_than_a_day_is_averaged_over() {
-        let mut pace = Pace::begin(0.0);
+        let mut pace = DifferenceRate::begin(0.0);
         let uncertain = Blend { variance: 1e12, ..blend(16.0, 0.0) };
         for step in 1..6_000 {
             pace.pass(16.0, &uncertain);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_step_is_no_slope() {
-        let mut pace = Pace::begin(50.0);
+        let mut pace = DifferenceRate::begin(50.0);
         for step in 0..1_000 {
             pace.exclude(if step == 500 { 1e6 } else { 0.0 });
             pace.pass(16.0, &blend(50.0 * 16.0 + if step == 500 { 1e6 } else { 0.0 }, 50.0));
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_noise_of_single_slopes_is_averaged_and_a_new_rate_is_reached() {
-        let mut pace = Pace::begin(0.0);
+        let mut pace = DifferenceRate::begin(0.0);
         for step in 0..1_000 {
             let noise = if step % 2 == 0 { 1.0 } else { -1.0 };
             pace.pass(16.0, &blend(0.01 * 16.0 + noise, 0.01));

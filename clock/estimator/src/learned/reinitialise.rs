@@ -5,10 +5,10 @@
 //! where the fastest of each way meet, and with densities that learn from this, the same packets are much likelier.
 
 use super::learning::{Learning, Mixtures};
-use super::recent::{Recent, Taken};
+use super::recent::{Observation, Recent};
 use crate::LearnedConfig;
 use crate::bank::group::Begin;
-use crate::bank::{Bank, Family, Roster, Told};
+use crate::bank::{Bank, Family, ModelSet, Prediction};
 use crate::tuning::learned::{
     EAGER, GRAIN, REFINEMENTS, REINITIALISE_AFTER, REINITIALISE_GAIN, REINITIALISE_PASSES, USUAL_WALK,
 };
@@ -17,17 +17,17 @@ use alloc::vec::Vec;
 
 /// The last exchanges, and what they can be tried with.
 #[derive(Clone, Debug)]
-pub struct SecondLook {
-    last: VecDeque<Taken>,
+pub struct Reinitialisation {
+    last: VecDeque<Observation>,
     /// What the bank was told of them, then and now.
-    told: Vec<[Told; 2]>,
+    predictions: Vec<[Prediction; 2]>,
     mixtures: Mixtures,
     passed: u64,
-    turn: usize,
+    rotation: usize,
 }
 
 /// What is looked at again.
-pub struct Look<'a> {
+pub struct Attempt<'a> {
     /// What is known of the counter's rate, ppm.
     pub rate: f64,
     /// How much longer the floor of the way to the server is than that of the way back, us, and the variance of this, us^2.
@@ -35,29 +35,29 @@ pub struct Look<'a> {
     /// The filter sees the exchanges again in this bank, whatever was in it.
     pub scratch: &'a mut Bank,
     pub learning: &'a Learning,
-    pub roster: &'a Roster,
+    pub set: &'a ModelSet,
 }
 
-impl SecondLook {
+impl Reinitialisation {
     pub fn new(learning: &Learning, config: &LearnedConfig) -> Self {
-        SecondLook {
+        Reinitialisation {
             last: VecDeque::with_capacity(EAGER),
-            told: Vec::with_capacity(EAGER),
+            predictions: Vec::with_capacity(EAGER),
             mixtures: learning.scratch(config),
             passed: 0,
-            turn: 0,
+            rotation: 0,
         }
     }
 
     pub fn bytes(&self) -> usize {
-        let told = self.told.capacity() * size_of::<[Told; 2]>();
-        self.last.capacity() * size_of::<Taken>() + told + self.mixtures.bytes()
+        let predictions = self.predictions.capacity() * size_of::<[Prediction; 2]>();
+        self.last.capacity() * size_of::<Observation>() + predictions + self.mixtures.bytes()
     }
 
     /// The time begins anew.
     pub fn clear(&mut self) {
         self.last.clear();
-        (self.passed, self.turn) = (0, 0);
+        (self.passed, self.rotation) = (0, 0);
     }
 
     /// The path or the oscillator changed: what came before does not go with what comes now.
@@ -66,18 +66,18 @@ impl SecondLook {
     }
 
     /// Takes over what the bank was told of the last exchanges when it saw them again.
-    pub fn retell(&mut self, recent: &Recent) {
-        for (age, taken) in self.last.iter_mut().rev().enumerate() {
+    pub fn follow_replay(&mut self, recent: &Recent) {
+        for (age, observation) in self.last.iter_mut().rev().enumerate() {
             let Some(again) = recent.get(age) else { return };
-            taken.told = again.told;
+            observation.predictions = again.predictions;
         }
     }
 
-    pub fn push(&mut self, taken: Taken) {
+    pub fn push(&mut self, observation: Observation) {
         if self.last.len() >= EAGER {
             self.last.pop_front();
         }
-        self.last.push_back(taken);
+        self.last.push_back(observation);
         self.passed = self.passed.saturating_add(1);
     }
 
@@ -89,62 +89,62 @@ impl SecondLook {
     }
 
     /// Whether it is time for another look, which then is to be taken.
-    pub fn take_turn(&mut self) -> bool {
+    pub fn take_due(&mut self) -> bool {
         let is_due =
-            REINITIALISE_AFTER.get(self.turn).is_some_and(|due| self.passed >= *due) && self.last.len() >= EAGER;
-        self.turn = self.turn.saturating_add(usize::from(is_due));
+            REINITIALISE_AFTER.get(self.rotation).is_some_and(|due| self.passed >= *due) && self.last.len() >= EAGER;
+        self.rotation = self.rotation.saturating_add(usize::from(is_due));
         is_due
     }
 
     /// Whether the exchanges make much more sense seen again; the scratch bank then is what came of it.
-    pub fn convinces(&mut self, look: Look<'_>) -> bool {
-        let [asymmetry, variance] = look.asymmetry;
-        let Some(begin) = begin(&self.last, look.rate, asymmetry) else { return false };
-        let Look { scratch, learning, roster, .. } = look;
-        self.told.clear();
-        self.told.extend(self.last.iter().map(|taken| taken.told));
-        let before = self.judge(learning, roster);
+    pub fn succeeds(&mut self, attempt: Attempt<'_>) -> bool {
+        let [asymmetry, variance] = attempt.asymmetry;
+        let Some(begin) = begin(&self.last, attempt.rate, asymmetry) else { return false };
+        let Attempt { scratch, learning, set, .. } = attempt;
+        self.predictions.clear();
+        self.predictions.extend(self.last.iter().map(|observation| observation.predictions));
+        let before = self.judge(learning, set);
         self.mixtures.take_over(learning.mixtures(), learning.components());
         for _ in 0..REINITIALISE_PASSES {
-            *scratch = Bank::begin(&begin, roster);
+            *scratch = Bank::begin(&begin, set);
             scratch.for_groups(|group| group.open_asymmetry(variance));
-            self.told.clear();
-            for taken in &self.last {
-                scratch.predict(taken.interval, self.mixtures.densities(), roster);
-                self.told.push(scratch.observe(&taken.sights, self.mixtures.densities(), roster));
-                scratch.for_groups(|group| group.follow(taken.step));
+            self.predictions.clear();
+            for observation in &self.last {
+                scratch.predict(observation.interval, self.mixtures.densities(), set);
+                self.predictions.push(scratch.observe(&observation.measurements, self.mixtures.densities(), set));
+                scratch.for_groups(|group| group.follow(observation.step));
             }
-            self.mixtures.relearn(&self.told, learning.components());
+            self.mixtures.relearn(&self.predictions, learning.components());
         }
-        let after = likelihood(&self.mixtures, &self.told, roster);
+        let after = likelihood(&self.mixtures, &self.predictions, set);
         after - before >= REINITIALISE_GAIN
     }
 
     /// Teaches `learning` what came of the look.
     pub fn teach(&self, learning: &mut Learning) {
-        learning.replace(&self.mixtures, &self.told);
+        learning.replace(&self.mixtures, &self.predictions);
     }
 
     /// How likely the exchanges are, each as it was told, to densities that learned from them.
-    fn judge(&mut self, learning: &Learning, roster: &Roster) -> f64 {
+    fn judge(&mut self, learning: &Learning, set: &ModelSet) -> f64 {
         self.mixtures.take_over(learning.mixtures(), learning.components());
         for _ in 0..REINITIALISE_PASSES {
-            self.mixtures.relearn(&self.told, learning.components());
+            self.mixtures.relearn(&self.predictions, learning.components());
         }
-        likelihood(&self.mixtures, &self.told, roster)
+        likelihood(&self.mixtures, &self.predictions, set)
     }
 }
 
-fn likelihood(mixtures: &Mixtures, told: &[[Told; 2]], roster: &Roster) -> f64 {
-    let families = Family::BOTH.into_iter().filter(|family| roster.families[family.index()]);
-    families.map(|family| mixtures.likelihood(told, family)).fold(f64::NEG_INFINITY, f64::max)
+fn likelihood(mixtures: &Mixtures, predictions: &[[Prediction; 2]], set: &ModelSet) -> f64 {
+    let families = Family::BOTH.into_iter().filter(|family| set.families[family.index()]);
+    families.map(|family| mixtures.likelihood(predictions, family)).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Where the fastest packets place the beginning, given a rate to begin with, ppm, and the asymmetry of the floors, us: of n packets that queue for m on
 /// average the fastest queues for m/n. None if an ordinary oscillator has wandered by more than that meanwhile.
-fn begin(last: &VecDeque<Taken>, rate: f64, asymmetry: f64) -> Option<Begin> {
+fn begin(last: &VecDeque<Observation>, rate: f64, asymmetry: f64) -> Option<Begin> {
     let count = last.len() as f64;
-    let time: f64 = last.iter().map(|taken| taken.interval).sum();
+    let time: f64 = last.iter().map(|observation| observation.interval).sum();
     let (rate, Envelope { fastest: [forward, backward], queueing }) = fit(last, rate, time);
     let deviation = (queueing[0] + queueing[1]) / count + GRAIN;
     let wander = USUAL_WALK * libm::sqrt(time * time * time / 3.0);
@@ -158,7 +158,7 @@ fn begin(last: &VecDeque<Taken>, rate: f64, asymmetry: f64) -> Option<Begin> {
 }
 
 /// The rate at which the packets are likeliest if each way queues them exponentially, for a time of its own: the quieter way has more to say.
-fn fit(last: &VecDeque<Taken>, mut rate: f64, time: f64) -> (f64, Envelope) {
+fn fit(last: &VecDeque<Observation>, mut rate: f64, time: f64) -> (f64, Envelope) {
     let mut best = Envelope::of(last, rate);
     let mut step = (best.queueing[0] + best.queueing[1]) / time;
     for _ in 0..REFINEMENTS {
@@ -182,17 +182,17 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn of(last: &VecDeque<Taken>, rate: f64) -> Self {
+    fn of(last: &VecDeque<Observation>, rate: f64) -> Self {
         let (mut time, mut origin) = (0.0, 0.0);
         let (mut fastest, mut sum) = ([f64::INFINITY; 2], [0.0; 2]);
-        for taken in last {
-            time += taken.interval;
-            let [forward, backward] = taken.sights;
+        for observation in last {
+            time += observation.interval;
+            let [forward, backward] = observation.measurements;
             let theta = rate * time - origin;
             let delays = [forward.delay - theta + rate * forward.trip, backward.delay + theta];
             fastest = core::array::from_fn(|way| fastest[way].min(delays[way]));
             sum = core::array::from_fn(|way| sum[way] + delays[way]);
-            origin += taken.step;
+            origin += observation.step;
         }
         let count = last.len().max(1) as f64;
         Envelope { fastest, queueing: core::array::from_fn(|way| sum[way] / count - fastest[way]) }
@@ -208,27 +208,27 @@ impl Envelope {
 mod tests {
     use super::*;
     use crate::bank::grid::Cavity;
-    use crate::bank::group::Sight;
+    use crate::bank::group::Measurement;
 
     const RATE: f64 = 40.0;
     const THETA: f64 = 7.0;
     const FLOORS: [f64; 2] = [120.0, 100.0];
 
     /// Exchanges every 16 s on a path whose way to the server is congested; after each the frame moves by `step` of its number, us.
-    fn exchanges(step: impl Fn(usize) -> f64) -> VecDeque<Taken> {
-        let told = [Told { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
+    fn exchanges(step: impl Fn(usize) -> f64) -> VecDeque<Observation> {
+        let predictions = [Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
         let (interval, trip) = (16.0, 3e-4);
         let mut origin = 0.0;
-        let taken = (0..EAGER).map(|number| {
+        let observation = (0..EAGER).map(|number| {
             let theta = THETA + RATE * interval * (number as f64 + 1.0) - origin;
             let queueing = [((number * 17 + 5) % 40) as f64 * 20.0, ((number * 11 + 3) % 40) as f64 * 0.1];
-            let forward = Sight { delay: theta - RATE * trip + FLOORS[0] + queueing[0], trip, noise: 1e-6 };
-            let backward = Sight { delay: -theta + FLOORS[1] + queueing[1], trip: 0.0, noise: 1e-6 };
+            let forward = Measurement { delay: theta - RATE * trip + FLOORS[0] + queueing[0], trip, noise: 1e-6 };
+            let backward = Measurement { delay: -theta + FLOORS[1] + queueing[1], trip: 0.0, noise: 1e-6 };
             let step = step(number);
             origin += step;
-            Taken { interval, sights: [forward, backward], told, step }
+            Observation { interval, measurements: [forward, backward], predictions, step }
         });
-        taken.collect()
+        observation.collect()
     }
 
     #[test]
@@ -251,22 +251,23 @@ mod tests {
 
     #[test]
     fn seldom_exchanges_are_not_looked_at_again() {
-        let seldom = exchanges(|_| 0.0).into_iter().map(|taken| Taken { interval: 1024.0, ..taken }).collect();
+        let seldom =
+            exchanges(|_| 0.0).into_iter().map(|observation| Observation { interval: 1024.0, ..observation }).collect();
         assert!(begin(&seldom, 0.0, 0.0).is_none(), "an oscillator wanders by more meanwhile");
     }
 
     #[test]
     fn turns_are_few_and_wait_for_exchanges_that_belong_together() {
         let config = LearnedConfig::default();
-        let mut second = SecondLook::new(&Learning::new(&config), &config);
-        let taken = exchanges(|_| 0.0)[0];
+        let mut second = Reinitialisation::new(&Learning::new(&config), &config);
+        let observation = exchanges(|_| 0.0)[0];
         let mut turns = alloc::vec![];
         for number in 1..3_000 {
-            second.push(taken);
+            second.push(observation);
             if number == 150 {
                 second.interrupt();
             }
-            if second.take_turn() {
+            if second.take_due() {
                 turns.push(number);
             }
         }

@@ -10,15 +10,15 @@ use crate::tuning::learned::{AMBIGUITY_LEARNED, AMBIGUITY_MEMORY, AMBIGUOUS_PART
 
 /// The doubt, us.
 #[derive(Clone, Copy, Debug)]
-pub struct EdgeDoubt {
+pub struct FloorAmbiguity {
     exchanges: u64,
     mean: f64,
     /// The smallest mean since the densities are learned.
     least: Option<f64>,
 }
 
-impl EdgeDoubt {
-    pub const NEW: EdgeDoubt = EdgeDoubt { exchanges: 0, mean: 0.0, least: None };
+impl FloorAmbiguity {
+    pub const NEW: FloorAmbiguity = FloorAmbiguity { exchanges: 0, mean: 0.0, least: None };
 
     /// Another exchange was learned from. The densities are those of the steep shapes, whose floor is where they rise.
     pub fn pass(&mut self, [[forward, backward], _]: Densities<'_>) {
@@ -50,8 +50,8 @@ mod tests {
     /// Beyond what is open, packets before a floor show that the path became shorter.
     #[test]
     fn a_floor_that_was_never_seen_is_so_far_off_at_most() {
-        let seen = EdgeDoubt { exchanges: 500, mean: 5.0, least: Some(2.0) };
-        let young = EdgeDoubt { exchanges: 50, mean: 5.0, least: None };
+        let seen = FloorAmbiguity { exchanges: 500, mean: 5.0, least: Some(2.0) };
+        let young = FloorAmbiguity { exchanges: 50, mean: 5.0, least: None };
         for (doubt, reach) in [(seen, 12.0), (young, 60.0)] {
             assert!(doubt.explains(-0.99 * reach, 30.0) && !doubt.explains(-1.01 * reach, 30.0));
             assert!(!doubt.explains(1.0, 30.0));
