@@ -34,8 +34,9 @@ impl Family {
         }
     }
 
-    /// The variance that both floors gain together at each exchange, us^2. A density without an edge holds its floor by its shape alone, which
-    /// is never better known than this; a floor that believed more would call packets before it garbage and stay wrong.
+    /// The variance that both floors gain together at each exchange, us^2. A density without an edge holds its floor by
+    /// its shape alone, which is never better known than this; a floor that believed more would call packets before it
+    /// garbage and stay wrong.
     pub fn floor_noise(self, density: &Tabulated) -> f64 {
         let deviation = match self {
             Family::Edges => 0.0,
@@ -98,7 +99,8 @@ pub struct Bank {
 /// The densities that each family uses, for each way.
 pub type Densities<'a> = [[&'a Tabulated; 2]; 2];
 
-/// What the best member of a family knew of the two packets of an exchange before it used them, and how likely they were to it.
+/// The best member's predictive densities of the queueing of the two packets of an exchange, and the packets'
+/// log-likelihoods.
 #[derive(Clone, Copy, Debug)]
 pub struct Prediction {
     pub cavities: [Cavity; 2],
@@ -130,7 +132,8 @@ impl Bank {
         }
     }
 
-    /// Uses the two packets of an exchange, and tells what each family's best member, as it was before, made of them.
+    /// Updates all members with the two packets of an exchange. Returns what each family's best member predicted of
+    /// them.
     pub fn observe(
         &mut self,
         measurements: &[Measurement; 2],
@@ -188,7 +191,7 @@ impl Bank {
         self.groups[member.family.index()].get(member.group)
     }
 
-    /// Makes hopeless members anew from the best.
+    /// Begins hopeless members again from the best.
     pub fn reseed(&mut self, set: &ModelSet) {
         let best = self.best(set);
         let Some(seed) = self.state(&best).map(|group| group.seed(best.lane, best.score - RESEEDED)) else { return };
@@ -212,7 +215,8 @@ impl Bank {
         sum.0.iter().all(|sum| sum.is_finite())
     }
 
-    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the later deviation.
+    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until
+    /// the later deviation.
     pub fn blend(&self, set: &ModelSet, interval: f64, later: f64) -> Blend {
         let best = self.best(set);
         let mut sums = Sums::default();

@@ -47,7 +47,8 @@ impl OptionValue for Algorithm {
     const KIND: &'static str = "\"classic\" or \"learned\"";
 }
 
-/// The options of every algorithm. What the two share (the oscillator, the asymmetry, the patience with a server) is in `classic`.
+/// The options of every algorithm. What the two share (the oscillator, the asymmetry, the patience with a server) is in
+/// `classic`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configs {
     /// The classic algorithm, and what both share.

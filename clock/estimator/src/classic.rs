@@ -1,8 +1,8 @@
 //! The classic filter: RADclock's stages over windows in time.
 //!
 //! Stages run in this order, and a later one never reaches back: floor, long-term rate, local rate, offset. A longer
-//! path is expressed only by editing the floor and its history before the later stages look. What each stage does, and why,
-//! stands at the head of its file.
+//! path is expressed only by editing the floor and its history before the later stages look. What each stage does, and
+//! why, stands at the head of its file.
 
 mod floor;
 mod minimum;
@@ -107,13 +107,14 @@ impl Filter {
         }
     }
 
-    /// Whether an exchange alone is further off than queueing and what may have happened since the last estimate explain. The rate is proven
-    /// to lie in `proven`.
+    /// Whether an exchange alone is further off than queueing and what may have happened since the last estimate
+    /// explain. The rate is proven to lie in `proven`.
     pub fn is_suspicious(&self, point: &Point, proven: Interval) -> bool {
         self.now.is_some_and(|now| now.offset.is_suspicious(&self.record(point), &self.present(point.x, proven)))
     }
 
-    /// The floor where the path has been the same for a shift window, s: it must have had time to become that of the fastest exchange.
+    /// The floor where the path has been the same for a shift window, s: it must have had time to become that of the
+    /// fastest exchange.
     pub fn settled_floor(&self, x: f64) -> Option<f64> {
         let window = self.thresholds.shift_window_at(self.floor.poll()).length;
         let settled = !self.warming_up && self.floor.steady_for(x) > window;
@@ -136,8 +137,8 @@ impl Filter {
         }
     }
 
-    /// The rate of the absolute clock: the local one where it is known and not excluded, otherwise the long-term one, or what is
-    /// proven nearest to it.
+    /// The rate of the absolute clock: the local one where it is known and not excluded, otherwise the long-term one,
+    /// or what is proven nearest to it.
     pub fn rate(&self, proven: Interval) -> f64 {
         let long = self.long.present().rate;
         let local = self.local.present().map(|local| local.rate).filter(|rate| proven.contains(*rate));
@@ -172,7 +173,7 @@ impl Filter {
         self.now.map(|now| Slope { rate: growth, error: now.offset.likely_error(growth) })
     }
 
-    /// Whether the offset has been held for so long that nothing of its window is left.
+    /// Whether the offset has been held for longer than its window.
     pub fn is_holding(&self) -> bool {
         self.now.is_some_and(|now| now.offset.x - now.offset.genuine > self.thresholds.offset_window)
     }

@@ -1,7 +1,7 @@
 //! Estimators: the guard with one filter behind it, or two.
 //!
-//! An estimator runs each exchange past the guard and hands what is let in to its filters; what it publishes is a filter's time with the
-//! guard's bounds. Guard and filters know nothing of one another but what is passed here.
+//! An estimator runs each exchange past the guard and hands what is let in to its filters; what it publishes is a
+//! filter's time with the guard's bounds. Guard and filters know nothing of one another but what is passed here.
 
 mod classic;
 mod guarded;
@@ -21,8 +21,8 @@ pub trait Estimator {
     /// The present estimate; `None` until an exchange was accepted.
     fn estimate(&self) -> Option<Estimate>;
 
-    /// The interval that the exchanges prove to hold the true time at `counter`, whatever any filter believes; `None` until an exchange was
-    /// accepted, and at a counter reading before the last exchange that was used.
+    /// The interval that the exchanges prove to hold the true time at `counter`, whatever any filter believes; `None`
+    /// until an exchange was accepted, and at a counter reading before the last exchange that was used.
     fn proven(&self, counter: Counter) -> Option<ProvenInterval>;
 
     /// Figures for people and metrics.
@@ -31,13 +31,15 @@ pub trait Estimator {
     /// What is worth keeping across a restart of the program; `None` until the rate was measured.
     fn memory(&self) -> Option<RateMemory>;
 
-    /// Forgets everything but the rate, which becomes a remembered one: the counter's epoch ended, or the server is another.
+    /// Forgets everything but the rate, which becomes a remembered one: the counter's epoch ended, or the server is
+    /// another.
     fn restart(&mut self);
 }
 
 /// A closed interval of true time, rounded outwards: `earliest <= true time <= latest`.
 ///
-/// It holds as long as the server's root distance and the assumptions about the oscillator do; docs/algorithm/classic.md has the proof.
+/// It holds as long as the server's root distance and the assumptions about the oscillator do;
+/// docs/algorithm/classic.md has the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProvenInterval {
     /// The true time is not before this.

@@ -1,8 +1,9 @@
-//! The guard of one server: which exchanges are let in, what they prove about the true time, and when a contradiction is believed.
+//! The guard of one server: which exchanges are let in, what they prove about the true time, and when a contradiction
+//! is believed.
 //!
-//! The guard decides and a filter only measures. It knows no filter: whether one finds an exchange suspicious, and what one knows of the
-//! path's floor, are arguments. An exchange passes [`Guard::examine`], then [`Guard::confirm`] or [`Guard::contradict`], and, where
-//! the decision is [`Decision::Use`], [`Guard::admit`].
+//! The guard decides and a filter only measures. It knows no filter: whether one finds an exchange suspicious, and what
+//! one knows of the path's floor, are arguments. An exchange passes [`Guard::examine`], then [`Guard::confirm`] or
+//! [`Guard::contradict`], and, where the decision is [`Decision::Use`], [`Guard::admit`].
 
 pub mod admission;
 pub mod assumptions;
@@ -231,8 +232,8 @@ impl Guard {
         self.counts = counts;
     }
 
-    /// Lets an exchange in. `floor` is the net round trip of the present path without queueing, s, where a filter is sure of it; the
-    /// stated asymmetry is that of the fastest exchange.
+    /// Lets an exchange in. `floor` is the net round trip of the present path without queueing, s, where a filter is
+    /// sure of it; the stated asymmetry is that of the fastest exchange.
     pub fn admit(&mut self, exchange: &Exchange, passage: &Passage, floor: Option<f64>) -> Events {
         let (point, assumptions) = (&passage.point, &self.assumptions);
         let mut events = Events::NONE;
@@ -256,7 +257,8 @@ impl Guard {
         events
     }
 
-    /// Moves the frame to `height` at the last exchange once positions in it have become large; the filters have to follow.
+    /// Moves the frame to `height` at the last exchange once positions in it have become large; the filters have to
+    /// follow.
     pub fn move_frame(&mut self, height: f64) -> Option<Move> {
         let now = self.now.as_mut()?;
         if self.proof.position().abs() < FRAME_REACH {
@@ -278,7 +280,8 @@ impl Guard {
         &self.counts
     }
 
-    /// Counts an exchange by what is published of it. `contradicted` is how often it contradicted the past: once or not at all.
+    /// Counts an exchange by what is published of it. `contradicted` is how often it contradicted the past: once or not
+    /// at all.
     pub fn count(&mut self, outcome: &Outcome, contradicted: u64) {
         let Counts { exchanges, used, rejected, contradictions, server_steps } = &mut self.counts;
         let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
@@ -340,13 +343,15 @@ impl Guard {
         GrowthRate::of(Rate::from_fraction(reach + RATE_ROUNDING))
     }
 
-    /// What is proven of the height at `counter`, not before the last exchange that was used, and the height of `time` there.
+    /// What is proven of the height at `counter`, not before the last exchange that was used, and the height of `time`
+    /// there.
     fn proven_beside(&self, counter: Counter, time: Moment<Tai>) -> Option<(Interval, f64)> {
         let frame = self.now?.frame;
         Some((self.proof.height_at(frame.position(counter)), frame.height(counter, time)))
     }
 
-    /// How far a clock that reads `time` at `counter`, not before the last exchange that was used, can be from the true time.
+    /// How far a clock that reads `time` at `counter`, not before the last exchange that was used, can be from the true
+    /// time.
     pub fn bound_of(&self, counter: Counter, time: Moment<Tai>) -> Bound {
         self.proven_beside(counter, time).map_or(Bound::UNKNOWN, |(proven, height)| bound_within(proven, height))
     }
@@ -356,8 +361,8 @@ impl Guard {
         self.proven_beside(counter, time).is_none_or(|(proven, height)| proven.contains(height))
     }
 
-    /// The interval that is proven to hold the true time at `counter`; `None` before the first exchange, and for a counter reading
-    /// before the last exchange that was used.
+    /// The interval that is proven to hold the true time at `counter`; `None` before the first exchange, and for a
+    /// counter reading before the last exchange that was used.
     pub fn proven(&self, counter: Counter) -> Option<ProvenInterval> {
         let now = self.now?;
         if now.counter.is_after(counter) {
@@ -369,8 +374,8 @@ impl Guard {
         Some(ProvenInterval { earliest, latest: end(height.high + ROUNDING) })
     }
 
-    /// What is worth keeping across a restart, given the measured rate; one whose error exceeds `quality` is not good. A short run is
-    /// better than nothing, but it does not replace what a longer one found out.
+    /// What is worth keeping across a restart, given the measured rate; one whose error exceeds `quality` is not good.
+    /// A short run is better than nothing, but it does not replace what a longer one found out.
     pub fn memory(&self, measured: Slope, quality: f64) -> Option<RateMemory> {
         let own = (!self.is_young()).then(|| {
             let bound = Rate::from_fraction(self.proof.rates().reach(measured.rate));

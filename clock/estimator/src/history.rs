@@ -1,17 +1,19 @@
 //! The history: the best exchange of each stretch of time.
 //!
-//! Exchanges are kept in bins, one record a bin, and a record keeps the exchange with the smallest point error. Bins start
-//! narrow and their width doubles, pairs melting into one, as the history grows, until the final width is reached. So memory and work
-//! depend on the windows and not on the poll, sixteen polls a second cost no more than one in sixteen, and the first second is
-//! already resolved. Columns are stored one after the other so that the loops over them can use wide registers; a column is twice as
-//! long as the history, which slides in it, so that it is always in one piece.
+//! Exchanges are kept in bins, one record a bin, and a record keeps the exchange with the smallest point error. Bins
+//! start narrow and their width doubles, pairs melting into one, as the history grows, until the final width is
+//! reached. So memory and work depend on the windows and not on the poll, sixteen polls a second cost no more than one
+//! in sixteen, and the first second is already resolved. Columns are stored one after the other so that the loops over
+//! them can use wide registers; a column is twice as long as the history, which slides in it, so that it is always in
+//! one piece.
 
 use crate::frame::Move;
 use crate::tuning::classic::{FIRST_WIDTH, OPEN_PART};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same result.
+/// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same
+/// result.
 pub const LANES: usize = 4;
 
 /// As many numbers.
@@ -31,7 +33,7 @@ pub struct Record {
     pub y: f64,
     /// The net round trip and the blur of its stamps.
     pub cost: f64,
-    /// The floor that the cost is held against.
+    /// The floor that the cost is compared with.
     pub floor: f64,
 }
 
@@ -249,7 +251,7 @@ impl History {
         self.start.saturating_add(filled.partition_point(|&position| position < x))
     }
 
-    /// No record is held against a floor higher than `floor` any more.
+    /// No record is compared with a floor higher than `floor` any more.
     pub fn lower_floor(&mut self, floor: f64) {
         for cell in self.floor.get_mut(self.start..self.end).unwrap_or(&mut []) {
             *cell = cell.min(floor);

@@ -1,9 +1,9 @@
 //! The learned filter: each direction is evidence of its own, queueing is one-sided and its density is learned.
 //!
-//! A bank of filters, each with another model of the oscillator, predicts the delays of both packets of an exchange and is scored
-//! by its predictions; their weighted mean is the clock. The filter only measures: the guard decides what is let in and what is proven,
-//! and is asked for three things: the prior of the rate, and twice whether a time is within the proof.
-//! `docs/algorithm/learned.md` has the equations.
+//! A bank of filters, each with another model of the oscillator, predicts the delays of both packets of an exchange and
+//! is scored by its predictions; their weighted mean is the clock. The filter only measures: the guard decides what is
+//! let in and what is proven, and is asked for three things: the prior of the rate, and twice whether a time is within
+//! the proof. `docs/algorithm/learned.md` has the equations.
 
 mod ambiguity;
 mod difference_rate;
@@ -99,7 +99,7 @@ pub struct Measured {
 /// What the last exchange made the filter believe of the time before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Revisions {
-    /// The time began anew with it.
+    /// A new beginning of the time.
     pub began: bool,
     pub list: [Option<Revision>; 2],
 }
@@ -135,8 +135,8 @@ struct Now {
 }
 
 impl Filter {
-    /// A filter without history. `classic` holds the options of the path and the server; `nominal` is the period that the
-    /// counter is sold with.
+    /// A filter without history. `classic` holds the options of the path and the server; `nominal` is the period that
+    /// the counter is sold with.
     pub fn new(config: LearnedConfig, classic: &ClassicConfig, nominal: Period) -> Self {
         let families = [config.edges || !config.humps, config.humps];
         let set = ModelSet { models: model::models(&config), families };

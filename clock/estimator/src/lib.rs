@@ -1,13 +1,15 @@
 //! The feed-forward algorithm: exchanges with a server go in, an estimate of time, rate and their bounds comes out.
 //!
-//! Everything here is a pure function of the exchanges and the configuration. Nothing reads a clock, prints, or flows back
-//! into what is measured. The same trace gives the same bits on every machine: only `+ - * /`, comparisons, integer
-//! arithmetic and, in the learned algorithm, the functions of `libm` are used on the way to a result. Memory is allocated when an estimator is made and never afterwards.
+//! Everything here is a pure function of the exchanges and the configuration. Nothing reads a clock, prints, or flows
+//! back into what is measured. The same trace gives the same bits on every machine: only `+ - * /`, comparisons,
+//! integer arithmetic and, in the learned algorithm, the functions of `libm` are used on the way to a result. Memory is
+//! allocated when an estimator is made and never afterwards.
 //!
-//! An [`Estimator`] is a guard with filters behind it. The guard (`guard/`) lets exchanges in and proves a bound; it knows no filter. The
-//! classic filter (`classic/`) is the one of the RADclock papers with windows in time (`docs/algorithm/classic.md`); the learned filter
-//! (`learned/`, over the multiple-model bank in `bank/`) weighs both directions (`docs/algorithm/learned.md`). [`Classic`] publishes the
-//! first, [`Learned`] the second with the first as a second opinion, and [`Chosen`] is the one that a configuration names.
+//! An [`Estimator`] is a guard with filters behind it. The guard (`guard/`) lets exchanges in and proves a bound; it
+//! knows no filter. The classic filter (`classic/`) is the one of the RADclock papers with windows in time
+//! (`docs/algorithm/classic.md`); the learned filter (`learned/`, over the multiple-model bank in `bank/`) weighs both
+//! directions (`docs/algorithm/learned.md`). [`Classic`] publishes the first, [`Learned`] the second with the first as
+//! a second opinion, and [`Chosen`] is the one that a configuration names.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

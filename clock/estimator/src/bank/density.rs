@@ -1,9 +1,10 @@
 //! Queueing densities: mixtures of gamma densities whose weights are learned from the exchanges.
 //!
-//! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's queueing before
-//! the packet itself was used. The weights come from expectation maximisation over the ring of these. Two kinds of mixture:
-//! steep shapes alone, exponentials before all, leave a floor where the density rises and nowhere else; mixtures with humps fit routed
-//! paths, but can trade a floor for a hump, and therefore are shared by the two directions.
+//! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's
+//! queueing before the packet itself was used. The weights come from expectation maximisation over the ring of these.
+//! Two kinds of mixture: steep shapes alone, exponentials before all, leave a floor where the density rises and nowhere
+//! else; mixtures with humps fit routed paths, but can trade a floor for a hump, and therefore are shared by the two
+//! directions.
 
 use super::grid::{CELLS, Cavity, Node, Place, Rule, place, point};
 use crate::tuning::bank::{
@@ -174,7 +175,8 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on steep ones.
+    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on
+    /// steep ones.
     pub fn new(count: usize, rows: usize, components: &Components) -> Self {
         let families = [EXPONENTIALS, STEEP - EXPONENTIALS, count.saturating_sub(STEEP)];
         let [exponentials, soft, humps] = families.map(|members| 1.0 / members.max(1) as f32);
@@ -307,7 +309,8 @@ mod tests {
         }
     }
 
-    /// A normal prior N(m, v) against an exponential of rate k in closed form: over all q it is a normal density moved by k v.
+    /// A normal prior N(m, v) against an exponential of rate k in closed form: over all q it is a normal density moved
+    /// by k v.
     #[test]
     fn far_from_the_edge_an_exponential_moves_the_mean_by_its_rate() {
         let components = Components::new();

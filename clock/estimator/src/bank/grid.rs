@@ -1,7 +1,8 @@
 //! Where queueing densities are tabulated, and how they are integrated against a normal density.
 //!
-//! A queueing time q, in microseconds, is found in the table through the bits of `q + 1`: sixteen cells to each doubling, 1/16 us
-//! wide next to zero, where the edge of the density decides, and 3 to 6 % wide far out, up to one second. No logarithm is needed.
+//! A queueing time q, in microseconds, is found in the table through the bits of `q + 1`: sixteen cells to each
+//! doubling, 1/16 us wide next to zero, where the edge of the density decides, and 3 to 6 % wide far out, up to one
+//! second. No logarithm is needed.
 
 use crate::tuning::bank::{FINENESS, OCTAVES, STEP_BITS};
 use core::f64::consts::PI;
@@ -102,8 +103,8 @@ struct Steps {
 }
 
 impl Cavity {
-    /// Shows the nodes of an integral of the normal density over q >= 0 to `visit`. Equal steps where they are finer than what a
-    /// density can do there, the cells of the grid otherwise.
+    /// Shows the nodes of an integral of the normal density over q >= 0 to `visit`. Equal steps where they are finer
+    /// than what a density can do there, the cells of the grid otherwise.
     #[inline(always)]
     pub fn integrate(&self, rule: &Rule, visit: impl FnMut(Node)) {
         let deviation = libm::sqrt(self.variance);
@@ -112,7 +113,8 @@ impl Cavity {
         if !(high > low && high.is_finite() && deviation > 0.0) {
             return;
         }
-        // Finer where the density may fall steeply. Doubled nodes cost less than cells, each of which needs an exponential.
+        // Finer where the density may fall steeply. Doubled nodes cost less than cells, each of which needs an
+        // exponential.
         let nodes = [1, 2, 4].map(|times: u32| rule.nodes.saturating_mul(times));
         let fine = nodes.into_iter().find(|nodes| high - low <= FINENESS * (low + 1.0) * f64::from(*nodes));
         let scale = 1.0 / (libm::sqrt(2.0 * PI) * deviation);

@@ -1,8 +1,9 @@
 //! Four members of the bank: their states and covariances, carried forward and updated side by side.
 //!
-//! A state is the height theta of the true time over the frame's line, us; the rate r, ppm; the two quadratures of a temperature
-//! cycle, ppm, and the logarithm of its angular frequency, which is tracked; and the floors of the two directions, us. A measurement is
-//! one-sided, so the update matches the moments of its true likelihood: an assumed-density filter.
+//! A state is the height theta of the true time over the frame's line, us; the rate r, ppm; the two quadratures of a
+//! temperature cycle, ppm, and the logarithm of its angular frequency, which is tracked; and the floors of the two
+//! directions, us. A measurement is one-sided, so the update matches the moments of its true likelihood: an
+//! assumed-density filter.
 
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
@@ -59,7 +60,7 @@ impl Way {
     }
 }
 
-/// What one packet of an exchange shows.
+/// One packet of an exchange as a measurement z of the state: `z = H x + q`, with H in the first field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
     /// Forward `theta - r trip + floor + queueing`, backward `-theta + floor + queueing`, us.
@@ -70,7 +71,7 @@ pub struct Measurement {
     pub noise: f64,
 }
 
-/// What a group knew and learned of a packet.
+/// Each member's predictive density of a packet's queueing, and the packet's log-likelihood.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupPrediction {
     pub mean: Lanes,
@@ -90,8 +91,8 @@ pub struct Begin {
 }
 
 impl Begin {
-    /// Where a clock begins that knows one exchange and `prior` of the rate. Symmetric floors, but for the configured asymmetry, of
-    /// which `half_asymmetry` is half, us, are all that is known of asymmetry.
+    /// Where a clock begins that knows one exchange and `prior` of the rate. Symmetric floors, but for the configured
+    /// asymmetry, of which `half_asymmetry` is half, us, are all that is known of asymmetry.
     pub fn at(point: &Point, half_asymmetry: f64, prior: Slope) -> Self {
         let spread = PRIOR_RATE_PART * prior.error / MICRO;
         let trip = (point.net / MICRO).max(LEAST_FIRST_TRIP);
@@ -147,8 +148,8 @@ impl Rotation {
 }
 
 impl Group {
-    /// Members that know of the first exchange and nothing else: symmetric floors are all that is known of asymmetry, so the
-    /// floors' errors are one and the same.
+    /// Members that know of the first exchange and nothing else: symmetric floors are all that is known of asymmetry,
+    /// so the floors' errors are one and the same.
     pub fn begin(begin: &Begin, model: &Model) -> Self {
         let mut group = Group { x: [Lanes::ZERO; STATES], p: [[Lanes::ZERO; STATES]; STATES], score: Lanes::ZERO };
         group.x[THETA] = Lanes::all(begin.theta);
@@ -281,7 +282,8 @@ impl Group {
         self.p[forward][forward] - self.p[forward][backward] - self.p[backward][forward] + self.p[backward][backward]
     }
 
-    /// The difference of the floors is known with this variance only, us^2; their sum and both delays stay as they are known.
+    /// The difference of the floors is known with this variance only, us^2; their sum and both delays stay as they are
+    /// known.
     pub fn open_asymmetry(&mut self, variance: f64) {
         let [forward, backward] = FLOORS;
         let open = [(THETA, -0.5), (forward, 0.5), (backward, -0.5)];

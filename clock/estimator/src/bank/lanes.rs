@@ -1,4 +1,5 @@
-//! Four numbers side by side, one for each of four models, so that the compiler may use registers of any width with the same result.
+//! Four numbers side by side, one for each of four models, so that the compiler may use registers of any width with the
+//! same result.
 
 use core::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 

@@ -1,4 +1,5 @@
-//! What one member of the bank believes about the oscillator, and the bank's composition. Microseconds and seconds; rates in us/s, that is ppm.
+//! What one member of the bank believes about the oscillator, and the bank's composition. Microseconds and seconds;
+//! rates in us/s, that is ppm.
 
 use super::lanes::{LANES, Lanes};
 use crate::LearnedConfig;

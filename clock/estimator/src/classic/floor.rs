@@ -1,8 +1,8 @@
 //! The floor: the round trip of the present path without queueing.
 //!
-//! It is the smallest net round trip of the last week. A shorter path shows at once. A longer one must first fill the shift window
-//! with round trips that are all longer, several of them nearly as short as the shortest: a false detection, which takes a congested
-//! hour for a new path, is worse than a late one.
+//! It is the smallest net round trip of the last week. A shorter path shows at once. A longer one must first fill the
+//! shift window with round trips that are all longer, several of them nearly as short as the shortest: a false
+//! detection, which takes a congested hour for a new path, is worse than a late one.
 
 use super::minimum::SlidingMinimum;
 use super::thresholds::Thresholds;
@@ -16,7 +16,7 @@ use crate::tuning::classic::{
 pub enum FloorChange {
     /// Nothing that concerns older exchanges.
     None,
-    /// It fell; everything older is now held against the lower one.
+    /// It fell; everything older is now compared with the lower one.
     Lowered,
     /// It fell by more than noise: the path became shorter.
     Shortened,
@@ -73,8 +73,8 @@ impl Floor {
         x - self.changed
     }
 
-    /// Takes the net round trip of an exchange that ended at `x`. `confirms` is asked whether several exchanges since a position
-    /// were nearly as short as the shortest, before a longer path is believed.
+    /// Takes the net round trip of an exchange that ended at `x`. `confirms` is asked whether several exchanges since a
+    /// position were nearly as short as the shortest, before a longer path is believed.
     pub fn add(
         &mut self,
         x: f64,
@@ -146,7 +146,8 @@ mod tests {
         Thresholds::new(&ClassicConfig::default())
     }
 
-    /// "Upward shift that never fired (history one element short)": it fires, and within one poll and one block of the window.
+    /// "Upward shift that never fired (history one element short)": it fires, and within one poll and one block of the
+    /// window.
     #[test]
     fn an_upward_shift_fires_when_the_window_is_full_of_it() {
         let thresholds = thresholds();

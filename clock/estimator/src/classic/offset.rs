@@ -1,4 +1,5 @@
-//! The offset: a weighted mean of naive heights, held when nothing good is at hand, and never moved by what is not believed.
+//! The offset: a weighted mean of naive heights, held when nothing good is at hand, and never moved by what is not
+//! believed.
 
 use super::thresholds::Thresholds;
 use super::weights::{Weighing, survey, weigh};
@@ -6,10 +7,10 @@ use crate::frame::Move;
 use crate::history::{Cursor, History, Record};
 use crate::tuning::classic::{AGEING_REACH, BEST_ERROR_PART};
 
-/// What became of the offset.
+/// What an update did to the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetChange {
-    /// It was estimated anew.
+    /// It was estimated again.
     Updated,
     /// Nothing in the window was good enough; it runs on at the present rate.
     Held,
@@ -65,7 +66,8 @@ impl Offset {
         self.error + rate_error * (self.x - self.genuine)
     }
 
-    /// Whether this exchange alone is further off than queueing and what may have happened since the last estimate explain.
+    /// Whether this exchange alone is further off than queueing and what may have happened since the last estimate
+    /// explain.
     pub fn is_suspicious(&self, record: &Record, present: &Present<'_>) -> bool {
         if present.trusting {
             return false;
@@ -74,7 +76,7 @@ impl Offset {
         off > present.thresholds.offset_sanity(present.now - self.genuine) + record.error().max(0.0)
     }
 
-    /// Estimates anew from `history`.
+    /// Estimates again from `history`.
     pub fn update(&mut self, history: &History, present: &Present<'_>) -> OffsetChange {
         let thresholds = present.thresholds;
         let (now, predicted) = (present.now, self.predict(present.now, present.rate));

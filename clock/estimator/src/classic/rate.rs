@@ -1,8 +1,8 @@
 //! The long-term rate p and the local rate, both from pairs of good exchanges.
 //!
-//! Rates are slopes in the frame: the relative deviation from the nominal period. The naive rate of a pair uses the middles of
-//! the two exchanges; it differs from the papers' mean of the forward and the backward rate only by the product of the rate and
-//! the change of the round trip over the distance, which is below 1e-11.
+//! Rates are slopes in the frame: the relative deviation from the nominal period. The naive rate of a pair uses the
+//! middles of the two exchanges; it differs from the papers' mean of the forward and the backward rate only by the
+//! product of the rate and the change of the round trip over the distance, which is below 1e-11.
 
 use super::thresholds::Thresholds;
 use crate::frame::{Move, Slope};
@@ -93,8 +93,8 @@ impl LongRate {
         }
     }
 
-    /// During the warm-up: the best exchange of the oldest quarter of what has been seen against the best of the newest, merged
-    /// with the prior by their errors so that the second exchange is already useful. Nothing is refused.
+    /// During the warm-up: the best exchange of the oldest quarter of what has been seen against the best of the
+    /// newest, merged with the prior by their errors so that the second exchange is already useful. Nothing is refused.
     pub fn warm_up(&mut self, record: Record, thresholds: &Thresholds) -> RateChange {
         self.archive.add(record);
         let Some(oldest) = self.archive.oldest() else { return RateChange::None };
@@ -186,7 +186,7 @@ impl LocalRate {
         self.tried_at -= step.x_step;
     }
 
-    /// Measures anew from `history`, which ends at `now`.
+    /// Measures again from `history`, which ends at `now`.
     pub fn measure(&mut self, history: &History, now: f64, thresholds: &Thresholds) -> RateChange {
         if (0.0..LOCAL_STEP * thresholds.local_window).contains(&(now - self.tried_at)) {
             return RateChange::None;
@@ -257,8 +257,8 @@ mod tests {
         assert!((rate.present().rate - 1e-6).abs() < 1e-9);
     }
 
-    /// Lock-in: "pair error beats the present one or is under the quality threshold" - without the second clause a lucky pair
-    /// would hold its rate for ever.
+    /// Lock-in: "pair error beats the present one or is under the quality threshold" - without the second clause a
+    /// lucky pair would hold its rate for ever.
     #[test]
     fn a_lucky_pair_does_not_lock_its_rate_in() {
         let thresholds = thresholds();

@@ -126,7 +126,8 @@ impl Filter {
         self.now = Some(now);
     }
 
-    /// The state in which the first exchange, or the first after a step, finds the offset. The uncorrected clock goes on across a step.
+    /// The state in which the first exchange, or the first after a step, finds the offset. The uncorrected clock goes
+    /// on across a step.
     fn begin(&self, admitted: &Admitted, before: Option<Now>, offset: Offset) -> Now {
         let begin = || self.begin_uncorrected(&admitted.frame, admitted.counter, offset.height);
         Now {

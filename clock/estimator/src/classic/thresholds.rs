@@ -28,8 +28,8 @@ pub struct Thresholds {
     pub offset_scale_least: f64,
     /// A far exchange of the long-term rate, and a near one, must have a point error below this, Ep.
     pub pair_point: f64,
-    /// A long-term rate with a pair error below this is always taken, even if an older one had a smaller error: otherwise one lucky
-    /// pair would lock its value in.
+    /// A long-term rate with a pair error below this is always taken, even if an older one had a smaller error:
+    /// otherwise one lucky pair would lock its value in.
     pub rate_quality: f64,
     /// The same, once the history is long.
     pub rate_quality_late: f64,
@@ -83,9 +83,9 @@ impl Thresholds {
 
     /// The scale of the weights when point errors are typically `typical`.
     ///
-    /// The original's constant 150 us weighs all of a quiet LAN's exchanges alike and so averages over a quarter of an hour of
-    /// oscillator; a scale that follows the noise looks back no farther than it must. (Simulated worlds 1 and 2, poll 16 s: error IQR 1.5
-    /// and 2.8 us instead of 9.3 and 21.7 us, on a path of 38 ms 11.7 instead of 12.0 us.)
+    /// The original's constant 150 us weighs all of a quiet LAN's exchanges alike and so averages over a quarter of an
+    /// hour of oscillator; a scale that follows the noise looks back no farther than it must. (Simulated worlds 1 and
+    /// 2, poll 16 s: error IQR 1.5 and 2.8 us instead of 9.3 and 21.7 us, on a path of 38 ms 11.7 instead of 12.0 us.)
     pub fn scale_for(&self, typical: f64) -> f64 {
         typical.max(self.offset_scale_least).min(self.offset_scale)
     }
@@ -131,7 +131,8 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// "A configuration reload that silently lost thresholds": every threshold follows the configuration it was made of.
+    /// "A configuration reload that silently lost thresholds": every threshold follows the configuration it was made
+    /// of.
     #[test]
     fn every_threshold_follows_its_option() {
         let mut config = ClassicConfig::default();

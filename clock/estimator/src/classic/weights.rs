@@ -1,4 +1,5 @@
-//! The weighted mean over the offset window, written so that it runs in wide registers and gives the same bits everywhere.
+//! The weighted mean over the offset window, written so that it runs in wide registers and gives the same bits
+//! everywhere.
 
 use crate::history::{LANES, Row, View, lesser};
 use crate::tuning::classic::WORTHLESS;
@@ -42,8 +43,8 @@ fn greater(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// `exp(-u)` for `u >= 0` as `(1 - u/n + u^2/2n^2)^n` with n = 256: multiplications only. Relative error below 2e-3 up to u = 9; a
-/// weight below that counts for nothing.
+/// `exp(-u)` for `u >= 0` as `(1 - u/n + u^2/2n^2)^n` with n = 256: multiplications only. Relative error below 2e-3 up
+/// to u = 9; a weight below that counts for nothing.
 fn falling_exponential(u: f64) -> f64 {
     const PART: f64 = 1.0 / 256.0;
     let v = lesser(u, 128.0) * PART;
@@ -67,7 +68,8 @@ struct Rows<'a> {
     floor: &'a Row,
 }
 
-/// Shows `view` to `each`, row by row. Lanes that the last row does not need hold a record at `now` that costs `nothing_costs`.
+/// Shows `view` to `each`, row by row. Lanes that the last row does not need hold a record at `now` that costs
+/// `nothing_costs`.
 fn for_rows(view: View<'_>, how: &Weighing, nothing_costs: f64, mut each: impl FnMut(Rows<'_>)) {
     let (x, x_rest) = view.x.as_chunks::<LANES>();
     let (y, y_rest) = view.y.as_chunks::<LANES>();
@@ -112,7 +114,8 @@ pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {
     Errors { first, second, typical: sum / (count.max(1) as f64) }
 }
 
-/// The mean over `view`, each height moved to the present, weighed by `exp(-(ET / scale)^2)`; `None` when nothing has weight.
+/// The mean over `view`, each height moved to the present, weighed by `exp(-(ET / scale)^2)`; `None` when nothing has
+/// weight.
 pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
     let inverse = 1.0 / how.scale;
     let (mut weights, mut sums, mut squares): (Row, Row, Row) = Default::default();

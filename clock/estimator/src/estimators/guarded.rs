@@ -29,7 +29,8 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether the exchange is comparable with the time before it: a step that only the classic filter's suspicion led to is none.
+    /// Whether the exchange is comparable with the time before it: a step that only the classic filter's suspicion led
+    /// to is none.
     pub fn continuity(&self) -> Continuity {
         let events = self.outcome.events;
         if events.contains(Event::Restarted) {

@@ -29,8 +29,8 @@ pub struct Learned {
 }
 
 impl Learned {
-    /// An estimator without history. `classic` configures the guard and the second opinion; `nominal` is the period that the
-    /// counter is sold with, and `remembered` is what an earlier estimator of the same counter knew.
+    /// An estimator without history. `classic` configures the guard and the second opinion; `nominal` is the period
+    /// that the counter is sold with, and `remembered` is what an earlier estimator of the same counter knew.
     pub fn new(config: LearnedConfig, classic: ClassicConfig, nominal: Period, remembered: Option<RateMemory>) -> Self {
         Learned {
             guarded: Guarded::new(&classic, nominal, remembered),
@@ -62,8 +62,8 @@ impl Learned {
         self.filter.begin_at(point, self.guarded.guard.prior())
     }
 
-    /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions say more of it
-    /// than its offset alone.
+    /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions
+    /// say more of it than its offset alone.
     fn follow(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
         self.revisions = Revisions::default();
         let is_suspected_only = judged.outcome.verdict == Verdict::Contradiction && judged.is_suspected;

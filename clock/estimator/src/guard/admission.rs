@@ -91,8 +91,8 @@ pub enum Familiarity {
 }
 
 impl Identities {
-    /// Takes note of the identity of an exchange. One that returns is known at once: a server that alternates between two
-    /// references must not be silenced by that.
+    /// Takes note of the identity of an exchange. One that returns is known at once: a server that alternates between
+    /// two references must not be silenced by that.
     pub fn meet(&mut self, identity: ServerIdentity) -> Familiarity {
         let before = self.present.replace(identity);
         if before == Some(identity) {

@@ -1,9 +1,9 @@
 //! The challenge: exchanges that contradict the server's own past.
 //!
-//! Either the server lies for a while and must not be followed, or its time stepped for good and must be followed in the end. An
-//! exchange that contradicts opens a challenge with a candidate for the new time; later ones support the candidate or open another.
-//! A candidate wins after `step_patience`, and at once against a past that itself rests on only a few exchanges. Any exchange that agrees
-//! with the past ends the challenge.
+//! Either the server lies for a while and must not be followed, or its time stepped for good and must be followed in
+//! the end. An exchange that contradicts opens a challenge with a candidate for the new time; later ones support the
+//! candidate or open another. A candidate wins after `step_patience`, and at once against a past that itself rests on
+//! only a few exchanges. Any exchange that agrees with the past ends the challenge.
 
 use super::proof::{Interval, alone};
 use crate::frame::{Move, Point};

@@ -1,23 +1,24 @@
 //! The observer of the bound: what the exchanges prove about the true time, whatever the filter believes.
 //!
-//! Both one-way delays are non-negative, so an exchange is two inequalities. With `u(T)` the height of the true time over the
-//! frame's line:
+//! Both one-way delays are non-negative, so an exchange is two inequalities. With `u(T)` the height of the true time
+//! over the frame's line:
 //! ```text
 //! u(Tf) >= (Te - L(Tf)) - width of Tf / 2 - root distance          the reply was received after it was sent
 //! u(Ta) <= (Tb - L(Ta)) + width of Ta / 2 + root distance          the request was sent before it was received
 //! ```
-//! Between exchanges `u` moves by no more than the rates allow. Intersecting what is carried forward with what is new gives an
-//! interval that holds the true time.
+//! Between exchanges `u` moves by no more than the rates allow. Intersecting what is carried forward with what is new
+//! gives an interval that holds the true time.
 //!
-//! Theorem. If (1) the server's claimed root distance is true, (2) the counter's rate stays within `nominal_error` of its nominal one and
-//! within `wander` of its mean over any stretch of the last day, then the interval holds the true time at every exchange, and the
-//! rate range every rate until the next. Proof by induction: the first interval holds by the two inequalities; the mean rate
-//! between two positions whose intervals hold lies between the extreme slopes, thus the present rate within `wander` of these; what is
-//! carried forward at such rates holds, and so does its intersection with another interval that holds.
+//! Theorem. If (1) the server's claimed root distance is true, (2) the counter's rate stays within `nominal_error` of
+//! its nominal one and within `wander` of its mean over any stretch of the last day, then the interval holds the true
+//! time at every exchange, and the rate range every rate until the next. Proof by induction: the first interval holds
+//! by the two inequalities; the mean rate between two positions whose intervals hold lies between the extreme slopes,
+//! thus the present rate within `wander` of these; what is carried forward at such rates holds, and so does its
+//! intersection with another interval that holds.
 //!
-//! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the interval is
-//! widened to cover both, and the history of rates begins anew.
-//! Nothing here depends on floors, weights or thresholds.
+//! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the
+//! interval is widened to cover both, and the history of rates begins again. Nothing here depends on floors, weights or
+//! thresholds.
 
 use super::assumptions::Assumptions;
 use crate::frame::{Move, Point};
@@ -140,7 +141,8 @@ pub fn alone(point: &Point, rates: Interval) -> Interval {
     interval.widened(rounding(interval))
 }
 
-/// The same when the difference of the two delays is known: it is the asymmetry, give or take its stated error and twice the queueing.
+/// The same when the difference of the two delays is known: it is the asymmetry, give or take its stated error and
+/// twice the queueing.
 pub fn alone_calibrated(point: &Point, rates: Interval, floor: f64, assumptions: &Assumptions) -> Option<Interval> {
     let half_error = assumptions.half_asymmetry_error?;
     let centre = point.height() - assumptions.half_asymmetry;
@@ -190,7 +192,8 @@ impl Proof {
         self.rates
     }
 
-    /// Begins with an exchange. What was proven about the rate stays, as a remembered range; it says nothing about times.
+    /// Begins with an exchange. What was proven about the rate stays, as a remembered range; it says nothing about
+    /// times.
     pub fn begin(&mut self, point: &Point) {
         self.history.clear();
         self.far = None;
@@ -215,7 +218,8 @@ impl Proof {
         if agrees(self.rates.widened(excess)) { Standing::AgreesWithMoreWander } else { Standing::Contradicts }
     }
 
-    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would open the door to everything.
+    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would open the door
+    /// to everything.
     fn without_memory(&self, assumptions: &Assumptions) -> Option<Interval> {
         let remembered = self.remembered?;
         let measured = self.measured(assumptions).map(|measured| measured.meet(self.nominal));
@@ -228,7 +232,8 @@ impl Proof {
         self.remembered = None;
     }
 
-    /// Takes an exchange that agrees. `calibrated` is what it proves with a stated asymmetry; the result says whether that agreed too.
+    /// Takes an exchange that agrees. `calibrated` is what it proves with a stated asymmetry; the result says whether
+    /// that agreed too.
     pub fn add(&mut self, point: &Point, calibrated: Option<Interval>, assumptions: &Assumptions) -> bool {
         let carried = self.height.carried(point.x - self.x, self.rates);
         let plain = carried.meet(alone(point, self.rates));
@@ -238,8 +243,8 @@ impl Proof {
         agreed
     }
 
-    /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both, and the mean rate of
-    /// the past is no guide any more.
+    /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both, and the
+    /// mean rate of the past is no guide any more.
     pub fn add_with_more_wander(&mut self, point: &Point, assumptions: &Assumptions) {
         let distance = (point.x - self.x).max(f64::MIN_POSITIVE);
         let (carried, new) = (self.height.carried(distance, self.rates), alone(point, self.rates));

@@ -1,14 +1,14 @@
-//! How far the edges of the two directions can be misplaced against each other.
+//! Floor ambiguity: how far the floors of the two directions can be misplaced relative to each other.
 //!
-//! Where queueing begins softly, the floor that the packets show lies above the true one, by about what the fastest tenth of them
-//! queues. If both directions begin alike this is common to them and the clock does not mind; otherwise up to half the difference is an
-//! error of the clock that no filter sees, since symmetric floors are all that is known of asymmetry. It ends when both directions have been seen with
-//! edges equally sharp: a floor once seen stays known.
+//! Where queueing begins softly, the floor that the packets show lies above the true one, by about what the fastest
+//! tenth of them queues. If both directions begin alike this is common to both and does not move the clock; otherwise
+//! up to half the difference is an error of the clock that no filter sees, since symmetric floors are all that is known
+//! of asymmetry. The ambiguity ends when both directions have shown equally sharp edges: a floor once seen stays known.
 
 use crate::bank::Densities;
 use crate::tuning::learned::{AMBIGUITY_LEARNED, AMBIGUITY_MEMORY, AMBIGUOUS_PART, MISPLACED, MISPLACED_AT_FIRST};
 
-/// The doubt, us.
+/// The ambiguity, us.
 #[derive(Clone, Copy, Debug)]
 pub struct FloorAmbiguity {
     exchanges: u64,
@@ -30,8 +30,8 @@ impl FloorAmbiguity {
         }
     }
 
-    /// Whether packets before the floor by `shift` show that it had never been seen, rather than that the path became shorter, us; `ninth_decile` is
-    /// that way's.
+    /// Whether packets before the floor by `shift` show that it had never been seen, rather than that the path became
+    /// shorter, us; `ninth_decile` is that way's.
     pub fn explains(&self, shift: f64, ninth_decile: f64) -> bool {
         let reach = self.least.map_or(MISPLACED_AT_FIRST * ninth_decile, |least| MISPLACED * least);
         (-reach..0.0).contains(&shift)
@@ -49,12 +49,12 @@ mod tests {
 
     /// Beyond what is open, packets before a floor show that the path became shorter.
     #[test]
-    fn a_floor_that_was_never_seen_is_so_far_off_at_most() {
+    fn a_floor_that_was_never_seen_is_off_by_a_few_ambiguities_at_most() {
         let seen = FloorAmbiguity { exchanges: 500, mean: 5.0, least: Some(2.0) };
         let young = FloorAmbiguity { exchanges: 50, mean: 5.0, least: None };
-        for (doubt, reach) in [(seen, 12.0), (young, 60.0)] {
-            assert!(doubt.explains(-0.99 * reach, 30.0) && !doubt.explains(-1.01 * reach, 30.0));
-            assert!(!doubt.explains(1.0, 30.0));
+        for (ambiguity, reach) in [(seen, 12.0), (young, 60.0)] {
+            assert!(ambiguity.explains(-0.99 * reach, 30.0) && !ambiguity.explains(-1.01 * reach, 30.0));
+            assert!(!ambiguity.explains(1.0, 30.0));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The rate of the difference clock: the mean slope of the absolute clock over the recent past.
 //!
-//! Intervals are shorter than the time over which an oscillator wanders, so their rate should be recent, but not follow every exchange.
-//! With an uncertainty u of the absolute clock, a slope over T is off by sqrt(2) u/T, and a rate that walks by q in a second has moved by
-//! q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2.
+//! Intervals are shorter than the time over which an oscillator wanders, so their rate should be recent, but not follow
+//! every exchange. With an uncertainty u of the absolute clock, a slope over T is off by sqrt(2) u/T, and a rate that
+//! walks by q in a second has moved by q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2.
 
 use crate::bank::Blend;
 use crate::tuning::learned::{DIFFERENCE_WALK, LONGEST_AVERAGE, SHORTEST_AVERAGE};
@@ -23,13 +23,13 @@ impl DifferenceRate {
         DifferenceRate { rate, age: 0.0, step: 0.0 }
     }
 
-    /// The clock is about to step by so much, which is no slope, us.
+    /// The clock is about to step by `step`, us, which is no slope.
     pub fn exclude(&mut self, step: f64) {
         self.step += step;
     }
 
-    /// The clock went on for `interval` seconds and is now at `blend.theta` over the line through its last time. While it is young the
-    /// filter's rate is better than its slope.
+    /// The clock went on for `interval` seconds and is now at `blend.theta` over the line through its last time. While
+    /// it is young the filter's rate is better than its slope.
     pub fn pass(&mut self, interval: f64, blend: &Blend) {
         let moved = blend.theta - self.step;
         self.step = 0.0;

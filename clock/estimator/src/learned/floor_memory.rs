@@ -1,7 +1,7 @@
 //! The memory of floors: the floor of an earlier path is recognised when it returns.
 //!
-//! In the ablation this part changes no figure by more than noise (docs/algorithm/learned.md); all of it is here, in the two calls of
-//! `Filter` and in the option `floor_memory`, so that it can go in one step.
+//! In the ablation this part changes no figure by more than noise (docs/algorithm/learned.md); all of it is here, in
+//! the two calls of `Filter` and in the option `floor_memory`, so that it can go in one step.
 
 use crate::bank::density::Tabulated;
 use crate::bank::group::Way;
@@ -37,7 +37,7 @@ impl FloorMemory {
         }
     }
 
-    /// Forgets all floors: they were held against another time.
+    /// Forgets all floors: they were relative to another time.
     pub fn clear(&mut self) {
         *self = FloorMemory::default();
     }

@@ -1,9 +1,10 @@
-//! Changes of the path, told apart by the continuity of the counter.
+//! Changes of the path: a generalised likelihood ratio test (A. Willsky and H. Jones, IEEE Trans. Automatic Control 21,
+//! 1976).
 //!
-//! The counter does not jump. So when the delays of one way jump while those of the other do not, that way became longer or
-//! shorter; when both do, both did; when they jump by the same amount in opposite directions it was the server's time that stepped, or
-//! a conspiracy of routes that nobody will distinguish from that. A change is believed when the last few packets are much likelier with it than
-//! without. A floor that returns is known at once.
+//! The counter does not jump. When the delays of one way jump while those of the other do not, that way became longer
+//! or shorter. When both jump, both ways changed. When they jump by the same amount in opposite directions, the
+//! server's time stepped, or two routes changed in a way that cannot be distinguished from that. A change is believed
+//! when the last few packets are much likelier with it than without.
 
 use super::recent::Recent;
 use crate::bank::density::Tabulated;
@@ -33,7 +34,7 @@ impl Witnesses<'_> {
         })
     }
 
-    /// The best shift that the last `count` packets suggest, and by how much it is likelier than none.
+    /// The likeliest shift for the last `count` packets, and its log-likelihood ratio against none.
     fn shift(&self, count: usize, density: &Tabulated) -> (f64, f64) {
         let least = self.packets(count).fold(f64::INFINITY, |least, (mean, ..)| least.min(mean));
         let without: f64 = self.packets(count).map(|(.., log)| log).sum();
@@ -48,7 +49,8 @@ impl Witnesses<'_> {
         best
     }
 
-    /// By how much likelier the last `count` packets are than without a change if a load began that queues them for any time around their mean.
+    /// The log-likelihood ratio of the last `count` packets for a load that began and queues them for any time around
+    /// their mean, against no change.
     fn gain_of_load(&self, count: usize) -> f64 {
         let packets = count as f64;
         let mean = self.packets(count).map(|(mean, ..)| mean).sum::<f64>() / packets;
@@ -57,7 +59,7 @@ impl Witnesses<'_> {
     }
 
     /// The largest variance of a prediction among the last `count`.
-    fn doubt(&self, count: usize) -> f64 {
+    fn variance(&self, count: usize) -> f64 {
         self.packets(count).fold(0.0, |most, (_, variance, _)| most.max(variance))
     }
 }
@@ -68,13 +70,13 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
     let mut best: Option<(f64, Change)> = None;
     for since in WITNESSES..=DEPTH.min(recent.len()) {
         let (shift, gain) = witnesses.shift(since, density);
-        let doubt = witnesses.doubt(since);
+        let variance = witnesses.variance(since);
         // No queueing puts a packet before its floor.
         let is_large = shift < 0.0 || shift > LEAST_SHIFT * density.ninth_decile;
-        let is_large = is_large && shift * shift > LEAST_SQUARED_SHIFT * doubt;
+        let is_large = is_large && shift * shift > LEAST_SQUARED_SHIFT * variance;
         let is_steady = gain - witnesses.gain_of_load(since) > STEADY;
         if gain > CHANGE_GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
-            let spread = CHANGE_SPREAD * density.median + libm::sqrt(doubt);
+            let spread = CHANGE_SPREAD * density.median + libm::sqrt(variance);
             best = Some((gain, Change { way, since, shift, variance: spread * spread }));
         }
     }
@@ -88,7 +90,7 @@ pub enum Cause {
     Jump,
     /// The counter's rate, which gets room to move: the delays of the two ways run away from one another.
     Rate(Revision),
-    /// More packets will tell.
+    /// Not decided: more packets are needed.
     Open,
 }
 
@@ -106,8 +108,8 @@ impl Trial<'_> {
         self.recent.score(since, revisions, self.scratch, (self.densities, self.set))
     }
 
-    /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of the counter's rate: the
-    /// whole bank sees them again with each.
+    /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of
+    /// the counter's rate: the whole bank sees them again with each.
     pub fn cause(mut self, change: &Change, family: Family) -> Cause {
         let both = [Revision::Floor(*change), Revision::Floor(self.opposite(change, family))];
         let jumps = self.score(change.since, &both[..1]).max(self.score(change.since, &both));
@@ -183,8 +185,8 @@ impl Displacement {
         self.exchanges == COMPARED || (self.exchanges < COMPARED && self.is_ripe(patience))
     }
 
-    /// The difference of the floors from before the changes, if both ways changed by the same amount: to within what is known of the
-    /// difference, `deviation`, which must be small beside the change. Then one thing happened to both.
+    /// The difference of the floors from before the changes, if both ways changed by the same amount: to within what is
+    /// known of the difference, `deviation`, which must be small beside the change. Then one thing happened to both.
     pub fn shared(&self, [forward, backward]: [f64; 2], deviation: f64) -> Option<f64> {
         let [forward_then, backward_then] = self.before?;
         let (there, back) = (forward - forward_then, backward - backward_then);
@@ -193,7 +195,8 @@ impl Displacement {
         is_shared.then_some(forward_then - backward_then)
     }
 
-    /// Whether the floors have been displaced for `patience`, and neither has moved for a while: the one is found before the other.
+    /// Whether the floors have been displaced for `patience`, and neither has moved for a while: the one is found
+    /// before the other.
     pub fn is_ripe(&self, patience: f64) -> bool {
         self.before.is_some() && self.age >= patience && self.exchanges >= LEAST_COMPARED
     }
@@ -275,7 +278,8 @@ mod tests {
         mixture
     }
 
-    /// The change that is found when the last packets of one way queue for so long, us, and the path is longer by `shift`.
+    /// The change that is found when the last packets of one way queue for `queueing`, us, and the path is longer by
+    /// `shift`.
     fn found(density: &Tabulated, queueing: f64, shift: f64) -> Option<Change> {
         let set = ModelSet { models: model::models(&LearnedConfig::default()), families: [true; 2] };
         let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
@@ -301,7 +305,8 @@ mod tests {
         assert!((change.shift / density.ninth_decile - 1.25).abs() < 0.2, "{change:?}");
     }
 
-    /// By how many exchanges the onset of a rate lay before what looked like a change of the path, as it was found; `None` where it was not.
+    /// By how many exchanges the onset of a rate lay before what looked like a change of the path, as it was found;
+    /// `None` where it was not.
     fn onset_found(rate: f64, exchanges: usize, since: usize) -> Option<usize> {
         const INTERVAL: f64 = 16.0;
         let mixture = narrow();

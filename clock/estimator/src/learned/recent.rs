@@ -1,4 +1,5 @@
-//! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where it happened.
+//! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where
+//! it happened.
 
 use crate::bank::group::Measurement;
 use crate::bank::revision::Revision;
@@ -7,14 +8,14 @@ use crate::tuning::learned::DEPTH;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What a remembered exchange was.
+/// A remembered exchange and its predictions.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
     /// Since the exchange before, s.
     pub interval: f64,
     pub measurements: [Measurement; 2],
     pub predictions: [Prediction; 2],
-    /// By how much the origin of theta moved after it, us.
+    /// How far the origin of theta moved after it, us.
     pub step: f64,
 }
 
@@ -66,7 +67,7 @@ impl Recent {
         self.filled = self.filled.saturating_add(1).min(DEPTH);
     }
 
-    /// Notes by how much the origin of theta moved after the newest exchange.
+    /// Notes how far the origin of theta moved after the newest exchange.
     pub fn note_step(&mut self, step: f64) {
         let slot = self.slot(0);
         if let Some(Some(observation)) = self.observation.get_mut(slot) {
@@ -79,7 +80,7 @@ impl Recent {
         (0..count).map_while(|age| self.get(age)).map(|observation| observation.interval).sum()
     }
 
-    /// How likely the last `since` exchanges are, as the best score after them, if `revisions` happened before them. `scratch` is overwritten.
+    /// The best score after the last `since` exchanges if `revisions` happened before them. `scratch` is overwritten.
     pub fn score(
         &self,
         since: usize,
@@ -102,7 +103,7 @@ impl Recent {
         scratch.best(set).score
     }
 
-    /// Takes the bank back to before the change, applies it, and lets the bank see the exchanges since then again.
+    /// Takes the bank back to before the change, applies it, and filters the exchanges since then again.
     pub fn replay(&mut self, revision: &Revision, bank: &mut Bank, densities: Densities<'_>, set: &ModelSet) {
         let count = revision.since().min(self.filled);
         for age in (0..count).rev() {

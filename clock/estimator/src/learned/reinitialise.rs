@@ -1,8 +1,9 @@
-//! A second look at the last exchanges, from where their fastest packets place the time.
+//! Re-initialisation from the last exchanges, where their fastest packets place the time.
 //!
-//! The filter begins with densities that allow every queueing. A path that is congested in one direction then drags its floor along, and the
-//! packets that show the floor come before it is known that they are the ones; afterwards they are garbage to a filter that is sure. Seen again from
-//! where the fastest of each way meet, and with densities that learn from this, the same packets are much likelier.
+//! The filter begins with densities that allow every queueing. A path that is congested in one direction then drags its
+//! floor along: the packets that show the floor come before it is known that they do, and afterwards they are garbage
+//! to a filter that is sure. Filtered again from where the fastest of each way meet, with densities that learn from
+//! this, the same packets are much likelier.
 
 use super::learning::{Learning, Mixtures};
 use super::recent::{Observation, Recent};
@@ -15,24 +16,25 @@ use crate::tuning::learned::{
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The last exchanges, and what they can be tried with.
+/// The last exchanges, and room to filter them again.
 #[derive(Clone, Debug)]
 pub struct Reinitialisation {
     last: VecDeque<Observation>,
-    /// What the bank was told of them, then and now.
+    /// What the bank predicted of them, the first time and again.
     predictions: Vec<[Prediction; 2]>,
     mixtures: Mixtures,
     passed: u64,
-    rotation: usize,
+    attempts: usize,
 }
 
-/// What is looked at again.
+/// What an attempt begins with.
 pub struct Attempt<'a> {
     /// What is known of the counter's rate, ppm.
     pub rate: f64,
-    /// How much longer the floor of the way to the server is than that of the way back, us, and the variance of this, us^2.
+    /// How much longer the floor of the way to the server is than that of the way back, us, and the variance of this,
+    /// us^2.
     pub asymmetry: [f64; 2],
-    /// The filter sees the exchanges again in this bank, whatever was in it.
+    /// The bank that filters the exchanges again; overwritten.
     pub scratch: &'a mut Bank,
     pub learning: &'a Learning,
     pub set: &'a ModelSet,
@@ -45,7 +47,7 @@ impl Reinitialisation {
             predictions: Vec::with_capacity(EAGER),
             mixtures: learning.scratch(config),
             passed: 0,
-            rotation: 0,
+            attempts: 0,
         }
     }
 
@@ -54,10 +56,10 @@ impl Reinitialisation {
         self.last.capacity() * size_of::<Observation>() + predictions + self.mixtures.bytes()
     }
 
-    /// The time begins anew.
+    /// A new beginning of the time.
     pub fn clear(&mut self) {
         self.last.clear();
-        (self.passed, self.rotation) = (0, 0);
+        (self.passed, self.attempts) = (0, 0);
     }
 
     /// The path or the oscillator changed: what came before does not go with what comes now.
@@ -65,7 +67,7 @@ impl Reinitialisation {
         self.last.clear();
     }
 
-    /// Takes over what the bank was told of the last exchanges when it saw them again.
+    /// Takes over what the bank predicted of the last exchanges when it filtered them again.
     pub fn follow_replay(&mut self, recent: &Recent) {
         for (age, observation) in self.last.iter_mut().rev().enumerate() {
             let Some(again) = recent.get(age) else { return };
@@ -81,22 +83,22 @@ impl Reinitialisation {
         self.passed = self.passed.saturating_add(1);
     }
 
-    /// Notes by how much the origin of theta moved after the newest exchange.
+    /// Notes how far the origin of theta moved after the newest exchange.
     pub fn note_step(&mut self, step: f64) {
         if let Some(last) = self.last.back_mut() {
             last.step = step;
         }
     }
 
-    /// Whether it is time for another look, which then is to be taken.
+    /// Whether another attempt is due; it counts as made.
     pub fn take_due(&mut self) -> bool {
         let is_due =
-            REINITIALISE_AFTER.get(self.rotation).is_some_and(|due| self.passed >= *due) && self.last.len() >= EAGER;
-        self.rotation = self.rotation.saturating_add(usize::from(is_due));
+            REINITIALISE_AFTER.get(self.attempts).is_some_and(|due| self.passed >= *due) && self.last.len() >= EAGER;
+        self.attempts = self.attempts.saturating_add(usize::from(is_due));
         is_due
     }
 
-    /// Whether the exchanges make much more sense seen again; the scratch bank then is what came of it.
+    /// Whether the exchanges are much likelier when filtered again; the scratch bank then is the result.
     pub fn succeeds(&mut self, attempt: Attempt<'_>) -> bool {
         let [asymmetry, variance] = attempt.asymmetry;
         let Some(begin) = begin(&self.last, attempt.rate, asymmetry) else { return false };
@@ -120,12 +122,12 @@ impl Reinitialisation {
         after - before >= REINITIALISE_GAIN
     }
 
-    /// Teaches `learning` what came of the look.
+    /// Teaches `learning` the densities of the attempt.
     pub fn teach(&self, learning: &mut Learning) {
         learning.replace(&self.mixtures, &self.predictions);
     }
 
-    /// How likely the exchanges are, each as it was told, to densities that learned from them.
+    /// How likely the exchanges are, each as it was predicted, to densities that learned from them.
     fn judge(&mut self, learning: &Learning, set: &ModelSet) -> f64 {
         self.mixtures.take_over(learning.mixtures(), learning.components());
         for _ in 0..REINITIALISE_PASSES {
@@ -140,8 +142,9 @@ fn likelihood(mixtures: &Mixtures, predictions: &[[Prediction; 2]], set: &ModelS
     families.map(|family| mixtures.likelihood(predictions, family)).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Where the fastest packets place the beginning, given a rate to begin with, ppm, and the asymmetry of the floors, us: of n packets that queue for m on
-/// average the fastest queues for m/n. None if an ordinary oscillator has wandered by more than that meanwhile.
+/// Where the fastest packets place the beginning, given a rate to begin with, ppm, and the asymmetry of the floors, us:
+/// of n packets that queue for m on average the fastest queues for m/n. None if an ordinary oscillator has wandered by
+/// more than that meanwhile.
 fn begin(last: &VecDeque<Observation>, rate: f64, asymmetry: f64) -> Option<Begin> {
     let count = last.len() as f64;
     let time: f64 = last.iter().map(|observation| observation.interval).sum();
@@ -157,7 +160,8 @@ fn begin(last: &VecDeque<Observation>, rate: f64, asymmetry: f64) -> Option<Begi
     Some(Begin { theta, rate, rate_variance: rate_deviation * rate_deviation, floors, variance: deviation * deviation })
 }
 
-/// The rate at which the packets are likeliest if each way queues them exponentially, for a time of its own: the quieter way has more to say.
+/// The rate at which the packets are likeliest if each way queues them exponentially, for a time of its own: the
+/// quieter way has more to say.
 fn fit(last: &VecDeque<Observation>, mut rate: f64, time: f64) -> (f64, Envelope) {
     let mut best = Envelope::of(last, rate);
     let mut step = (best.queueing[0] + best.queueing[1]) / time;
@@ -214,7 +218,8 @@ mod tests {
     const THETA: f64 = 7.0;
     const FLOORS: [f64; 2] = [120.0, 100.0];
 
-    /// Exchanges every 16 s on a path whose way to the server is congested; after each the frame moves by `step` of its number, us.
+    /// Exchanges every 16 s on a path whose way to the server is congested; after each the frame moves by `step` of its
+    /// number, us.
     fn exchanges(step: impl Fn(usize) -> f64) -> VecDeque<Observation> {
         let predictions = [Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
         let (interval, trip) = (16.0, 3e-4);
@@ -250,27 +255,27 @@ mod tests {
     }
 
     #[test]
-    fn seldom_exchanges_are_not_looked_at_again() {
-        let seldom =
+    fn rare_exchanges_are_not_filtered_again() {
+        let rare =
             exchanges(|_| 0.0).into_iter().map(|observation| Observation { interval: 1024.0, ..observation }).collect();
-        assert!(begin(&seldom, 0.0, 0.0).is_none(), "an oscillator wanders by more meanwhile");
+        assert!(begin(&rare, 0.0, 0.0).is_none(), "an oscillator wanders by more meanwhile");
     }
 
     #[test]
-    fn turns_are_few_and_wait_for_exchanges_that_belong_together() {
+    fn attempts_are_few_and_wait_for_exchanges_that_belong_together() {
         let config = LearnedConfig::default();
         let mut second = Reinitialisation::new(&Learning::new(&config), &config);
         let observation = exchanges(|_| 0.0)[0];
-        let mut turns = alloc::vec![];
+        let mut attempts = alloc::vec![];
         for number in 1..3_000 {
             second.push(observation);
             if number == 150 {
                 second.interrupt();
             }
             if second.take_due() {
-                turns.push(number);
+                attempts.push(number);
             }
         }
-        assert_eq!(turns, [40, 190, 640]);
+        assert_eq!(attempts, [40, 190, 640]);
     }
 }

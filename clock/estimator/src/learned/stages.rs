@@ -118,7 +118,8 @@ impl Filter {
         best.logs.iter().any(|log| *log > unexplained)
     }
 
-    /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us, if what comes of it is believed.
+    /// Re-initialises from the last exchanges, when it is due and they are much likelier so. Returns the step of theta,
+    /// us.
     fn reinitialise(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
         if !self.config.second_look || self.displacement.is_pending() || !self.reinitialisation.take_due() {
             return None;
@@ -138,7 +139,7 @@ impl Filter {
         }
         core::mem::swap(&mut self.bank, &mut self.scratch);
         self.reinitialisation.teach(&mut self.learning);
-        // What was held against the floors from before.
+        // These were compared with the floors from before.
         self.recent.clear();
         self.floor_memory.clear();
         self.ambiguity = FloorAmbiguity::NEW;
@@ -176,7 +177,7 @@ impl Filter {
         match revision {
             Revision::UnseenFloor { .. } => {
                 self.reinitialisation.follow_replay(&self.recent);
-                // They were held against a time that has moved.
+                // They were compared with a time that has moved.
                 self.floor_memory.clear();
             }
             Revision::Floor(_) | Revision::NoiseBurst { .. } => self.reinitialisation.interrupt(),
@@ -210,7 +211,8 @@ impl Filter {
         FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
     }
 
-    /// A displacement of both floors in opposite directions that lasts was a step of the server's time; returns the step, us.
+    /// A displacement of both floors in opposite directions that lasts was a step of the server's time; returns the
+    /// step, us.
     fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
@@ -248,11 +250,11 @@ impl Filter {
         let deviation = libm::sqrt(self.asymmetry_variance().max(0.0));
         let Some(asymmetry) = self.displacement.shared(floors, deviation) else { return };
         self.bank.for_groups(|group| group.learn_asymmetry(asymmetry, SHARED_VARIANCE));
-        // What happened before is seen with floors that were not known like this.
+        // What happened before was predicted with floors that were not known like this.
         self.recent.clear();
     }
 
-    /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
+    /// Publishes the mean of the bank and moves the frame there; begins again when that makes no sense.
     pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
         let counter = input.exchange.received.counter;
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);

@@ -1,5 +1,6 @@
-//! What the future says, for each of four members: the adjoint variables of Bryson and Frazier's smoother in Bierman's form (G. J. Bierman,
-//! Fixed interval smoothing with discrete measurements, International Journal of Control 18, 1973). No matrix is inverted.
+//! What the future says, for each of four members: the adjoint variables of Bryson and Frazier's smoother in Bierman's
+//! form (G. J. Bierman, Fixed interval smoothing with discrete measurements, International Journal of Control 18,
+//! 1973). No matrix is inverted.
 
 use super::site::Action;
 use crate::bank::group::{CYCLE, FREQUENCY, Group, Measurement, QUADRATURE, RATE, Rotation, STATES, THETA, Way};
@@ -37,8 +38,8 @@ pub struct Update {
     pub action: Action,
 }
 
-/// The adjoint variables: with the filtered state x and covariance P, the smoothed state is `x - P slope` and its covariance
-/// `P - P curvature P`.
+/// The adjoint variables: with the filtered state x and covariance P, the smoothed state is `x - P slope` and its
+/// covariance `P - P curvature P`.
 #[derive(Clone, Debug)]
 pub struct Adjoint {
     slope: Vector,
@@ -65,7 +66,7 @@ impl Adjoint {
         }
     }
 
-    /// What comes after says nothing of a part of the state before: it was set anew.
+    /// What comes after says nothing of a part of the state before: it was set to something else.
     pub fn forget(&mut self, part: usize) {
         self.slope[part] = Lanes::ZERO;
         for other in 0..STATES {

@@ -1,7 +1,8 @@
 //! The mean of all members at each node, weighed by how well each saw the packets around it coming.
 //!
-//! The filter that ran over the recording in order is the witness. It can be improved on, but a member that lies beyond what that filter
-//! held possible, block after block, has lost itself between floors and queueing, and has no say there. Where none is left, the filter has.
+//! The filter that ran over the recording in order is the witness. It can be improved on, but a member that lies beyond
+//! what that filter held possible, block after block, has lost itself between floors and queueing and is left out
+//! there. Where no member is left, the filter stands.
 
 use super::node::Node;
 use super::pass::MemberState;
@@ -71,7 +72,7 @@ fn voices<'a>(states: &'a MemberState, trusted: &'a [bool; LANES]) -> impl Itera
     all.filter(|voice| (voice.theta + voice.variance + voice.rate + voice.score).is_finite())
 }
 
-/// Weighted sums; times are held against the causal filter's.
+/// Weighted sums; times are relative to the causal filter's.
 #[derive(Default)]
 struct Sums {
     weight: f64,

@@ -59,8 +59,8 @@ impl Smoothed {
         &self.times
     }
 
-    /// The time at a counter reading of the epoch with this number, counted by calls of [`Smoother::restart`](super::Smoother::restart) from 0;
-    /// `None` outside what was recorded.
+    /// The time at a counter reading of the epoch with this number, counted by calls of
+    /// [`Smoother::restart`](super::Smoother::restart) from 0; `None` outside what was recorded.
     pub fn at(&self, epoch: usize, counter: Counter) -> Option<SmoothedTime> {
         let pieces = self.pieces.iter().filter(|piece| piece.epoch == epoch);
         let times = pieces.filter_map(|piece| self.times.get(piece.range.clone()));

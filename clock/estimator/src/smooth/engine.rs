@@ -170,7 +170,7 @@ impl<'a> Work<'a> {
         (all, best)
     }
 
-    /// Makes the factors of the packets anew from beliefs without them.
+    /// Makes the factors of the packets again, from beliefs without them.
     fn refine(&mut self, all: &[Beliefs]) {
         for (beliefs, sites) in all.iter().zip(&mut self.sites) {
             for (index, (beliefs, sites)) in beliefs.iter().zip(sites).enumerate() {

@@ -56,7 +56,8 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Forwards from `start`, which holds at the node before the first. Tells the beliefs about the packets before their own evidence.
+    /// Forwards from `start`, which holds at the node before the first. Tells the beliefs about the packets before
+    /// their own evidence.
     pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: Evidence) -> (Vec<Step>, Beliefs) {
         let mut group = *start;
         let mut steps = Vec::with_capacity(self.nodes.len());
@@ -150,7 +151,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The beliefs about the packets with all evidence, their own too, and the logarithm of the cycle's frequency at the first node.
+    /// The beliefs about the packets with all evidence, their own too, and the logarithm of the cycle's frequency at
+    /// the first node.
     pub fn beliefs(&self, start: &Group, steps: &[Step]) -> (Beliefs, Lanes) {
         let mut beliefs: Beliefs = self.nodes.iter().map(|_| [NOTHING; 2]).collect();
         let mut frequency = start.x[FREQUENCY];
@@ -207,7 +209,7 @@ fn unit(part: usize) -> Vector {
     row
 }
 
-/// What is believed about queueing when so much is believed about the rest of the delay.
+/// What is believed about queueing, given a belief about the rest of the delay.
 fn belief_of(measurement: &Measurement, (mean, variance): (Lanes, Lanes)) -> Belief {
     Belief {
         mean: Lanes::all(measurement.delay) - mean,

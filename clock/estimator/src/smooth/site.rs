@@ -1,8 +1,9 @@
 //! A packet's evidence as a normal factor, for each of four members.
 //!
-//! A packet says that q, the queueing, has a one-sided density. As far as a member's belief about q reaches, that is replaced by the
-//! normal factor exp(-precision q^2 / 2 - pull q) that moves mean and variance of that belief as the density itself does: expectation propagation
-//! (T. Minka, Expectation Propagation for Approximate Bayesian Inference, UAI 2001). An exponential density far from its edge is a pure pull.
+//! A packet says that q, the queueing, has a one-sided density. As far as a member's belief about q reaches, that is
+//! replaced by the normal factor exp(-precision q^2 / 2 - pull q) that moves mean and variance of that belief as the
+//! density itself does: expectation propagation (T. Minka, Expectation Propagation for Approximate Bayesian Inference,
+//! UAI 2001). An exponential density far from its edge is a pure pull.
 
 use crate::bank::density::{Evidence, Tabulated};
 use crate::bank::grid::Cavity;
@@ -16,7 +17,8 @@ pub struct Site {
     pub pull: Lanes,
 }
 
-/// What a member believes about the queueing of a packet, us and us^2; `noise` is the variance of what the stamp's width can do.
+/// What a member believes about the queueing of a packet, us and us^2; `noise` is the variance of what the stamp's
+/// width can do.
 #[derive(Clone, Copy, Debug)]
 pub struct Belief {
     pub mean: Lanes,
@@ -24,7 +26,8 @@ pub struct Belief {
     pub noise: f64,
 }
 
-/// What a factor does to a member: its state moves by `move_by` times the gain, its covariance by `-shrink` times the gain's square.
+/// What a factor does to a member: its state moves by `move_by` times the gain, its covariance by `-shrink` times the
+/// gain's square.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
     pub move_by: Lanes,

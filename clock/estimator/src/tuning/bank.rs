@@ -3,33 +3,36 @@
 /// Members of each family: the walks and ten cycles. Size.
 pub const MEMBERS: usize = 16;
 
-/// Random walks of the rate, one member each (`several_walks`). ppm/sqrt(s), from an oven to a draught. Oscillator: sigma_y(1000 s) from 5.5e-10
-/// to 1.8e-7. In the ablation the others beside [`USUAL_WALK`] change few figures.
+/// Random walks of the rate, one member each (`several_walks`). ppm/sqrt(s), from an oven to a draught. Oscillator:
+/// sigma_y(1000 s) from 5.5e-10 to 1.8e-7. In the ablation the others beside [`USUAL_WALK`] change few figures.
 pub const WALKS: [f64; 6] = [3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2];
 
-/// The walk of a member with a cycle, and of the only member without where there are no others. ppm/sqrt(s). Oscillator: an ordinary
-/// crystal in a room, sigma_y(1000 s) = 5.5e-9.
+/// The walk of a member with a cycle, and of the only member without where there are no others. ppm/sqrt(s).
+/// Oscillator: an ordinary crystal in a room, sigma_y(1000 s) = 5.5e-9.
 pub const USUAL_WALK: f64 = 3e-4;
 
-/// The shortest temperature cycle, s, and the ratio of each to the next: ten cover 128 s to 2.4 h. Sweep: air conditioning and load; a
-/// ratio of 1.25 with twice the members gained next to nothing.
+/// The shortest temperature cycle, s, and the ratio of each to the next: ten cover 128 s to 2.4 h. Sweep: air
+/// conditioning and load; a ratio of 1.25 with twice the members gained next to nothing.
 pub const SHORTEST_CYCLE: f64 = 128.0;
 pub const CYCLE_RATIO: f64 = 1.6;
 
-/// The amplitude that a cycle is expected to have. ppm. Oscillator: 1 K at the slope of an ordinary crystal. Sweep between 0.01 and 0.1.
+/// The amplitude that a cycle is expected to have. ppm. Oscillator: 1 K at the slope of an ordinary crystal. Sweep
+/// between 0.01 and 0.1.
 pub const CYCLE_AMPLITUDE: f64 = 0.03;
 
-/// A cycle's amplitude is forgotten and renewed over this many periods: each quadrature walks by A / sqrt(30 P) a second. Sweep.
+/// A cycle's amplitude is forgotten and renewed over this many periods: each quadrature walks by A / sqrt(30 P) a
+/// second. Sweep.
 pub const CYCLE_RENEWAL: f64 = 30.0;
 
-/// The standard deviation of the logarithm of a cycle's period when nothing is known but its place in the bank. Sweep: an eighth of the
-/// step to the next cycle, within which the extended Kalman filter tracks.
+/// The standard deviation of the logarithm of a cycle's period when nothing is known but its place in the bank. Sweep:
+/// an eighth of the step to the next cycle, within which the extended Kalman filter tracks.
 pub const FREQUENCY_SPREAD: f64 = 0.06;
 
 /// How far a cycle's frequency moves: the variance of its logarithm per second. 1/s. Sweep: 1 % within 1.8 days.
 pub const FREQUENCY_WALK: f64 = 1e-8 / 16.0;
 
-/// White frequency noise of the counter: the variance that theta gains in a second. us^2/s. Oscillator: 3 ns/sqrt(s), sigma_y(1 s) = 3e-9.
+/// White frequency noise of the counter: the variance that theta gains in a second. us^2/s. Oscillator: 3 ns/sqrt(s),
+/// sigma_y(1 s) = 3e-9.
 pub const PHASE_WALK: f64 = 9e-6;
 
 /// Both floors drift together: the variance that they gain in a second. us^2/s. Sweep: 1 ns/sqrt(s), 0.3 us in a day.
@@ -41,7 +44,8 @@ pub const STAMP_NOISE: f64 = 1e-6;
 /// The least variance that a prediction of a delay has. us^2: 0.1 ns. Rounding.
 pub const LEAST_PREDICTED_VARIANCE: f64 = 1e-8;
 
-/// The part of the largest possible rate error that is one standard deviation of the first rate. Sweep: 200 ppm of 500 ppm.
+/// The part of the largest possible rate error that is one standard deviation of the first rate. Sweep: 200 ppm of 500
+/// ppm.
 pub const PRIOR_RATE_PART: f64 = 0.4;
 
 /// The shortest round trip that a beginning is made from, us, and the least variance of its time, us^2. Rounding.
@@ -51,21 +55,24 @@ pub const LEAST_FIRST_VARIANCE: f64 = 1.0;
 /// The part of a score, a log-likelihood, that is left after one more exchange. Sweep: 0.99 to 0.998 are alike.
 pub const SCORE_MEMORY: f64 = 0.995;
 
-/// A member this far behind the best is begun again from it, this far behind. Nats. False alarm: exp(-25), and a head start of 10.
+/// A member this far behind the best is begun again from it, this far behind. Nats. False alarm: exp(-25), and a head
+/// start of 10.
 pub const HOPELESS: f64 = 25.0;
 pub const RESEEDED: f64 = 15.0;
 
 /// A member this far behind the best has no part in the mean. Nats: a weight of 5e-5. Size.
 pub const FAR_BEHIND: f64 = 10.0;
 
-/// The standard deviation that both floors of the family of humps gain at each exchange, as a part of the median queueing. Sweep: without
-/// it such a floor locks in too high (far-16: IQR 13.8 us without, 9.2 with).
+/// The standard deviation that both floors of the family of humps gain at each exchange, as a part of the median
+/// queueing. Sweep: without it such a floor locks in too high (far-16: IQR 13.8 us without, 9.2 with).
 pub const HUMP_FLOOR_NOISE: f64 = 0.01;
 
-/// The density of a packet that nothing explains. 1/us. Sweep: small beside any density within 100 ms, large enough to keep a prior.
+/// The density of a packet that nothing explains. 1/us. Sweep: small beside any density within 100 ms, large enough to
+/// keep a prior.
 pub const GARBAGE: f64 = 1e-7;
 
-/// Densities below this are nothing beside the garbage. 1/us. They are kept as zero, since the smallest floats are slow. Rounding.
+/// Densities below this are nothing beside the garbage. 1/us. They are kept as zero, since the smallest floats are
+/// slow. Rounding.
 pub const NEGLIGIBLE: f64 = 1e-15;
 
 /// What the prior counts against the packets of the ring. Packets. Sweep.
@@ -74,8 +81,9 @@ pub const PSEUDO_COUNTS: f32 = 3.0;
 /// The part of the prior that steep components have in a mixture of all. Sweep.
 pub const STEEP_PRIOR: f32 = 0.5;
 
-/// The part of the steep components' prior that those other than exponentials have: exponentials place a floor best, and a few packets do not
-/// distinguish the shapes. Sweep: host-noise IQR 1.63 us with exponentials only, 1.41 with this.
+/// The part of the steep components' prior that those other than exponentials have: exponentials place a floor best,
+/// and a few packets do not distinguish the shapes. Sweep: host-noise IQR 1.63 us with exponentials only, 1.41 with
+/// this.
 pub const SOFT: f32 = 0.1;
 
 /// A ladder of gamma densities of one shape with means in geometric steps, us.
@@ -122,9 +130,11 @@ pub const WEIGHING_REACH: f64 = 5.5;
 /// The least part of its variance that a packet leaves of a predicted delay. Rounding.
 pub const LEAST_VARIANCE_LEFT: f64 = 1e-6;
 
-/// Cells of the grid to each doubling of a queueing time, as a power of two, and doublings: 1/16 us next to zero, up to one second. Rounding.
+/// Cells of the grid to each doubling of a queueing time, as a power of two, and doublings: 1/16 us next to zero, up to
+/// one second. Rounding.
 pub const STEP_BITS: u32 = 4;
 pub const OCTAVES: usize = 20;
 
-/// A step of an integral is no longer than this part of the queueing time (and a microsecond) where it begins. Rounding.
+/// A step of an integral is no longer than this part of the queueing time (and a microsecond) where it begins.
+/// Rounding.
 pub const FINENESS: f64 = 0.5;

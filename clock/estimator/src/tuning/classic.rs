@@ -1,10 +1,10 @@
-//! The classic filter. The multiples are those of the papers' "good" preset unless a line says otherwise; what they multiply are options of
-//! the configuration.
+//! The classic filter. The multiples are those of the papers' "good" preset unless a line says otherwise; what they
+//! multiply are options of the configuration.
 
 pub use super::CLOSEST_PAIR;
 
-/// A bin of a history takes another exchange only during this part of its width, so that polls of exactly that width with some
-/// jitter each get a bin of their own. Sweep.
+/// A bin of a history takes another exchange only during this part of its width, so that polls of exactly that width
+/// with some jitter each get a bin of their own. Sweep.
 pub const OPEN_PART: f64 = 0.9;
 
 /// The first width of a bin. s. Size: the shortest poll there is.
@@ -31,8 +31,8 @@ pub const SHIFT_BLOCKS: f64 = 32.0;
 /// Polls that a longer path is waited for at least. Papers.
 pub const SHIFT_POLLS: f64 = 100.0;
 
-/// A longer path is believed when this many exchanges of the shift window are near the shortest. Mere congestion has its shortest round
-/// trips far apart. Ours, by sweep.
+/// A longer path is believed when this many exchanges of the shift window are near the shortest. Mere congestion has
+/// its shortest round trips far apart. Ours, by sweep.
 pub const SHIFT_WITNESSES: usize = 5;
 
 /// With fewer exchanges a fall of the floor is no news. Sweep.
@@ -53,7 +53,8 @@ pub const FAR_FLOOR: f64 = 3e-3;
 pub const SHIFT: f64 = 10.0;
 pub const FAR_SHIFT: f64 = 3.0;
 
-/// The largest scale of the weights, Eoffset, in timestamp limits, and the least where it follows the noise. Papers; the least is ours.
+/// The largest scale of the weights, Eoffset, in timestamp limits, and the least where it follows the noise. Papers;
+/// the least is ours.
 pub const OFFSET_SCALE: f64 = 10.0;
 pub const LEAST_OFFSET_SCALE: f64 = 0.1;
 
@@ -84,12 +85,13 @@ pub const LONG_PART: f64 = 0.1;
 /// Two successive rates differ by less than this many rate errors. Papers.
 pub const RATE_SANITY: f64 = 3.0;
 
-/// The part of what has been seen at either end that a warm-up compares, and the stamps' noise there, in timestamp limits. Papers.
+/// The part of what has been seen at either end that a warm-up compares, and the stamps' noise there, in timestamp
+/// limits. Papers.
 pub const WARM_UP_PART: f64 = 0.25;
 pub const WARM_UP_NOISE: f64 = 2.0;
 
-/// The far exchange of a long-term pair lies at least this part of the history back, and is compared with one of this part of
-/// Ep. Papers, ours.
+/// The far exchange of a long-term pair lies at least this part of the history back, and is compared with one of this
+/// part of Ep. Papers, ours.
 pub const FAR_PART: f64 = 0.5;
 pub const ORDINARY_PART: f64 = 0.5;
 

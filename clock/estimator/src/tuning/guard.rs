@@ -1,24 +1,26 @@
-//! The guard: admission, identity, proof and challenge. What the proof assumes of oscillator and server are options of the
-//! configuration, not numbers here.
+//! The guard: admission, identity, proof and challenge. What the proof assumes of oscillator and server are options of
+//! the configuration, not numbers here.
 
 pub use super::{CLOSEST_PAIR, YOUNG};
 
 /// A longer round trip, or wider stamps, say nothing worth knowing. s. Size: the longest poll in a hurry.
 pub const LONGEST_TRIP: f64 = 16.0;
 
-/// A server's stamps may be this coarse: a shorter net round trip than minus this is impossible. s. Rounding: clocks that count microseconds.
+/// A server's stamps may be this coarse: a shorter net round trip than minus this is impossible. s. Rounding: clocks
+/// that count microseconds.
 pub const COARSENESS: f64 = 2e-6;
 
-/// This many exchanges in a row that are in order among themselves but older than the last one mean that the last one was wrong. Sweep.
+/// This many exchanges in a row that are in order among themselves but older than the last one mean that the last one
+/// was wrong. Sweep.
 pub const STRAYS: u32 = 8;
 
-/// Exchanges that support a new time of the server against an established past, and against a young one. Sweep: a quarter of an hour decides as
-/// well (`step_patience`).
+/// Exchanges that support a new time of the server against an established past, and against a young one. Sweep: a
+/// quarter of an hour decides as well (`step_patience`).
 pub const SUPPORTERS: u64 = 8;
 pub const SUPPORTERS_AGAINST_YOUNG: u64 = 3;
 
-/// This many contradictions in a row without a candidate that lasts mean that the assumption about the counter is wrong, and this
-/// many against a young past. Sweep.
+/// This many contradictions in a row without a candidate that lasts mean that the assumption about the counter is
+/// wrong, and this many against a young past. Sweep.
 pub const HOPELESS: u64 = 64;
 pub const HOPELESS_WHILE_YOUNG: u64 = 16;
 
@@ -32,7 +34,8 @@ pub const EXCESS_LIMIT: f64 = 10.0;
 /// How far back the proven rate looks. s. A day: the pair error vanishes, and the wander is one of days.
 pub const RATE_PROOF_SPAN: f64 = 86_400.0;
 
-/// Bins of the history of the proof: how many to the span, how many before widths double, and how many there can be. Size.
+/// Bins of the history of the proof: how many to the span, how many before widths double, and how many there can be.
+/// Size.
 pub const PROOF_BINS: f64 = 32.0;
 pub const PROOF_CROWD: usize = 36;
 pub const PROOF_CAPACITY: usize = 48;

@@ -20,15 +20,16 @@ pub const RATE_AFTER_LOSS: f64 = 3.0;
 pub const POLL_PART: f64 = 0.25;
 pub const LEAST_POLL: f64 = 1e-3;
 
-/// How far ahead the growth of the uncertainty is measured: polls, and at least seconds. Errors of an oscillator grow faster than time,
-/// and a server may be away for hours. Sweep: calibration of `disconnection-12h` and `intermittent`.
+/// How far ahead the growth of the uncertainty is measured: polls, and at least seconds. Errors of an oscillator grow
+/// faster than time, and a server may be away for hours. Sweep: calibration of `disconnection-12h` and `intermittent`.
 pub const HORIZON: f64 = 4.0;
 pub const LEAST_HORIZON: f64 = 3_600.0;
 
 /// A rate that is more uncertain than this is not known yet. s/s. Sweep: an ordinary oscillator's accuracy over a day.
 pub const WARM_RATE: f64 = 1e-6;
 
-/// Two filters disagree when they are further apart than this many times their joint uncertainty. False alarm: three standard deviations.
+/// Two filters disagree when they are further apart than this many times their joint uncertainty. False alarm: three
+/// standard deviations.
 pub const DISAGREEMENT: f64 = 3.0;
 
 /// Exchanges that a change can lie back. Size: each costs a copy of the bank.
@@ -48,29 +49,31 @@ pub const ITERATIONS: u32 = 2;
 /// With fewer exchanges the densities still show the prior, and chance. Exchanges. Sweep.
 pub const AMBIGUITY_LEARNED: u64 = 128;
 
-/// This part of the difference of the first deciles is ambiguous: half of it would be, if the steep shapes did not explain much of a soft
-/// beginning. Sweep: calibration of `host-noise` and `host-coalescing`.
+/// This part of the difference of the first deciles is ambiguous: half of it would be, if the steep shapes did not
+/// explain much of a soft beginning. Sweep: calibration of `host-noise` and `host-coalescing`.
 pub const AMBIGUOUS_PART: f64 = 0.25;
 
 /// The ambiguity is averaged over this many exchanges. Sweep.
 pub const AMBIGUITY_MEMORY: f64 = 64.0;
 
-/// A floor that was never seen is at most this many ambiguities too high; while these are not learned, this many ninth deciles of queueing.
-/// Sweep: `lan-congested-forward`.
+/// A floor that was never seen is at most this many ambiguities too high; while these are not learned, this many ninth
+/// deciles of queueing. Sweep: `lan-congested-forward`.
 pub const MISPLACED: f64 = 6.0;
 pub const MISPLACED_AT_FIRST: f64 = 2.0;
 
 /// A change shows in this many packets at least. Sweep.
 pub const WITNESSES: usize = 4;
 
-/// How much likelier a change must make the packets. Nats. False alarm: exp(-25) for each of some 60 hypotheses, 7e-10 an exchange.
+/// How much likelier a change must make the packets. Nats. False alarm: exp(-25) for each of some 60 hypotheses, 7e-10
+/// an exchange.
 pub const CHANGE_GAIN: f64 = 25.0;
 
-/// How much likelier a change of the rate must be than one of the paths, or the reverse. Nats. False alarm: exp(-6), 1 in 400.
+/// How much likelier a change of the rate must be than one of the paths, or the reverse. Nats. False alarm: exp(-6), 1
+/// in 400.
 pub const DECISIVE: f64 = 6.0;
 
-/// How much likelier a longer path must be than a load that began: the path keeps the spread of the packets, the load spreads them as far as
-/// it delays them. Nats. False alarm: exp(-12).
+/// How much likelier a longer path must be than a load that began: the path keeps the spread of the packets, the load
+/// spreads them as far as it delays them. Nats. False alarm: exp(-12).
 pub const STEADY: f64 = 12.0;
 
 /// A rate may have changed this many exchanges before the paths seem to. Exchanges. Sweep.
@@ -84,28 +87,32 @@ pub const TRIALS: u32 = 12;
 pub const FIRST_TRIAL: f64 = 0.02;
 pub const TRIAL_STEP: f64 = 0.12;
 
-/// A path that became longer by less than this many ninth deciles of queueing is left to the filter. Sweep: `small-route`.
+/// A path that became longer by less than this many ninth deciles of queueing is left to the filter. Sweep:
+/// `small-route`.
 pub const LEAST_SHIFT: f64 = 1.0;
 
-/// The square of a shift is this many times the variance of the prediction at least. Four standard deviations: false alarm 6e-5.
+/// The square of a shift is this many times the variance of the prediction at least. Four standard deviations: false
+/// alarm 6e-5.
 pub const LEAST_SQUARED_SHIFT: f64 = 16.0;
 
 /// A floor that moved is uncertain by this many medians of queueing. Sweep.
 pub const CHANGE_SPREAD: f64 = 3.0;
 
-/// How many floors of each way are remembered, and how near, in medians of queueing, one must be to be recognised. Size, sweep.
+/// How many floors of each way are remembered, and how near, in medians of queueing, one must be to be recognised.
+/// Size, sweep.
 pub const REMEMBERED_FLOORS: usize = 8;
 pub const NEAR_FLOOR: f64 = 3.0;
 
 /// A change of one way is often followed by one of the other: the floors are not compared for this long. s. Sweep.
 pub const SETTLING: f64 = 200.0;
 
-/// After this many exchanges two changes are compared, or after `step_patience` if that comes first, but not after fewer than this many. Sweep.
+/// After this many exchanges two changes are compared, or after `step_patience` if that comes first, but not after
+/// fewer than this many. Sweep.
 pub const COMPARED: u32 = 16;
 pub const LEAST_COMPARED: u32 = 8;
 
-/// Two changes are one if their difference is known to within this part of them and is not larger than this many of its deviations. Sweep;
-/// false alarm: three standard deviations.
+/// Two changes are one if their difference is known to within this part of them and is not larger than this many of its
+/// deviations. Sweep; false alarm: three standard deviations.
 pub const SHARED_PART: f64 = 0.05;
 pub const SHARED_DEVIATIONS: f64 = 3.0;
 
@@ -118,7 +125,8 @@ pub const DISPLACEMENT_TOLERANCE: f64 = 3.0;
 /// The two halves of a step of the server may differ by this part of it. Sweep.
 pub const STEP_MISMATCH: f64 = 0.02;
 
-/// Re-initialisation: the exchanges are filtered again this often, since the densities learned at first are themselves misplaced. Sweep.
+/// Re-initialisation: the exchanges are filtered again this often, since the densities learned at first are themselves
+/// misplaced. Sweep.
 pub const REINITIALISE_PASSES: u32 = 2;
 
 /// It is tried after this many exchanges. Later the bank's knowledge of the oscillator is worth more. Exchanges. Sweep.
@@ -133,8 +141,8 @@ pub const REFINEMENTS: u32 = 48;
 /// What is lost of a delay when it is measured. us. Rounding: stamps of ordinary kernels.
 pub const GRAIN: f64 = 1.0;
 
-/// How far an ordinary oscillator's rate walks, for the averaging time of the difference clock. ppm/sqrt(s). Oscillator:
-/// sigma_y(1000 s) = 3.7e-9.
+/// How far an ordinary oscillator's rate walks, for the averaging time of the difference clock. ppm/sqrt(s).
+/// Oscillator: sigma_y(1000 s) = 3.7e-9.
 pub const DIFFERENCE_WALK: f64 = 2e-4;
 
 /// The shortest and the longest time that the difference clock's rate is averaged over. s. Sweep.
