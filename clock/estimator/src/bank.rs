@@ -155,6 +155,7 @@ impl Bank {
                     group.score += predicted.log;
                     predicted
                 });
+                debug_assert!(leader.group < GROUPS);
                 let predicted = predicted.get(leader.group).copied().unwrap_or(predicted[0]);
                 let (mean, variance) = (predicted.mean.of(leader.lane), predicted.variance.of(leader.lane));
                 predictions.cavities[index] = Cavity { mean, variance };
@@ -188,6 +189,7 @@ impl Bank {
 
     /// The state of a member.
     pub fn state(&self, member: &Member) -> Option<&Group> {
+        debug_assert!(member.group < GROUPS);
         self.groups[member.family.index()].get(member.group)
     }
 
@@ -218,6 +220,7 @@ impl Bank {
     /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until
     /// the later deviation.
     pub fn blend(&self, set: &ModelSet, interval: f64, later: f64) -> Blend {
+        debug_assert!(set.families.contains(&true), "a bank has a family");
         let best = self.best(set);
         let mut sums = Sums::default();
         let families = self.groups.iter().zip(set.families).filter(|(_, takes_part)| *takes_part);

@@ -183,6 +183,7 @@ impl Guard {
 
     /// An exchange contradicts the past: what is proven, or what a filter holds possible.
     pub fn contradict(&mut self, exchange: &Exchange, point: &Point, events: &mut Events) -> Decision {
+        debug_assert!(self.now.is_some(), "only a past can be contradicted");
         let past = self.now.map_or(0, |now| now.past);
         let patience = self.assumptions.step_patience;
         let context = Context { rates: self.proof.rates(), past, patience };
@@ -250,6 +251,7 @@ impl Guard {
                 }
             }
         }
+        debug_assert!(self.now.is_some(), "an exchange is examined first");
         if let Some(now) = &mut self.now {
             now.counter = exchange.received.counter;
             now.past = now.past.saturating_add(1);

@@ -127,6 +127,7 @@ impl History {
     }
 
     fn put(&mut self, index: usize, record: Record) {
+        debug_assert!(index < self.x.len());
         let pairs = [
             (&mut self.x, record.x),
             (&mut self.y, record.y),
@@ -152,6 +153,7 @@ impl History {
 
     /// Takes a record that is newer than all others.
     pub fn add(&mut self, record: Record) -> Added {
+        debug_assert!(self.len() <= self.shape.capacity && self.end <= self.x.len());
         if let Some(newest) = self.newest()
             && record.x - self.opened < OPEN_PART * self.width
         {
@@ -238,6 +240,7 @@ impl History {
     }
 
     fn view(&self, from: usize, to: usize) -> View<'_> {
+        debug_assert!(self.start <= from && to <= self.end);
         View {
             x: self.x.get(from..to).unwrap_or(&[]),
             y: self.y.get(from..to).unwrap_or(&[]),

@@ -1,13 +1,13 @@
 //! Every number of the estimators that is not physics: its unit, where it comes from, and what it is for.
 //!
 //! Origins are named so:
-//! - *oscillator*: a noise level, stated as an Allan deviation (NIST SP 1065). White frequency noise of s per square root
-//!   of a second has `sigma_y(tau) = s / sqrt(tau)`; a random walk of the frequency of q per square root of a second has
-//!   `sigma_y(tau) = q sqrt(tau / 3)`.
-//! - *false alarm*: a likelihood ratio in nats. A test that asks for g nats is passed by chance, where nothing happened, with
-//!   a probability of at most exp(-g) for one hypothesis (Wald's inequality); a search over h hypotheses multiplies it by h.
+//! - *oscillator*: a noise level, stated as an Allan deviation (NIST SP 1065). White frequency noise of s per square
+//!   root of a second has `sigma_y(tau) = s / sqrt(tau)`; a random walk of the frequency of q per square root of a
+//!   second has `sigma_y(tau) = q sqrt(tau / 3)`.
+//! - *false alarm*: a likelihood ratio in nats. Where nothing happened, a test that asks for g nats is passed with a
+//!   probability of at most exp(-g) for one hypothesis (Wald's inequality); h hypotheses multiply it by h.
 //!   Densities are learned, not known, so the true rate is higher; sweeps over the scenarios settled the values.
-//! - *sweep*: chosen by the figures of the scenarios. `tools/mutation --sensitivity` prints the cost of half and double.
+//! - *sweep*: chosen by the figures of the scenarios; `tools/mutation --sensitivity` prints what half and double cost.
 //! - *rounding*: what floats or stamps can lose.
 //! - *papers*: the "good" preset of the RADclock programs.
 //! - *size*: bounds work or memory, and changes figures little.

@@ -64,6 +64,7 @@ impl Components {
     pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
         let mut sums = [0.0; SHAPES];
         cavity.integrate(&self.rule, |Node { place: Place { cell, part }, weight, .. }| {
+            debug_assert!(cell < CELLS);
             let Some([low, high, ..]) = self.rows.get(cell..) else { return };
             let (weight, part) = (weight as f32, part as f32);
             for ((sum, &low), &high) in sums.iter_mut().zip(low).zip(high) {
@@ -108,6 +109,7 @@ impl Tabulated {
 
     #[inline(always)]
     fn at(&self, place: Place) -> f64 {
+        debug_assert!(place.cell < CELLS);
         self.cells.get(place.cell).map_or(0.0, |[begin, change]| begin + change * place.part)
     }
 
@@ -156,6 +158,7 @@ impl Tabulated {
             sum += mass;
             sum >= part * total
         });
+        debug_assert!(above.is_some(), "a density has quantiles: {total}");
         above.map_or(1.0, |(end, _)| end)
     }
 }
@@ -224,6 +227,7 @@ impl Mixture {
 
     /// Takes over what another mixture of as many components learned.
     pub fn take_over(&mut self, other: &Mixture, components: &Components) {
+        debug_assert_eq!(self.count, other.count);
         for (weight, learned) in self.weights.iter_mut().zip(&other.weights) {
             *weight = *learned;
         }
@@ -233,6 +237,7 @@ impl Mixture {
     /// Keeps a packet to learn from.
     pub fn keep(&mut self, likelihoods: &Likelihoods) {
         let begin = self.next.saturating_mul(self.count);
+        debug_assert!(begin.saturating_add(self.count) <= self.ring.len());
         let Some(row) = self.ring.get_mut(begin..begin.saturating_add(self.count)) else { return };
         for (cell, likelihood) in row.iter_mut().zip(likelihoods) {
             *cell = if f64::from(*likelihood) < NEGLIGIBLE { 0.0 } else { *likelihood };
@@ -269,6 +274,7 @@ impl Mixture {
             *weight = *weight * sum + PSEUDO_COUNTS * prior;
             total += *weight;
         }
+        debug_assert!(total > 0.0 && total.is_finite(), "{total}");
         self.weights.iter_mut().for_each(|weight| *weight /= total);
     }
 

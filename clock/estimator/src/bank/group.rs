@@ -193,6 +193,7 @@ impl Group {
 
     /// Carries the members `interval` seconds forward.
     pub fn predict(&mut self, interval: f64, model: &Model, floor_noise: f64) {
+        debug_assert!(interval >= 0.0, "time goes forward: {interval}");
         let rotation = Rotation::of(&self.x, interval);
         let dt = Lanes::all(interval);
         let [theta, rate, c1, c2, ..] = self.x;

@@ -51,6 +51,7 @@ impl SlidingMinimum {
         while self.entries.len() > 1 && self.entries.front().is_some_and(|entry| entry.newest < x - window.length) {
             self.entries.pop_front();
         }
+        debug_assert!(!self.entries.is_empty() && self.entries.len() <= self.limit);
         self.entries.front().map_or(value, |entry| entry.value)
     }
 

@@ -89,6 +89,7 @@ impl Filter {
             RateChange::Updated => events.add(Event::RateUpdated),
             RateChange::Insane => events.add(Event::RateInsane),
         }
+        debug_assert!(self.floor.value() <= record.cost, "the floor is the least round trip");
         let begun = self.now.map_or(x, |now| now.begun);
         if self.warming_up && x - begun >= self.thresholds.shift_window_at(self.floor.poll()).length {
             self.warming_up = false;

@@ -71,6 +71,7 @@ struct Rows<'a> {
 /// Shows `view` to `each`, row by row. Lanes that the last row does not need hold a record at `now` that costs
 /// `nothing_costs`.
 fn for_rows(view: View<'_>, how: &Weighing, nothing_costs: f64, mut each: impl FnMut(Rows<'_>)) {
+    debug_assert!([view.y.len(), view.cost.len(), view.floor.len()] == [view.x.len(); 3]);
     let (x, x_rest) = view.x.as_chunks::<LANES>();
     let (y, y_rest) = view.y.as_chunks::<LANES>();
     let (cost, cost_rest) = view.cost.as_chunks::<LANES>();

@@ -121,6 +121,7 @@ impl Guarded {
     }
 
     fn measure(&mut self, passage: Passage) -> Measured {
+        debug_assert!(self.guard.place().is_some(), "the guard let an exchange in");
         let Some((frame, counter)) = self.guard.place() else { return Measured::default() };
         let proven = self.guard.rates();
         let mut measured = self.classic.measure(&Admitted { passage, frame, counter, proven });

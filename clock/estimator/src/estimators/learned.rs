@@ -99,6 +99,7 @@ impl Learned {
         if disagrees && !self.disagrees {
             events.add(Event::Disagreement);
         }
+        debug_assert!(self.filter.state().is_some() && self.guarded.estimate().is_some());
         self.disagrees = disagrees;
     }
 

@@ -59,6 +59,7 @@ impl Recent {
 
     /// Remembers an exchange and the bank as it was before it.
     pub fn push(&mut self, groups: &Groups, observation: Observation) {
+        debug_assert!(self.next < DEPTH && self.filled <= DEPTH);
         let slot = self.next % DEPTH;
         if let (Some(cell), Some(bank)) = (self.observation.get_mut(slot), self.banks.get_mut(slot)) {
             (*cell, *bank) = (Some(observation), *groups);
@@ -90,6 +91,7 @@ impl Recent {
     ) -> f64 {
         let before =
             since.checked_sub(1).filter(|age| *age < self.filled).and_then(|age| self.banks.get(self.slot(age)));
+        debug_assert!(before.is_some(), "{since} of {} exchanges", self.filled);
         let Some(before) = before else { return f64::NEG_INFINITY };
         scratch.groups = *before;
         for revision in revisions {
@@ -105,6 +107,7 @@ impl Recent {
 
     /// Takes the bank back to before the change, applies it, and filters the exchanges since then again.
     pub fn replay(&mut self, revision: &Revision, bank: &mut Bank, densities: Densities<'_>, set: &ModelSet) {
+        debug_assert!((1..=self.filled).contains(&revision.since()), "{} of {}", revision.since(), self.filled);
         let count = revision.since().min(self.filled);
         for age in (0..count).rev() {
             let slot = self.slot(age);

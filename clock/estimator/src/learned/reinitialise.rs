@@ -100,6 +100,7 @@ impl Reinitialisation {
 
     /// Whether the exchanges are much likelier when filtered again; the scratch bank then is the result.
     pub fn succeeds(&mut self, attempt: Attempt<'_>) -> bool {
+        debug_assert_eq!(self.last.len(), EAGER, "an attempt is due");
         let [asymmetry, variance] = attempt.asymmetry;
         let Some(begin) = begin(&self.last, attempt.rate, asymmetry) else { return false };
         let Attempt { scratch, learning, set, .. } = attempt;

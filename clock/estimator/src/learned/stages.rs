@@ -257,6 +257,7 @@ impl Filter {
     /// Publishes the mean of the bank and moves the frame there; begins again when that makes no sense.
     pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
         let counter = input.exchange.received.counter;
+        debug_assert!(now.past > 0);
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
         now.blend = self.bank.blend(&self.set, now.poll.max(LEAST_POLL), now.later);
         now.difference.pass(now.frame.position(counter), &now.blend);

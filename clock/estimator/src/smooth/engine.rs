@@ -38,6 +38,7 @@ impl<'a> Window<'a> {
     fn at(segment: &'a Segment, begin: usize) -> (Self, usize) {
         let core = begin.saturating_add(WINDOW).min(segment.nodes.len());
         let end = core.saturating_add(AHEAD).min(segment.nodes.len());
+        debug_assert!(begin < core && core <= end);
         let nodes = segment.nodes.get(begin..end).unwrap_or(&[]);
         let blocks = begin / BLOCK..end.div_ceil(BLOCK).min(segment.learned.len());
         let learned = segment.learned.get(blocks).unwrap_or(&[]);
@@ -79,6 +80,7 @@ impl Engine {
         while begin < segment.nodes.len() {
             let (window, length) = Window::at(segment, begin);
             let marginals = self.window(&window, &mut starts, length);
+            debug_assert!(marginals.len() >= length && length > 0);
             all.extend_from_slice(marginals.get(..length).unwrap_or(&marginals));
             progress(length);
             begin += length;

@@ -112,6 +112,7 @@ impl Segment {
             Revision::Floor(change) => Some(self.depart(change, index)),
             Revision::NoiseBurst { .. } | Revision::UnseenFloor { .. } => None,
         };
+        debug_assert!(index < self.nodes.len());
         let Some(node) = self.nodes.get_mut(index) else { return };
         match (revision, departure) {
             (_, Some(departure)) => node.changes.floors[departure.way.index()] = Some(departure),

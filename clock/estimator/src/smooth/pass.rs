@@ -106,6 +106,7 @@ impl Pass<'_> {
 
     /// Carries the members to a node.
     fn enter(&self, group: &mut Group, (index, node): (usize, &Node), steps: &[Step]) {
+        debug_assert!(index / BLOCK < self.tables.len(), "each block has densities");
         if node.interval > 0.0 {
             let tables = self.tables.get(index / BLOCK);
             let floor_noise = tables.map_or(0.0, |[density, _]| self.family.floor_noise(density));
@@ -157,6 +158,7 @@ impl Pass<'_> {
         let mut beliefs: Beliefs = self.nodes.iter().map(|_| [NOTHING; 2]).collect();
         let mut frequency = start.x[FREQUENCY];
         self.backward(start, steps, |index, node, (step, adjoint)| {
+            debug_assert!(index < self.nodes.len());
             let Some(cell) = beliefs.get_mut(index) else { return };
             for (way, measurement) in Way::BOTH.into_iter().zip(node.measurements.iter().flatten()) {
                 cell[way.index()] = belief_of(measurement, adjoint.marginal(&step.after, &row(way, measurement)));
