@@ -223,8 +223,8 @@ impl History {
     }
 
     /// The same as [`History::between`], for positions that are later every time.
-    pub fn between_moving(&self, from: (f64, &mut Cursor), to: (f64, &mut Cursor)) -> View<'_> {
-        self.view(self.seek(from.0, from.1), self.seek(to.0, to.1))
+    pub fn between_moving(&self, from: f64, from_cursor: &mut Cursor, to: f64, to_cursor: &mut Cursor) -> View<'_> {
+        self.view(self.seek(from, from_cursor), self.seek(to, to_cursor))
     }
 
     fn seek(&self, x: f64, cursor: &mut Cursor) -> usize {
@@ -395,7 +395,7 @@ mod tests {
             history.add(record(now, 1.0));
             let [window, far, near] = &mut cursors;
             assert_eq!(history.since_moving(now - 320.0, window).x, history.since(now - 320.0).x);
-            let moving = history.between_moving((now - 900.0, far), (now - 700.0, near));
+            let moving = history.between_moving(now - 900.0, far, now - 700.0, near);
             assert_eq!(moving.x, history.between(now - 900.0, now - 700.0).x);
         }
     }

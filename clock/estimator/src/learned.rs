@@ -76,6 +76,13 @@ pub struct Input<'a> {
     pub fallback_rate: f64,
 }
 
+/// An exchange in the frame of the time before it.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    now: Now,
+    point: Point,
+}
+
 /// Whether an exchange is comparable with the time before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
@@ -196,7 +203,7 @@ impl Filter {
         }
         let mut events = Events::NONE;
         match self.now.zip(point) {
-            Some((now, point)) => self.pass(input, (now, point), &mut events),
+            Some((now, point)) => self.pass(input, Placed { now, point }, &mut events),
             None => self.begin(input, &mut events),
         }
         Measured { events, offset, revisions: self.revisions }

@@ -91,7 +91,7 @@ impl Smoother {
             return false;
         }
         let counter = exchange.received.counter;
-        let causal = Causal::new(&estimate, counter, (&segment.frame, self.nominal));
+        let causal = Causal::new(&estimate, counter, &segment.frame, self.nominal);
         let measurements = (verdict == Verdict::Used && !is_first).then(|| measurements(&point));
         segment.nodes.push(Node {
             counter,

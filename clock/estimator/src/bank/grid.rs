@@ -128,7 +128,7 @@ impl Cavity {
             };
             self.in_steps(Steps { nodes, first, step, scale: step * scale }, products, visit);
         } else {
-            self.in_cells((low, high, scale), visit);
+            self.in_cells(low, high, scale, visit);
         }
     }
 
@@ -146,7 +146,7 @@ impl Cavity {
         }
     }
 
-    fn in_cells(&self, (low, high, scale): (f64, f64, f64), mut visit: impl FnMut(Node)) {
+    fn in_cells(&self, low: f64, high: f64, scale: f64, mut visit: impl FnMut(Node)) {
         let first = place(low).map_or(CELLS, |place| place.cell);
         let last = place(high).map_or(CELLS.saturating_sub(1), |place| place.cell);
         for cell in first..=last {

@@ -198,7 +198,7 @@ impl LocalRate {
             self.present = None;
         }
         let [far_from, far_to, near_from] = &mut self.cursors;
-        let far = history.between_moving((middle - 0.5 * end, far_from), (middle + 0.5 * end, far_to)).best();
+        let far = history.between_moving(middle - 0.5 * end, far_from, middle + 0.5 * end, far_to).best();
         let near = history.since_moving(now - end, near_from).best();
         let (Some(far), Some(near)) = (far, near) else {
             self.present = None;

@@ -6,7 +6,7 @@
 //! server's time stepped, or two routes changed in a way that cannot be distinguished from that. A change is believed
 //! when the last few packets are much likelier with it than without.
 
-use super::recent::Recent;
+use super::recent::{Filtering, Recent};
 use crate::bank::density::Tabulated;
 use crate::bank::group::Way;
 use crate::bank::revision::{Change, Revision};
@@ -105,7 +105,8 @@ pub struct Trial<'a> {
 
 impl Trial<'_> {
     fn score(&mut self, since: usize, revisions: &[Revision]) -> f64 {
-        self.recent.score(since, revisions, self.scratch, (self.densities, self.set))
+        let filtering = Filtering { densities: self.densities, set: self.set };
+        self.recent.score(since, revisions, self.scratch, filtering)
     }
 
     /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of

@@ -28,6 +28,13 @@ pub struct Recent {
     filled: usize,
 }
 
+/// What a bank filters with.
+#[derive(Clone, Copy)]
+pub struct Filtering<'a> {
+    pub densities: Densities<'a>,
+    pub set: &'a ModelSet,
+}
+
 impl Recent {
     pub fn new(bank: &Bank) -> Self {
         Recent { observation: [None; DEPTH], banks: vec![bank.groups; DEPTH], next: 0, filled: 0 }
@@ -82,13 +89,8 @@ impl Recent {
     }
 
     /// The best score after the last `since` exchanges if `revisions` happened before them. `scratch` is overwritten.
-    pub fn score(
-        &self,
-        since: usize,
-        revisions: &[Revision],
-        scratch: &mut Bank,
-        (densities, set): (Densities<'_>, &ModelSet),
-    ) -> f64 {
+    pub fn score(&self, since: usize, revisions: &[Revision], scratch: &mut Bank, filtering: Filtering<'_>) -> f64 {
+        let Filtering { densities, set } = filtering;
         let before =
             since.checked_sub(1).filter(|age| *age < self.filled).and_then(|age| self.banks.get(self.slot(age)));
         debug_assert!(before.is_some(), "{since} of {} exchanges", self.filled);

@@ -6,7 +6,7 @@ use super::floor_memory;
 use super::path_change::{self, Cause, Trial};
 use super::recent::Observation;
 use super::reinitialise::Attempt;
-use super::{Continuity, Filter, Input, MICRO, Now};
+use super::{Continuity, Filter, Input, MICRO, Now, Placed};
 use crate::bank::group::{Begin, FLOORS, THETA, Way};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::measurements;
@@ -21,13 +21,14 @@ use crate::{Event, Events};
 use ffclock_units::Span;
 
 impl Filter {
-    /// Lets an exchange pass all stages, which is `point` in the present frame.
-    pub(super) fn pass(&mut self, input: &Input<'_>, (mut now, point): (Now, Point), events: &mut Events) {
+    /// Lets an exchange pass all stages.
+    pub(super) fn pass(&mut self, input: &Input<'_>, placed: Placed, events: &mut Events) {
+        let Placed { mut now, point } = placed;
         if !(point.x > 0.0 && point.x <= LONGEST_SILENCE) {
             return self.begin(input, events);
         }
         if input.continuity == Continuity::Stepped {
-            return self.begin_time(input, (now, point.x), events);
+            return self.begin_time(input, placed, events);
         }
         let mut explained = self.filter(&point);
         if let Some(step) = self.reinitialise(input, &now.frame) {
@@ -83,8 +84,9 @@ impl Filter {
     }
 
     /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
-    fn begin_time(&mut self, input: &Input<'_>, (mut now, interval): (Now, f64), events: &mut Events) {
-        self.bank.predict(interval, self.learning.densities(), &self.set);
+    fn begin_time(&mut self, input: &Input<'_>, placed: Placed, events: &mut Events) {
+        let Placed { mut now, point } = placed;
+        self.bank.predict(point.x, self.learning.densities(), &self.set);
         now.frame = Frame::at(self.nominal, input.exchange);
         let begin = self.beginning(input, &now.frame);
         self.bank.begin_time(&begin);

@@ -93,7 +93,7 @@ impl Engine {
         let mut states: Vec<Vec<MemberState>> = Vec::new();
         for (family, starts) in Family::BOTH.into_iter().zip(starts) {
             if self.families[family.index()] {
-                let mut work = Work::new(self, window, (family, starts));
+                let mut work = Work::new(self, window, family, starts);
                 work.learn();
                 states.extend(work.conclude(starts, length));
             }
@@ -103,7 +103,7 @@ impl Engine {
 }
 
 impl<'a> Work<'a> {
-    fn new(engine: &'a Engine, window: &Window<'a>, (family, starts): (Family, &[Group; GROUPS])) -> Self {
+    fn new(engine: &'a Engine, window: &Window<'a>, family: Family, starts: &[Group; GROUPS]) -> Self {
         let nodes = window.nodes;
         Work {
             engine,

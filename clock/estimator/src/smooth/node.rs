@@ -21,7 +21,7 @@ pub struct Causal {
 }
 
 impl Causal {
-    pub fn new(estimate: &Estimate, counter: Counter, (frame, nominal): (&Frame, Period)) -> Self {
+    pub fn new(estimate: &Estimate, counter: Counter, frame: &Frame, nominal: Period) -> Self {
         let age = estimate.period * (counter - estimate.counter);
         Causal {
             theta: frame.height(counter, estimate.time + age) / MICRO,

@@ -63,7 +63,7 @@ impl Pass<'_> {
         let mut steps = Vec::with_capacity(self.nodes.len());
         let mut beliefs = Vec::with_capacity(self.nodes.len());
         for (index, (node, sites)) in self.nodes.iter().zip(sites).enumerate() {
-            self.enter(&mut group, (index, node), &steps);
+            self.enter(&mut group, index, node, &steps);
             let mut step = Step { after: group, updates: [None, None], log: Lanes::ZERO };
             let mut believed = [NOTHING; 2];
             for (way, site) in Way::BOTH.into_iter().zip(sites) {
@@ -72,8 +72,9 @@ impl Pass<'_> {
                 };
                 let row = row(way, &measurement);
                 let gain = times(&step.after.p, &row);
-                let belief = belief_of(&measurement, (dot(&row, &step.after.x), dot(&row, &gain)));
-                let (action, log) = self.evidence((index, way), &belief, (site, evidence));
+                let belief = belief_of(&measurement, dot(&row, &step.after.x), dot(&row, &gain));
+                let table = self.tables.get(index / BLOCK).map(|tables| &tables[way.index()]);
+                let (action, log) = weigh(table, &belief, site, evidence);
                 apply(&mut step.after, &gain, &action);
                 step.updates[way.index()] = Some(Update { gain, action });
                 step.log += log;
@@ -87,25 +88,8 @@ impl Pass<'_> {
         (steps, beliefs)
     }
 
-    fn evidence(
-        &self,
-        (index, way): (usize, Way),
-        belief: &Belief,
-        (site, evidence): (&mut Site, Evidence),
-    ) -> (Action, Lanes) {
-        let table = self.tables.get(index / BLOCK).map(|tables| &tables[way.index()]);
-        let (Some(table), true) = (table, evidence != Evidence::Known) else {
-            return (site.act(belief), Lanes::ZERO);
-        };
-        let weighed = belief.weigh(table);
-        if evidence == Evidence::Weighed {
-            *site = Site::of(&weighed.action, belief);
-        }
-        (site.act(belief), weighed.log)
-    }
-
     /// Carries the members to a node.
-    fn enter(&self, group: &mut Group, (index, node): (usize, &Node), steps: &[Step]) {
+    fn enter(&self, group: &mut Group, index: usize, node: &Node, steps: &[Step]) {
         debug_assert!(index / BLOCK < self.tables.len(), "each block has densities");
         if node.interval > 0.0 {
             let tables = self.tables.get(index / BLOCK);
@@ -132,10 +116,10 @@ impl Pass<'_> {
     }
 
     /// Backwards; shows `visit` each node, the last one first, with what the future says of it.
-    fn backward(&self, start: &Group, steps: &[Step], mut visit: impl FnMut(usize, &Node, (&Step, &Adjoint))) {
+    fn backward(&self, start: &Group, steps: &[Step], mut visit: impl FnMut(usize, &Node, &Step, &Adjoint)) {
         let mut adjoint = Adjoint::NONE;
         for (index, (node, step)) in self.nodes.iter().zip(steps).enumerate().rev() {
-            visit(index, node, (step, &adjoint));
+            visit(index, node, step, &adjoint);
             for way in [Way::Backward, Way::Forward] {
                 if let (Some(measurements), Some(update)) = (node.measurements, &step.updates[way.index()]) {
                     adjoint.before(&row(way, &measurements[way.index()]), update);
@@ -157,11 +141,12 @@ impl Pass<'_> {
     pub fn beliefs(&self, start: &Group, steps: &[Step]) -> (Beliefs, Lanes) {
         let mut beliefs: Beliefs = self.nodes.iter().map(|_| [NOTHING; 2]).collect();
         let mut frequency = start.x[FREQUENCY];
-        self.backward(start, steps, |index, node, (step, adjoint)| {
+        self.backward(start, steps, |index, node, step, adjoint| {
             debug_assert!(index < self.nodes.len());
             let Some(cell) = beliefs.get_mut(index) else { return };
             for (way, measurement) in Way::BOTH.into_iter().zip(node.measurements.iter().flatten()) {
-                cell[way.index()] = belief_of(measurement, adjoint.marginal(&step.after, &row(way, measurement)));
+                let (mean, variance) = adjoint.marginal(&step.after, &row(way, measurement));
+                cell[way.index()] = belief_of(measurement, mean, variance);
             }
             if index == 0 {
                 frequency = adjoint.marginal(&step.after, &unit(FREQUENCY)).0;
@@ -176,7 +161,7 @@ impl Pass<'_> {
             MemberState { theta: Lanes::ZERO, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
         let mut states: Vec<MemberState> = self.nodes.iter().map(|_| nothing).collect();
         let mut future = Lanes::ZERO;
-        self.backward(start, steps, |index, _, (step, adjoint)| {
+        self.backward(start, steps, |index, _, step, adjoint| {
             let (theta, variance) = adjoint.marginal(&step.after, &unit(THETA));
             let mut along = unit(RATE);
             along[crate::bank::group::CYCLE] = Lanes::all(1.0);
@@ -203,6 +188,18 @@ impl Step {
     }
 }
 
+/// What a packet does to the members by its evidence, and its log-likelihood where it is weighed.
+fn weigh(table: Option<&Tabulated>, belief: &Belief, site: &mut Site, evidence: Evidence) -> (Action, Lanes) {
+    let (Some(table), true) = (table, evidence != Evidence::Known) else {
+        return (site.act(belief), Lanes::ZERO);
+    };
+    let weighed = belief.weigh(table);
+    if evidence == Evidence::Weighed {
+        *site = Site::of(&weighed.action, belief);
+    }
+    (site.act(belief), weighed.log)
+}
+
 const NOTHING: Belief = Belief { mean: Lanes::ZERO, variance: Lanes::all(1.0), noise: 0.0 };
 
 fn unit(part: usize) -> Vector {
@@ -212,7 +209,7 @@ fn unit(part: usize) -> Vector {
 }
 
 /// What is believed about queueing, given a belief about the rest of the delay.
-fn belief_of(measurement: &Measurement, (mean, variance): (Lanes, Lanes)) -> Belief {
+fn belief_of(measurement: &Measurement, mean: Lanes, variance: Lanes) -> Belief {
     Belief {
         mean: Lanes::all(measurement.delay) - mean,
         variance: variance.map(|v| v.max(LEAST_PREDICTED_VARIANCE)),
