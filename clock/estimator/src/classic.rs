@@ -158,7 +158,7 @@ impl Filter {
     }
 
     /// The largest error of a rate that is used.
-    pub fn rate_quality(&self) -> f64 {
+    pub fn local_quality(&self) -> f64 {
         self.thresholds.local_quality
     }
 

@@ -139,7 +139,7 @@ impl Guarded {
     fn status(&self) -> Status {
         if self.guard.is_challenged() || self.classic.is_holding() {
             Status::FreeRunning
-        } else if self.classic.long_rate().error > self.classic.rate_quality() || self.guard.is_young() {
+        } else if self.classic.long_rate().error > self.classic.local_quality() || self.guard.is_young() {
             Status::WarmingUp
         } else {
             Status::Synchronised
@@ -200,7 +200,7 @@ impl Guarded {
 
     /// What is worth keeping across a restart of the program.
     pub fn memory(&self) -> Option<RateMemory> {
-        self.guard.memory(self.classic.long_rate(), self.classic.rate_quality())
+        self.guard.memory(self.classic.long_rate(), self.classic.local_quality())
     }
 
     /// Forgets everything but the rate.
