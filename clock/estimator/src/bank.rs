@@ -1,4 +1,9 @@
-//! The bank: members of two families, scored by how well each predicted the packets, and their weighted mean.
+//! The bank: multiple-model adaptive estimation.
+//!
+//! Members of two families run side by side, each a filter with another model of the oscillator and of queueing. Each
+//! is scored by its discounted log-likelihood of the packets, and the estimate is their weighted mean (D. Magill, IEEE
+//! Trans. Automatic Control 10, 1965; with mixing members H. Blom and Y. Bar-Shalom, 33, 1988: here scores forget
+//! instead). A library: the learned filter and the smoother use it. docs/algorithm/learned.md has the equations.
 
 pub mod density;
 pub mod grid;

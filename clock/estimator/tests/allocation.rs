@@ -110,7 +110,7 @@ fn day(estimator: &mut dyn Estimator) -> Vec<(usize, u64)> {
         world.advance(world.time() + 16.0);
         upset(&mut world);
         let exchange = world.exchange();
-        // A suspend makes the estimator anew, which is no steady state.
+        // A suspend begins the estimator again, which is no steady state.
         if number == RESTART {
             estimator.restart();
         }

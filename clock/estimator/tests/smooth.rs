@@ -193,7 +193,7 @@ proptest! {
     }
 
     /// Twice the ticks at twice the frequency are the same times, with half the period: a power of two, so that nothing
-    /// is rounded anew.
+    /// is rounded again.
     #[test]
     fn scaling_the_counter_scales_the_period(seed in 0..100u64) {
         let recording = record(World::lan(seed), 150, |_, _| ());

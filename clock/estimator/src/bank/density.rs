@@ -1,7 +1,8 @@
 //! Queueing densities: mixtures of gamma densities whose weights are learned from the exchanges.
 //!
 //! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's
-//! queueing before the packet itself was used. The weights come from expectation maximisation over the ring of these.
+//! queueing before the packet itself was used. The weights come from expectation maximisation
+//! over the ring of these (A. Dempster, N. Laird and D. Rubin, J. Royal Statistical Society B 39, 1977).
 //! Two kinds of mixture: steep shapes alone, exponentials before all, leave a floor where the density rises and nowhere
 //! else; mixtures with humps fit routed paths, but can trade a floor for a hump, and therefore are shared by the two
 //! directions.

@@ -40,7 +40,8 @@ pub fn place(queueing: f64) -> Option<Place> {
     Some(Place { cell, part })
 }
 
-/// What a model predicts for the queueing of a packet before it believes anything about queueing, us and us^2.
+/// The cavity of a packet, as in expectation propagation: the normal density of its queueing that a member predicts
+/// from everything but the packet, us and us^2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cavity {
     pub mean: f64,

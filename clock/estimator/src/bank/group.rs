@@ -2,8 +2,9 @@
 //!
 //! A state is the height theta of the true time over the frame's line, us; the rate r, ppm; the two quadratures of a
 //! temperature cycle, ppm, and the logarithm of its angular frequency, which is tracked; and the floors of the two
-//! directions, us. A measurement is one-sided, so the update matches the moments of its true likelihood: an
-//! assumed-density filter.
+//! directions, us. A measurement is one-sided, so the update matches the moments of its true likelihood:
+//! assumed-density filtering (P. Maybeck, Stochastic Models, Estimation, and Control 2, 1982; T. Minka, thesis, MIT,
+//! 2001). F, Q and H are those of docs/algorithm/learned.md.
 
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
@@ -191,7 +192,7 @@ impl Group {
         }
     }
 
-    /// Carries the members `interval` seconds forward.
+    /// Carries the members `interval` seconds forward: x <- f(x), P <- F P F' + Q.
     pub fn predict(&mut self, interval: f64, model: &Model, floor_noise: f64) {
         debug_assert!(interval >= 0.0, "time goes forward: {interval}");
         let rotation = Rotation::of(&self.x, interval);
@@ -213,6 +214,7 @@ impl Group {
         self.symmetrise();
     }
 
+    /// The rows of F other than the identity's, times a column of P: those of theta and of the two quadratures.
     #[inline(always)]
     fn moved([theta, rate, c1, c2, frequency]: [Lanes; 5], dt: Lanes, rotation: &Rotation) -> [Lanes; 3] {
         [
@@ -222,6 +224,7 @@ impl Group {
         ]
     }
 
+    /// Adds Q to P.
     fn add_noise(&mut self, interval: f64, model: &Model, floor_noise: f64) {
         let dt = Lanes::all(interval);
         let cycle = model.cycle_walk * dt;
@@ -248,7 +251,8 @@ impl Group {
         }
     }
 
-    /// Updates the members with a packet.
+    /// Updates the members with a packet: m = z - H x and v = H P H' + noise predict its queueing, and the state takes
+    /// over the mean and the variance that the density leaves of them.
     pub fn observe(&mut self, way: Way, measurement: &Measurement, density: &Tabulated) -> GroupPrediction {
         let (sign, trip) = match way {
             Way::Forward => (Lanes::all(1.0), Lanes::all(measurement.trip)),
@@ -337,7 +341,7 @@ impl Group {
         carried + self.theta_noise(interval, model)
     }
 
-    /// The variance that theta gains in `interval` seconds beside what it gains from the other parts.
+    /// Q of theta: the variance that it gains in `interval` seconds beside what F carries over from the other parts.
     fn theta_noise(&self, interval: f64, model: &Model) -> Lanes {
         let dt = Lanes::all(interval);
         let third = Lanes::all(1.0 / 3.0);

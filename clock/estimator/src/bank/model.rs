@@ -1,5 +1,5 @@
-//! What one member of the bank believes about the oscillator, and the bank's composition. Microseconds and seconds;
-//! rates in us/s, that is ppm.
+//! What each member of the bank assumes of the oscillator, and the bank's composition. Microseconds and seconds; rates
+//! in us/s, that is ppm. Noise is white and random-walk frequency noise as in NIST SP 1065, and temperature cycles.
 
 use super::lanes::{LANES, Lanes};
 use crate::LearnedConfig;

@@ -42,7 +42,7 @@ pub const RING: usize = 400;
 pub const EAGER: usize = 40;
 pub const EAGER_ITERATIONS: u32 = 4;
 
-/// Afterwards this many iterations every so many exchanges. Sweep: every 8 to 32 are alike.
+/// Afterwards they learn once in this number of exchanges, by this many iterations. Sweep: once in 8 to 32 is alike.
 pub const ROUND: u64 = 16;
 pub const ITERATIONS: u32 = 2;
 
