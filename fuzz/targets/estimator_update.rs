@@ -65,6 +65,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(one.estimate(), other.estimate());
         if let Some(estimate) = one.estimate() {
             assert!(estimate.bound >= Bound::ZERO && estimate.uncertainty <= estimate.bound, "{estimate:?}");
+            let proven = one.proven(exchange.received.counter);
+            assert!(proven.is_some_and(|proven| proven.earliest <= proven.latest), "{proven:?}");
         }
     }
     for time in smoother.map(|smoother| smoother.finish(&mut |_, _| ())).iter().flat_map(|smoothed| smoothed.times()) {

@@ -21,8 +21,8 @@ pub trait Estimator {
     /// The present estimate; `None` until an exchange was accepted.
     fn estimate(&self) -> Option<Estimate>;
 
-    /// The interval that the exchanges prove to hold the true time at `counter`, whatever any filter believes; `None`
-    /// until an exchange was accepted, and at a counter reading before the last exchange that was used.
+    /// The interval that the exchanges prove to hold the true time at `counter`, whatever any filter believes; `None` until
+    /// an exchange was accepted. It grows with the distance from the last exchange that was used.
     fn proven(&self, counter: Counter) -> Option<ProvenInterval>;
 
     /// Figures for people and metrics.

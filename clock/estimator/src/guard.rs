@@ -363,14 +363,11 @@ impl Guard {
         self.proven_beside(counter, time).is_none_or(|(proven, height)| proven.contains(height))
     }
 
-    /// The interval that is proven to hold the true time at `counter`; `None` before the first exchange, and for a
-    /// counter reading before the last exchange that was used.
+    /// The interval that is proven to hold the true time at `counter`; `None` before the first exchange. It is narrowest at
+    /// the last exchange that was used.
     pub fn proven(&self, counter: Counter) -> Option<ProvenInterval> {
         let now = self.now?;
-        if now.counter.is_after(counter) {
-            return None;
-        }
-        let height = self.proof.height_at(now.frame.position(counter));
+        let height = self.proof.height_around(now.frame.position(counter));
         let end = |height: f64| now.frame.moment(counter, height);
         let earliest = end(height.low - ROUNDING);
         Some(ProvenInterval { earliest, latest: end(height.high + ROUNDING) })

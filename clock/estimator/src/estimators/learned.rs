@@ -264,7 +264,9 @@ mod tests {
         let (now, later) = (at(0).unwrap(), at(1_000_000_000_000).unwrap());
         assert!(now.earliest <= state.time && state.time <= now.latest);
         assert!(later.latest - later.earliest > now.latest - now.earliest);
-        assert_eq!(at(-1), None, "the past is not said");
+        let before = at(-1_000_000_000).unwrap();
+        assert!(before.latest - before.earliest > now.latest - now.earliest);
+        assert!(before.latest < now.latest && before.earliest < now.earliest);
         let bound = learned.estimate().unwrap().bound.as_seconds();
         let reach = (now.latest - state.time).max(state.time - now.earliest).as_seconds();
         assert!((reach - bound).abs() < 1e-11, "{reach} {bound}");

@@ -187,6 +187,17 @@ impl Proof {
         if distance > 0.0 { self.height.carried(distance, self.rates) } else { self.height }
     }
 
+    /// The proven interval of the true height at any position. Before the last exchange the rate is known to lie in the nominal
+    /// range only.
+    pub fn height_around(&self, x: f64) -> Interval {
+        let (distance, Interval { low, high }) = (x - self.x, self.height);
+        if distance >= 0.0 {
+            return self.height_at(x);
+        }
+        let moved = Interval { low: low + distance * self.nominal.high, high: high + distance * self.nominal.low };
+        moved.widened(rounding(moved))
+    }
+
     /// The proven range of the rate from the last exchange on.
     pub fn rates(&self) -> Interval {
         self.rates

@@ -294,6 +294,10 @@ impl<E: Estimator> Lab<E> {
         self.report.unlikely += usize::from((error - 0.5 * asymmetry).abs() > likely);
         assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());
         assert!(estimate.uncertainty <= estimate.bound);
+        let truth = self.world.moment(self.world.time());
+        let proven = self.classic.proven(self.world.counter());
+        let holds = proven.is_some_and(|proven| proven.earliest <= truth && truth <= proven.latest);
+        assert!(!self.strict || holds, "at {}: {truth:?} in {proven:?}", self.world.time());
         self.report.errors.push((self.world.time(), error));
         self.report.bounds.push(bound);
         self.report.statuses.push((self.world.time(), estimate.status));
