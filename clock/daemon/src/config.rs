@@ -378,9 +378,9 @@ mod tests {
                     [[server]]\naddress = \"a.example\"\n[[server]]\naddress = \"b.example\"\npoll = \"8 s\"\nasymmetry = \"-5 us\"\n";
         let config = Config::parse(text).unwrap();
         assert_eq!(config.servers[0].source.poll, Span::from_secs(4));
-        assert_eq!(config.servers[0].estimator.options.classic.asymmetry, Span::from_micros(3));
+        assert_eq!(config.servers[0].estimator.options.asymmetry, Span::from_micros(3));
         assert_eq!(config.servers[1].source.poll, Span::from_secs(8));
-        assert_eq!(config.servers[1].estimator.options.classic.asymmetry, Span::from_micros(-5));
+        assert_eq!(config.servers[1].estimator.options.asymmetry, Span::from_micros(-5));
     }
 
     #[test]
@@ -393,11 +393,24 @@ mod tests {
         assert_eq!(which(&two), [Algorithm::Learned, Algorithm::Classic]);
         let globally = "estimator = \"classic\"\n".to_owned() + &two;
         assert_eq!(which(&globally), [Algorithm::Classic, Algorithm::Classic]);
-        let table = "[estimator]\nestimator = \"classic\"\ncycles = false\n".to_owned() + SMALL;
+        let table = "[estimator]\nestimator = \"classic\"\nwander = \"1 ppm\"\n".to_owned() + SMALL;
         assert_eq!(which(&table), [Algorithm::Classic]);
-        assert!(!Config::parse(&table).unwrap().servers[0].estimator.options.learned.cycles);
+        assert_eq!(Config::parse(&table).unwrap().servers[0].estimator.options.wander.as_ppm(), 1.0);
         assert!(problems(&format!("estimator = \"chrony\"\n{SMALL}"))[0].1.contains("\"classic\" or \"learned\""));
         assert!(problems(&format!("estimator = 3\n{SMALL}"))[0].1.contains("must be a table"));
+    }
+
+    #[test]
+    fn parts_of_the_learned_estimator_are_left_out_in_the_laboratory_only() {
+        for part in ["cycles", "floor_memory", "second_look"] {
+            let (line, message) = problems(&format!("[estimator]\n{part} = false\n{SMALL}")).remove(0);
+            assert_eq!(line, 2);
+            assert!(
+                message.starts_with(&format!("{part} = \"false\": ")) && message.contains("--without"),
+                "{message}"
+            );
+        }
+        describe_all(&mut |section, doc| assert_ne!((section, doc.name), ("estimator", "cycles")));
     }
 
     #[test]
@@ -470,14 +483,7 @@ mod tests {
     fn every_option_is_described() {
         let mut names = Vec::new();
         describe_all(&mut |section, doc| names.push(format!("{section}/{}", doc.name)));
-        for expected in [
-            "/counter",
-            "server/address",
-            "source/poll",
-            "estimator/estimator",
-            "estimator/asymmetry",
-            "estimator/cycles",
-        ] {
+        for expected in ["/counter", "server/address", "source/poll", "estimator/estimator", "estimator/asymmetry"] {
             assert!(names.iter().any(|name| name == expected), "{expected} missing in {names:?}");
         }
     }

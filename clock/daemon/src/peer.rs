@@ -12,13 +12,13 @@ use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 use crate::wording;
-use ffclock_estimator::{Chosen, Estimator, RateMemory};
+use ffclock_estimator::{Chosen, Estimator, ProvenInterval, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
 use ffclock_sys::{SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
 use ffclock_units::{
-    CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server, ServerIdentity,
-    ServerQuality, Span, Stamp, Status,
+    Counter, CounterEpoch, Estimate, Exchange, LeapAnnouncement, LeapTable, Moment, Mono, Period, Server,
+    ServerIdentity, ServerQuality, Span, Stamp, Status,
 };
 use link::{BUFFER_BYTES, Link};
 use std::net::SocketAddr;
@@ -273,6 +273,11 @@ impl Peer {
             estimate.status = Status::Holdover;
         }
         Some(estimate)
+    }
+
+    /// What its exchanges prove about the true time at `counter`.
+    pub(crate) fn proven(&self, counter: Counter) -> Option<ProvenInterval> {
+        self.estimator.proven(counter)
     }
 
     /// Whether its first estimate may still come: it was not given up and did not refuse.

@@ -11,16 +11,11 @@ pub(crate) struct Candidate {
     pub(crate) server: usize,
     /// Its estimate, carried to the present counter reading.
     pub(crate) now: Estimate,
+    /// What its exchanges prove about the true time at that reading.
+    pub(crate) proven: ProvenInterval,
 }
 
 impl Candidate {
-    /// The true time, as this server's claim has it. Its clock is within `bound` of the truth, so this holds what its
-    /// exchanges prove.
-    pub(crate) fn interval(&self) -> ProvenInterval {
-        let reach = self.now.bound.as_span();
-        ProvenInterval { earliest: self.now.time - reach, latest: self.now.time + reach }
-    }
-
     /// Whether its interval says anything.
     pub(crate) fn has_vote(&self) -> bool {
         self.now.status != Status::Unsynchronised && self.now.bound < Bound::UNKNOWN
@@ -101,7 +96,16 @@ mod tests {
     use ffclock_units::{Moment, Span, StandardUncertainty};
 
     fn candidate(server: usize, micros: i64, status: Status) -> Candidate {
-        Candidate { server, now: estimate(0, micros, status) }
+        of(server, estimate(0, micros, status))
+    }
+
+    fn of(server: usize, now: Estimate) -> Candidate {
+        Candidate { server, now, proven: within_bound(&now) }
+    }
+
+    fn within_bound(now: &Estimate) -> ProvenInterval {
+        let reach = now.bound.as_span();
+        ProvenInterval { earliest: now.time - reach, latest: now.time + reach }
     }
 
     /// An estimate at the counter's 0, `offset` from the origin and with a bound of `bound` [us].
@@ -157,17 +161,17 @@ mod tests {
         let agreed = estimate(0, 10, Status::Synchronised);
         let mut fast = estimate(50_000, 5, Status::Synchronised);
         fast.period = fast.period.stretched(Rate::from_ppm(20.0));
-        let servers = [candidate(0, 30, Status::Synchronised), Candidate { server: 1, now: fast }];
+        let servers = [candidate(0, 30, Status::Synchronised), of(1, fast)];
         let held = without_majority(&agreed, &servers);
         assert_eq!((held.status, held.time), (Status::Holdover, agreed.time));
         for ticks in [0, 20_000_000_000_i64] {
             let later = Counter::from_raw(0) + ffclock_units::Ticks::from_raw(ticks);
-            let held = Candidate { server: 9, now: carried(&held, later) }.interval();
+            let held = within_bound(&carried(&held, later));
             for server in &servers {
-                let own = Candidate { server: 0, now: carried(&server.now, later) }.interval();
+                let own = within_bound(&carried(&server.now, later));
                 assert!(held.contains(own.earliest) && held.contains(own.latest), "{held:?} {own:?}");
             }
         }
-        assert!(without_majority(&agreed, &[]).bound == agreed.bound);
+        assert_eq!(without_majority(&agreed, &[]).bound, agreed.bound);
     }
 }

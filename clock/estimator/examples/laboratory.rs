@@ -1,11 +1,12 @@
-//! What each part of the learned algorithm is worth: the worlds of the tests with all parts, and with each left out.
+//! The worlds of the tests, and what each part of the learned algorithm is worth in them: `--ablate` leaves out one at
+//! a time.
 //!
 //! `cargo run --release -p ffclock-estimator --example laboratory [--ablate] [--seeds=N] [WORLD ...]`
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{DAY, HOUR, Lab, World};
+use common::{DAY, HOUR, Lab, Report, World};
 use ffclock_estimator::{Estimator, LearnedConfig};
 
 const WORLDS: [&str; 27] = [
@@ -84,7 +85,8 @@ fn script(name: &str, world: &mut World) {
     }
 }
 
-fn run<E: Estimator>(name: &str, label: &str, mut lab: Lab<E>) {
+/// Lives through a world. Returns what was seen, and from when to when the figures count.
+fn live<E: Estimator>(name: &str, mut lab: Lab<E>) -> (Report, [f64; 2]) {
     lab.strict = false;
     let poll = 16.0;
     let (settled, end) = if name == "burst" || name == "cold" { (60.0, HOUR) } else { (2.0 * HOUR, DAY) };
@@ -99,7 +101,11 @@ fn run<E: Estimator>(name: &str, label: &str, mut lab: Lab<E>) {
         }
     }
     lab.run(poll, end, |world| script(name, world));
-    let report = &lab.report;
+    (lab.report, [settled, end])
+}
+
+fn run<E: Estimator>(name: &str, label: &str, lab: Lab<E>) {
+    let (report, [settled, end]) = live(name, lab);
     let micros = |seconds: f64| 1e6 * seconds;
     let (within, width) = report.calibration(settled, end);
     let mut bound_ratio = 0.0_f64;
@@ -118,24 +124,45 @@ fn run<E: Estimator>(name: &str, label: &str, mut lab: Lab<E>) {
     );
 }
 
+/// The error IQR without a part over that with all, seed by seed: the median and its 95 % confidence interval by order
+/// statistics.
+fn ablate(name: &str, seeds: u64) {
+    let iqr = |seed: u64, config: LearnedConfig| {
+        let (report, [settled, _]) = live(name, Lab::learned_with(world(name, seed), config));
+        report.iqr(settled)
+    };
+    let whole: Vec<f64> = (1..=seeds).map(|seed| iqr(seed, LearnedConfig::default())).collect();
+    let mut sorted = whole.clone();
+    sorted.sort_by(f64::total_cmp);
+    println!("{name}: IQR {:.2} us, median of {seeds} seeds", 1e6 * sorted[sorted.len() / 2]);
+    for part in PARTS {
+        let mut config = LearnedConfig::default();
+        config.set(part, "false").expect("a part is an option");
+        let ratio = |(seed, whole): (u64, &f64)| iqr(seed, config.clone()) / whole;
+        let mut ratios: Vec<f64> = (1..=seeds).zip(&whole).map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let count = ratios.len() as f64;
+        let rank = (0.5 * (count - 1.96 * libm::sqrt(count))).max(0.0) as usize;
+        let (low, high) = (ratios[rank], ratios[ratios.len() - 1 - rank]);
+        println!("{name}: without {part:14} {:.2} [{low:.2}, {high:.2}]", ratios[ratios.len() / 2]);
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let ablate = arguments.iter().any(|argument| argument == "--ablate");
+    let is_ablation = arguments.iter().any(|argument| argument == "--ablate");
     let named = |name: &&str| arguments.iter().any(|argument| argument == *name);
     let chosen: Vec<&str> = WORLDS.into_iter().filter(named).collect();
+    let chosen = if chosen.is_empty() { WORLDS.to_vec() } else { chosen };
     let seeds = arguments.iter().find_map(|argument| argument.strip_prefix("--seeds=")?.parse().ok()).unwrap_or(1);
-    for seed in 2..=seeds {
-        for name in if chosen.is_empty() { WORLDS.to_vec() } else { chosen.clone() } {
-            run(name, "learned", Lab::learned(world(name, seed)));
+    for name in chosen {
+        if is_ablation {
+            ablate(name, seeds);
+            continue;
         }
-    }
-    for name in if chosen.is_empty() { WORLDS.to_vec() } else { chosen } {
         run(name, "classic", Lab::new(world(name, 1)));
-        run(name, "learned", Lab::learned(world(name, 1)));
-        for part in PARTS.into_iter().filter(|_| ablate) {
-            let mut config = LearnedConfig::default();
-            config.set(part, "false").expect("a part is an option");
-            run(name, &format!("without {part}"), Lab::learned_with(world(name, 1), config));
+        for seed in 1..=seeds {
+            run(name, "learned", Lab::learned(world(name, seed)));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Which algorithm: a choice by name, and an estimator that is whichever was chosen.
 
-use crate::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Outcome, RateMemory, Summary};
+use crate::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig, Outcome, ProvenInterval, RateMemory, Summary};
 use alloc::boxed::Box;
 use core::fmt;
 use core::str::FromStr;
-use ffclock_units::{Estimate, Exchange, OptionDoc, OptionError, OptionValue, ParseError, Period};
+use ffclock_units::{Counter, Estimate, Exchange, OptionDoc, OptionError, OptionValue, ParseError, Period};
 
 /// The algorithms there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -47,7 +47,8 @@ impl OptionValue for Algorithm {
     const KIND: &'static str = "\"classic\" or \"learned\"";
 }
 
-/// The options of every algorithm. What the two share (the oscillator, the asymmetry, the patience with a server) is in `classic`.
+/// The options of every algorithm. What the two share (the oscillator, the asymmetry, the patience with a server) is in
+/// `classic`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configs {
     /// The classic algorithm, and what both share.
@@ -124,6 +125,10 @@ impl Estimator for Chosen {
 
     fn estimate(&self) -> Option<Estimate> {
         self.get().estimate()
+    }
+
+    fn proven(&self, counter: Counter) -> Option<ProvenInterval> {
+        self.get().proven(counter)
     }
 
     fn summary(&self) -> Summary {

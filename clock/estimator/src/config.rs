@@ -15,7 +15,8 @@ ffclock_units::options! {
         best_rate_accuracy: Rate = Rate::from_ppm(0.2), Rate::from_ppb(0.1) => Rate::from_ppm(100.0);
         /// The largest error of a local rate that is used.
         local_rate_quality: Rate = Rate::from_ppm(0.8), Rate::from_ppb(1.0) => Rate::from_ppm(100.0);
-        /// Whether the weights follow the noise that is seen, between a tenth and ten times the timestamp limit. Without: always ten times.
+        /// Whether the weights follow the noise that is seen, between a tenth and ten times the timestamp limit.
+        /// Without: always ten times.
         follow_noise: bool = true;
         /// How far back exchanges have a say in the present offset. The local rate looks back five times as far.
         offset_window: Span = Span::from_secs(1024), Span::from_secs(64) => Span::from_secs(86_400);
@@ -25,7 +26,8 @@ ffclock_units::options! {
         shift_window: Span = Span::from_secs(1_500), Span::from_secs(60) => Span::from_secs(86_400);
         /// The smallest delay to the server minus the smallest delay back, where it was measured by other means.
         asymmetry: Span = Span::ZERO, Span::from_secs(-1) => Span::from_secs(1);
-        /// How far the stated asymmetry can be off, with all queueing of the fastest exchange. Unknown: it narrows no bound.
+        /// How far the stated asymmetry can be off, with all queueing of the fastest exchange. Unknown: it narrows no
+        /// bound.
         asymmetry_error: Bound = Bound::UNKNOWN;
         /// The largest deviation of the counter's rate from its mean over the last day. The bound rests on it.
         wander: Rate = Rate::from_ppm(0.5), Rate::from_ppb(1.0) => Rate::from_ppm(1000.0);
@@ -62,7 +64,8 @@ ffclock_units::options! {
         floor_changes: bool = true;
         /// Whether the floor of an earlier path is recognised when it returns.
         floor_memory: bool = true;
-        /// Whether the last exchanges are looked at again from where their fastest packets place the time, now and then.
+        /// Whether the last exchanges are looked at again from where their fastest packets place the time, now and
+        /// then.
         second_look: bool = true;
     }
 }

@@ -2,7 +2,7 @@
 
 use ffclock_units::{Bound, ClockError, Period, Rate, Span};
 
-/// What became of one exchange.
+/// How one exchange was used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// How far the exchange was used.
@@ -34,13 +34,15 @@ impl Outcome {
         finite(self.measure.round_trip).map(Span::from_seconds)
     }
 
-    /// The point error: how far the round trip exceeds the floor, with the stamps' widths; `None` for a rejected exchange.
+    /// The point error: how far the round trip exceeds the floor, with the stamps' widths; `None` for a rejected
+    /// exchange.
     pub fn point_error(&self) -> Option<Bound> {
         finite(self.measure.point_error).map(|error| Bound::of(Span::from_seconds(error)))
     }
 
-    /// The error that this exchange alone, taking its two ways as equally long but for the configured asymmetry, ascribes to
-    /// the clock as it was predicted before the exchange; `None` for a rejected exchange and for the first one.
+    /// The error that this exchange alone, taking its two ways as equally long but for the configured asymmetry,
+    /// ascribes to the clock as it was predicted before the exchange; `None` for a rejected exchange and for the first
+    /// one.
     pub fn naive_error(&self) -> Option<ClockError> {
         finite(self.measure.offset).map(|offset| ClockError::new(Span::from_seconds(offset)))
     }
@@ -57,8 +59,8 @@ pub enum Verdict {
     Used,
     /// For the round-trip floor only: the server has just become another one.
     FloorOnly,
-    /// For nothing yet: it contradicts what earlier exchanges and the counter prove. If its successors insist, the server's new
-    /// time is accepted ([`Event::ServerStepAccepted`]).
+    /// For nothing yet: it contradicts what earlier exchanges and the counter prove. If its successors insist, the
+    /// server's new time is accepted ([`Event::ServerStepAccepted`]).
     Contradiction,
     /// Not at all.
     Rejected(Rejection),
@@ -85,11 +87,11 @@ pub enum Event {
     FloorShiftUp,
     /// The round-trip floor fell by more than noise: the path became shorter.
     FloorShiftDown,
-    /// The long-term period was measured anew.
+    /// The long-term period was measured again.
     RateUpdated,
     /// A measurement of the long-term period was too far off to be believed, and was dropped.
     RateInsane,
-    /// The local rate was measured anew.
+    /// The local rate was measured again.
     LocalRateUpdated,
     /// The local rate became unknown; the long-term period serves instead.
     LocalRateLost,
@@ -103,7 +105,8 @@ pub enum Event {
     ServerStepAccepted,
     /// The server named another reference or stratum.
     IdentityChanged,
-    /// The counter's rate moved by more than the configured wander, or the server's by as little: the bound was widened.
+    /// The counter's rate moved by more than the configured wander, or the server's by as little: the bound was
+    /// widened.
     WanderExceeded,
     /// The remembered rate proved wrong and was dropped.
     MemoryDropped,
@@ -111,17 +114,19 @@ pub enum Event {
     AsymmetryContradicted,
     /// The published time lies outside what is proven; the bound covers both.
     OutsideProof,
-    /// The counter left the range that was assumed about its nominal frequency, or its readings went back for good: a new start.
+    /// The counter left the range that was assumed about its nominal frequency, or its readings went back for good: a
+    /// new start.
     Restarted,
     /// The warm-up is over.
     WarmupEnded,
     /// The learned and the classic time came to differ by more than their uncertainties explain.
     Disagreement,
-    /// The learned filter had lost track, and began anew with this exchange.
+    /// The learned filter had lost track, and began again with this exchange.
     FilterRestarted,
-    /// The counter's rate changed by more than any model of the bank expected; the learned filter makes allowance for it.
+    /// The counter's rate changed by more than any model of the bank expected; a burst of process noise allows for it.
     RateJumped,
-    /// The last exchanges make more sense to the learned filter when it begins where their fastest packets meet, and now it does.
+    /// The learned filter was re-initialised where the fastest of the last packets meet: from there those exchanges are
+    /// likelier.
     SecondLook,
 }
 
@@ -174,11 +179,14 @@ impl Events {
         Event::ALL.into_iter().filter(move |event| self.contains(*event))
     }
 
-    /// Those of the events that are in `kept`.
-    pub(crate) fn only(self, kept: &[Event]) -> Events {
-        let mut events = Events::NONE;
-        self.iter().filter(|event| kept.contains(event)).for_each(|event| events.add(event));
-        events
+    /// These events and others.
+    pub(crate) const fn with(self, others: Events) -> Events {
+        Events(self.0 | others.0)
+    }
+
+    /// These events, but not this one.
+    pub(crate) const fn without(self, event: Event) -> Events {
+        Events(self.0 & !(1 << event as u8))
     }
 
     pub(crate) fn add(&mut self, event: Event) {
@@ -207,11 +215,13 @@ pub struct Summary {
     pub shifts_down: u64,
     /// The long-term period.
     pub period: Period,
-    /// The largest relative error of `period` as a mean over the history, as the point errors of its two exchanges suggest.
+    /// The largest relative error of `period` as a mean over the history, as the point errors of its two exchanges
+    /// suggest.
     pub period_error: Rate,
     /// The local period relative to `period`; `None` while it is unknown.
     pub local_rate: Option<Rate>,
-    /// Uncorrected clock minus absolute clock at the last exchange. The uncorrected clock is continuous and runs at `period`.
+    /// Uncorrected clock minus absolute clock at the last exchange. The uncorrected clock is continuous and runs at
+    /// `period`.
     pub offset: ClockError,
     /// The time between exchanges, smoothed; zero before the second one.
     pub poll: Span,
@@ -230,8 +240,8 @@ pub enum Agreement {
     TooLittleData,
     /// They agree within their uncertainties.
     Agree,
-    /// They are further apart than their uncertainties explain. One of them is misled: after a change of the route in one
-    /// direction it is the classic one, which cannot see directions.
+    /// They are further apart than their uncertainties explain. One of them is misled: after a change of the route in
+    /// one direction it is the classic one, which cannot see directions.
     Disagree,
 }
 

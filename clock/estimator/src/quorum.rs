@@ -1,28 +1,13 @@
 //! Which servers to believe, from what each of them proves about the true time.
 //!
-//! Each server gives a closed interval that holds the true time as long as the server's claim about itself is true. Where more than
-//! half of the electorate share an instant, at most a minority is wrong if that instant is the true one; a server that misses every
-//! such instant is a falseticker. This is the intersection of Marzullo (1984), the ancestor of RFC 5905 section 11.2.1, over proven
-//! intervals instead of midpoints.
+//! Each server gives a closed interval that holds the true time as long as the server's claim about itself is true.
+//! Where more than half of the electorate share an instant, at most a minority is wrong if that instant is the true
+//! one; a server that misses every such instant is a falseticker. This is the intersection of Marzullo (1984), the
+//! ancestor of RFC 5905 section 11.2.1, over proven intervals instead of midpoints.
 
+use crate::ProvenInterval;
 use alloc::vec::Vec;
 use ffclock_units::{Moment, Tai};
-
-/// A closed interval of true time at one counter reading, as one server's exchanges prove it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProvenInterval {
-    /// The earliest time that it can be.
-    pub earliest: Moment<Tai>,
-    /// The latest time that it can be.
-    pub latest: Moment<Tai>,
-}
-
-impl ProvenInterval {
-    /// Whether it can be this time.
-    pub fn contains(&self, time: Moment<Tai>) -> bool {
-        self.earliest <= time && time <= self.latest
-    }
-}
 
 /// How a server's interval stands to those of the majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,11 +20,12 @@ pub enum Belief {
     Falseticker,
 }
 
-/// The belief in each server, in the order of `intervals`, all at the same counter reading; `None` when no instant is shared by more
-/// than half of `electorate`, the number of servers that have a vote. A server that has not answered yet may have one.
+/// The belief in each server, in the order of `intervals`, all at the same counter reading; `None` when no instant is
+/// shared by more than half of `electorate`, the number of servers that have a vote. A server that has not answered yet
+/// may have one.
 ///
-/// With a majority there is always a truechimer: two sets of more than half share a member, and since they are intervals, the members
-/// that the outermost sets share belong to all sets between them.
+/// With a majority there is always a truechimer: two sets of more than half share a member, and since they are
+/// intervals, the members that the outermost sets share belong to all sets between them.
 pub fn beliefs(intervals: &[ProvenInterval], electorate: usize) -> Option<Vec<Belief>> {
     // Coverage only ever rises where an interval begins, so a most-covered region begins at one of these instants.
     let coverage = |instant| intervals.iter().filter(|interval| interval.contains(instant)).count();
@@ -126,7 +112,8 @@ mod tests {
     }
 
     proptest! {
-        /// As long as the liars are a minority, no honest server is a falseticker and every truechimer's interval agrees with theirs.
+        /// As long as the liars are a minority, no honest server is a falseticker and every truechimer's interval
+        /// agrees with theirs.
         #[test]
         fn no_minority_of_liars_turns_the_vote(
             honest in prop::collection::vec((0i64..1_000, 0i64..1_000), 1..9),

@@ -1,5 +1,5 @@
-//! How well the clock keeps time in the simulated laboratory. Figures are printed with `--nocapture`; the limits asserted here are
-//! some tens of per cent above what was measured, so that a change for the worse is seen.
+//! How well the clock keeps time in the simulated laboratory. Figures are printed with `--nocapture`; the limits
+//! asserted here are some tens of per cent above what was measured, so that a change for the worse is seen.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! "It allocates when made, then never": every allocation of this thread is counted while an estimator lives through a day in which much goes wrong.
-//! And how much a recording takes that is kept to be smoothed.
+//! "It allocates when made, then never": every allocation of this thread is counted while an estimator lives through a
+//! day in which much goes wrong. And how much a recording takes that is kept to be smoothed.
 //!
 //! The allocator is the program's, so this test has a file, and thus a program, of its own.
 
@@ -29,8 +29,8 @@ fn give_back(size: usize) {
     LIVE.set(LIVE.get().wrapping_sub(size));
 }
 
-// SAFETY: every call is handed on to the system's allocator as it came. The counters are plain words of the thread that need no destructor, so that counting
-// neither allocates nor panics.
+// SAFETY: every call is handed on to the system's allocator as it came. The counters are plain words of the thread that
+// need no destructor, so that counting neither allocates nor panics.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
@@ -47,13 +47,15 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size);
         give_back(layout.size());
-        // SAFETY: the caller keeps the contract of `realloc`, which is the same; the block came from the system's allocator.
+        // SAFETY: the caller keeps the contract of `realloc`, which is the same; the block came from the system's
+        // allocator.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         give_back(layout.size());
-        // SAFETY: the caller keeps the contract of `dealloc`, which is the same; the block came from the system's allocator.
+        // SAFETY: the caller keeps the contract of `dealloc`, which is the same; the block came from the system's
+        // allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -61,7 +63,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// The learned estimator looks at what it learned after 40, 160 and 640 exchanges; there are more than these before the restart and after it.
+/// The learned estimator looks at what it learned after 40, 160 and 640 exchanges; there are more than these before the
+/// restart and after it.
 const LAST_LOOK: usize = 640;
 const RESTART: usize = 4_000;
 
@@ -72,7 +75,8 @@ fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
     (ALLOCATIONS.get() - before, outcome)
 }
 
-/// Changes of route in both directions and in one, a lie that ends and one that stays, a server that is another, congestion, two hours without packets.
+/// Changes of route in both directions and in one, a lie that ends and one that stays, a server that is another,
+/// congestion, two hours without packets.
 fn upset(world: &mut World) {
     let hour = world.time() / HOUR;
     let within = |begin: f64, end: f64| (begin..end).contains(&hour);
@@ -95,7 +99,8 @@ fn upset(world: &mut World) {
     }
 }
 
-/// The exchanges of a day at 16 s polls, after each of which the clock is read as the daemon reads it. Returns (exchange, allocations) where there were any.
+/// The exchanges of a day at 16 s polls, after each of which the clock is read as the daemon reads it. Returns
+/// (exchange, allocations) where there were any.
 fn day(estimator: &mut dyn Estimator) -> Vec<(usize, u64)> {
     let mut world = World::lan(5);
     let mut found = Vec::new();
@@ -105,7 +110,7 @@ fn day(estimator: &mut dyn Estimator) -> Vec<(usize, u64)> {
         world.advance(world.time() + 16.0);
         upset(&mut world);
         let exchange = world.exchange();
-        // A suspend makes the estimator anew, which is no steady state.
+        // A suspend begins the estimator again, which is no steady state.
         if number == RESTART {
             estimator.restart();
         }
@@ -137,7 +142,8 @@ fn an_estimator_allocates_when_it_is_made_and_never_after() {
     assert_eq!(day(&mut learned), []);
 }
 
-/// The figures of docs/algorithm/smooth.md. Vectors double as they grow, so they are full at powers of two, and at worst half empty.
+/// The figures of docs/algorithm/smooth.md. Vectors double as they grow, so they are full at powers of two, and at
+/// worst half empty.
 #[test]
 fn a_recording_to_be_smoothed_takes_three_hundred_bytes_an_exchange() {
     const EXCHANGES: usize = 8_192;

@@ -1,4 +1,5 @@
-//! How well the learned clock keeps time, and what goes wrong on paths and servers. Every reading is checked against its bound.
+//! How well the learned clock keeps time, and what goes wrong on paths and servers. Every reading is checked against
+//! its bound.
 //!
 //! Figures are printed with `--nocapture`; limits are some tens of per cent above what was measured.
 
@@ -135,7 +136,8 @@ fn a_server_that_lies_for_five_minutes_is_not_followed() {
     }
 }
 
-/// Both are within what a round trip of 38 ms leaves open; the classic algorithm refuses 5 ms, and takes 1.2 ms for queueing.
+/// Both are within what a round trip of 38 ms leaves open; the classic algorithm refuses 5 ms, and takes 1.2 ms for
+/// queueing.
 #[test]
 fn a_lie_within_the_bound_is_seen_by_the_two_directions() {
     for lie in [5e-3, 1.2e-3] {

@@ -99,7 +99,7 @@ fn patience_alone_is_not_enough_for_a_step() {
     assert_eq!(believed_after(100, 1024.0), 8);
 }
 
-/// After how many answers without sense everything begins anew.
+/// After how many answers without sense everything begins again.
 fn hopeless_after(past: u32, poll: f64) -> u32 {
     let mut lab = after(past, 6);
     let mut lie = 1.0;

@@ -29,6 +29,8 @@ fn survive(estimator: &mut impl Estimator, exchanges: &[Exchange]) -> Result<(),
         if let Some(estimate) = estimator.estimate() {
             check(&estimate)?;
         }
+        let proven = estimator.proven(exchange.received.counter);
+        prop_assert!(proven.is_none_or(|proven| proven.earliest <= proven.latest), "{proven:?}");
     }
     Ok(())
 }

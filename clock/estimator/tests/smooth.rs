@@ -164,7 +164,8 @@ proptest! {
         sound(&smooth(1e9, &sequence(&steps)))?;
     }
 
-    /// The frame is anchored at the first exchange, so that no absolute value enters a float: the shift is exact to the bit.
+    /// The frame is anchored at the first exchange, so that no absolute value enters a float: the shift is exact to the
+    /// bit.
     #[test]
     fn shifting_the_scales_shifts_the_times_exactly(
         ticks in any::<u64>(), seconds in -1_000_000_000i64..4_000_000_000, seed in 0..100u64,
@@ -191,7 +192,8 @@ proptest! {
         }
     }
 
-    /// Twice the ticks at twice the frequency are the same times, with half the period: a power of two, so that nothing is rounded anew.
+    /// Twice the ticks at twice the frequency are the same times, with half the period: a power of two, so that nothing
+    /// is rounded again.
     #[test]
     fn scaling_the_counter_scales_the_period(seed in 0..100u64) {
         let recording = record(World::lan(seed), 150, |_, _| ());

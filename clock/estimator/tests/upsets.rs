@@ -39,8 +39,8 @@ fn the_bound_holds_in_every_world() {
     }
 }
 
-/// The hardest case for the bound: the server claims no error at all, and the whole round trip is spent one way, so that the true
-/// time lies at the very end of the interval.
+/// The hardest case for the bound: the server claims no error at all, and the whole round trip is spent one way, so
+/// that the true time lies at the very end of the interval.
 #[test]
 fn the_bound_is_tight_and_holds_when_all_delay_is_one_way() {
     for (seed, forward, backward) in [(1, 300e-6, 0.0), (2, 0.0, 300e-6), (3, 30e-3, 0.0), (4, 0.0, 30e-3)] {
@@ -58,7 +58,8 @@ fn the_bound_is_tight_and_holds_when_all_delay_is_one_way() {
     }
 }
 
-/// "Sanity envelope grows with the time since the last genuine update (without that a long bad spell locks the clock out for ever)."
+/// "Sanity envelope grows with the time since the last genuine update (without that a long bad spell locks the clock
+/// out for ever)."
 #[test]
 fn a_long_bad_spell_does_not_lock_the_clock_out() {
     let mut lab = settled(24);
@@ -106,7 +107,8 @@ fn a_shorter_path_is_used_at_once() {
     assert!(lab.report.worst(7.0 * HOUR, DAY) < 15e-6, "{}", lab.report.worst(7.0 * HOUR, DAY));
 }
 
-/// A one-sided change of the route biases the clock by half of it, as it must without a second direction; the bound says so.
+/// A one-sided change of the route biases the clock by half of it, as it must without a second direction; the bound
+/// says so.
 #[test]
 fn a_one_sided_longer_path_stays_within_the_bound() {
     let mut lab = settled(3);
@@ -359,8 +361,8 @@ fn a_remembered_rate_is_worth_a_warm_up() {
     assert_eq!(next.report.count(Event::MemoryDropped), 0);
 }
 
-/// "Reader and daemon disagreeing on whether the local rate is used": the estimate's period is the rate that the offset uses,
-/// and the summary says which it is.
+/// "Reader and daemon disagreeing on whether the local rate is used": the estimate's period is the rate that the offset
+/// uses, and the summary says which it is.
 #[test]
 fn the_local_rate_is_in_use_when_the_summary_says_so() {
     let mut lab = settled(19);

@@ -54,6 +54,8 @@ pub enum OptionError {
     Malformed(&'static str),
     /// The value is outside the option's range.
     OutOfRange,
+    /// The option exists, but cannot be set here; the text says where.
+    Elsewhere(&'static str),
 }
 
 impl fmt::Display for OptionError {
@@ -62,6 +64,7 @@ impl fmt::Display for OptionError {
             OptionError::Unknown => f.write_str("unknown option"),
             OptionError::Malformed(kind) => write!(f, "the value must be {kind}"),
             OptionError::OutOfRange => f.write_str("the value is out of range"),
+            OptionError::Elsewhere(place) => f.write_str(place),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! How exchanges become a clock: which algorithm, and the options of each.
 
-use ffclock_estimator::{Algorithm, Chosen, Configs, RateMemory};
+use ffclock_estimator::{Algorithm, Chosen, ClassicConfig, Configs, LearnedConfig, RateMemory};
 use ffclock_units::{OptionDoc, OptionError, Period};
 
 ffclock_units::options! {
     /// Which algorithm.
     pub struct Which {
         /// The algorithm. `"learned"` takes each direction as evidence of its own and learns how packets queue.
-        /// `"classic"` is the one of the RADclock papers; it also runs inside the learned one, which takes the bound
-        /// from it, so its options concern both.
+        /// `"classic"` is the one of the RADclock papers; it also runs beside the learned one as a second opinion,
+        /// behind the same guard, so its options concern both.
         estimator: Algorithm = Algorithm::default();
     }
 }
@@ -18,18 +18,26 @@ ffclock_units::options! {
 pub struct EstimatorConfig {
     /// Which algorithm.
     pub which: Which,
-    /// The options of every algorithm.
-    pub options: Configs,
+    /// The guard's options and the classic algorithm's.
+    pub options: ClassicConfig,
 }
+
+/// Parts of the learned algorithm are left out to measure their worth, not to keep a clock.
+const ONLY_IN_THE_LAB: &str = "parts of the learned estimator are left out with `--without` of replay and sim only; \
+    remove the line";
 
 impl EstimatorConfig {
     /// Sets the option called `name` in whichever struct knows it.
     ///
     /// # Errors
-    /// No option has this name, or the value is none that it can have.
+    /// No option has this name, or the value is none that it can have, or the option is one of the laboratory.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.which.set(name, text) {
-            Err(OptionError::Unknown) => self.options.set(name, text),
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.options.set(name, text) {
+            Err(OptionError::Unknown) if is_part(name) => Err(OptionError::Elsewhere(ONLY_IN_THE_LAB)),
             known => known,
         }
     }
@@ -37,11 +45,19 @@ impl EstimatorConfig {
     /// Shows every option.
     pub fn describe(visit: &mut dyn FnMut(OptionDoc<'_>)) {
         Which::describe(visit);
-        Configs::describe(visit);
+        ClassicConfig::describe(visit);
     }
 
     /// An estimator that knows nothing but the counter's rate, if that.
     pub fn build(&self, nominal: Period, remembered: Option<RateMemory>) -> Chosen {
-        Chosen::new(self.which.estimator, self.options.clone(), nominal, remembered)
+        let configs = Configs { classic: self.options.clone(), ..Configs::default() };
+        Chosen::new(self.which.estimator, configs, nominal, remembered)
     }
+}
+
+/// Whether a part of the learned algorithm has this name.
+fn is_part(name: &str) -> bool {
+    let mut found = false;
+    LearnedConfig::parts(&mut |part| found |= part == name);
+    found
 }

@@ -79,7 +79,7 @@ impl Election {
     /// Counts the votes. `expected` servers have not answered yet. Returns the candidates that may be followed.
     fn count(&mut self, candidates: &[Candidate], expected: usize) -> Vec<Candidate> {
         let voters: Vec<Candidate> = candidates.iter().copied().filter(Candidate::has_vote).collect();
-        let intervals: Vec<_> = voters.iter().map(Candidate::interval).collect();
+        let intervals: Vec<_> = voters.iter().map(|voter| voter.proven).collect();
         let verdict = beliefs(&intervals, intervals.len() + expected);
         self.quorum = match &verdict {
             Some(_) => QuorumReport::Majority,
@@ -130,8 +130,11 @@ impl Keeper<'_> {
 
     fn candidates(&self, counter: Counter) -> Vec<Candidate> {
         let clocks = self.peers.iter().enumerate();
-        let estimates = clocks.filter_map(|(server, peer)| Some((server, peer.estimate()?)));
-        estimates.map(|(server, estimate)| Candidate { server, now: carried(&estimate, counter) }).collect()
+        let candidate = |(server, peer): (usize, &Peer)| {
+            let (estimate, proven) = (peer.estimate()?, peer.proven(counter)?);
+            Some(Candidate { server, now: carried(&estimate, counter), proven })
+        };
+        clocks.filter_map(candidate).collect()
     }
 
     /// How many servers have a vote without having answered. Once a majority has agreed, a server that was added waits

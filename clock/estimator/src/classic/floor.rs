@@ -1,19 +1,22 @@
 //! The floor: the round trip of the present path without queueing.
 //!
-//! It is the smallest net round trip of the last week. A shorter path shows at once. A longer one must first fill the shift window
-//! with round trips that are all longer, several of them nearly as short as the shortest: a false detection, which takes a congested
-//! hour for a new path, is worse than a late one.
+//! It is the smallest net round trip of the last week. A shorter path shows at once. A longer one must first fill the
+//! shift window with round trips that are all longer, several of them nearly as short as the shortest: a false
+//! detection, which takes a congested hour for a new path, is worse than a late one.
 
-use super::frame::Move;
 use super::minimum::SlidingMinimum;
 use super::thresholds::Thresholds;
+use crate::frame::Move;
+use crate::tuning::classic::{
+    FLOOR_CANDIDATES, GAP_PART, GAP_POLLS, POLL_MEMORY, POLL_REACH, SETTLED, SHIFT_CANDIDATES,
+};
 
 /// What became of the floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FloorChange {
     /// Nothing that concerns older exchanges.
     None,
-    /// It fell; everything older is now held against the lower one.
+    /// It fell; everything older is now compared with the lower one.
     Lowered,
     /// It fell by more than noise: the path became shorter.
     Shortened,
@@ -36,14 +39,11 @@ pub struct Floor {
     exchanges: u64,
 }
 
-/// With fewer exchanges a fall of the floor is no news.
-const SETTLED: u64 = 32;
-
 impl Floor {
     pub fn new() -> Self {
         Floor {
-            week: SlidingMinimum::new(1024),
-            recent: SlidingMinimum::new(96),
+            week: SlidingMinimum::new(FLOOR_CANDIDATES),
+            recent: SlidingMinimum::new(SHIFT_CANDIDATES),
             value: f64::INFINITY,
             poll: 0.0,
             last: 0.0,
@@ -73,8 +73,8 @@ impl Floor {
         x - self.changed
     }
 
-    /// Takes the net round trip of an exchange that ended at `x`. `confirms` is asked whether several exchanges since a position
-    /// were nearly as short as the shortest, before a longer path is believed.
+    /// Takes the net round trip of an exchange that ended at `x`. `confirms` is asked whether several exchanges since a
+    /// position were nearly as short as the shortest, before a longer path is believed.
     pub fn add(
         &mut self,
         x: f64,
@@ -121,10 +121,10 @@ impl Floor {
             self.poll = gap.min(thresholds.shift_window);
             return;
         }
-        if gap > (16.0 * self.poll).max(0.25 * thresholds.shift_window) {
+        if gap > (GAP_POLLS * self.poll).max(GAP_PART * thresholds.shift_window) {
             self.run = x;
         }
-        self.poll += (gap.min(4.0 * self.poll + 4.0) - self.poll) / 16.0;
+        self.poll += (gap.min(POLL_REACH * self.poll + POLL_REACH) - self.poll) / POLL_MEMORY;
     }
 
     /// Follows a move of the frame.
@@ -146,7 +146,8 @@ mod tests {
         Thresholds::new(&ClassicConfig::default())
     }
 
-    /// "Upward shift that never fired (history one element short)": it fires, and within one poll and one block of the window.
+    /// "Upward shift that never fired (history one element short)": it fires, and within one poll and one block of the
+    /// window.
     #[test]
     fn an_upward_shift_fires_when_the_window_is_full_of_it() {
         let thresholds = thresholds();

@@ -1,8 +1,8 @@
 //! The minimum over a sliding window of time, in constant memory and amortised constant time.
 //!
-//! The values that can still become the minimum are kept in increasing order (a monotone queue). Two of them are never closer than a
-//! block; what would come closer is left out and its elder counts as seen that much later. The minimum therefore lasts up
-//! to a block longer than the window, never shorter.
+//! The values that can still become the minimum are kept in increasing order (a monotone queue). Two of them are never
+//! closer than a block; what would come closer is left out and its elder counts as seen that much later. The minimum
+//! therefore lasts up to a block longer than the window, never shorter.
 
 use alloc::collections::VecDeque;
 
@@ -51,6 +51,7 @@ impl SlidingMinimum {
         while self.entries.len() > 1 && self.entries.front().is_some_and(|entry| entry.newest < x - window.length) {
             self.entries.pop_front();
         }
+        debug_assert!(!self.entries.is_empty() && self.entries.len() <= self.limit);
         self.entries.front().map_or(value, |entry| entry.value)
     }
 
@@ -80,8 +81,8 @@ mod tests {
 
     const WINDOW: Window = Window { length: 100.0, block: 5.0 };
 
-    /// "Sliding minimum rescanned over the wrong range": the original once looked for the next minimum in the wrong part of
-    /// its history. Compared here with the plain minimum over every window, at both ends of the tolerance.
+    /// "Sliding minimum rescanned over the wrong range": the original once looked for the next minimum in the wrong
+    /// part of its history. Compared here with the plain minimum over every window, at both ends of the tolerance.
     #[test]
     fn agrees_with_a_plain_scan_of_the_window() {
         let mut seed = 0x2545_f491_4f6c_dd1d_u64;

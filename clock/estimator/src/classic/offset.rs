@@ -1,14 +1,16 @@
-//! The offset: a weighted mean of naive heights, held when nothing good is at hand, and never moved by what is not believed.
+//! The offset: a weighted mean of naive heights, held when nothing good is at hand, and never moved by what is not
+//! believed.
 
-use super::frame::Move;
-use super::records::{Cursor, History, Record};
 use super::thresholds::Thresholds;
 use super::weights::{Weighing, survey, weigh};
+use crate::frame::Move;
+use crate::history::{Cursor, History, Record};
+use crate::tuning::classic::{AGEING_REACH, BEST_ERROR_PART};
 
-/// What became of the offset.
+/// What an update did to the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetChange {
-    /// It was estimated anew.
+    /// It was estimated again.
     Updated,
     /// Nothing in the window was good enough; it runs on at the present rate.
     Held,
@@ -64,7 +66,8 @@ impl Offset {
         self.error + rate_error * (self.x - self.genuine)
     }
 
-    /// Whether this exchange alone is further off than queueing and what may have happened since the last estimate explain.
+    /// Whether this exchange alone is further off than queueing and what may have happened since the last estimate
+    /// explain.
     pub fn is_suspicious(&self, record: &Record, present: &Present<'_>) -> bool {
         if present.trusting {
             return false;
@@ -73,7 +76,7 @@ impl Offset {
         off > present.thresholds.offset_sanity(present.now - self.genuine) + record.error().max(0.0)
     }
 
-    /// Estimates anew from `history`.
+    /// Estimates again from `history`.
     pub fn update(&mut self, history: &History, present: &Present<'_>) -> OffsetChange {
         let thresholds = present.thresholds;
         let (now, predicted) = (present.now, self.predict(present.now, present.rate));
@@ -86,9 +89,9 @@ impl Offset {
         if errors.first > thresholds.offset_quality(present.floor) + thresholds.rate_error * gap {
             return OffsetChange::Held;
         }
-        how.scale = thresholds.scale_for(errors.typical).max(errors.first / 3.0);
+        how.scale = thresholds.scale_for(errors.typical).max(errors.first / BEST_ERROR_PART);
         // Age alone takes all weight from what is older: exp(-16) and less.
-        let reach = thresholds.offset_window.min(4.0 * how.scale / thresholds.ageing);
+        let reach = thresholds.offset_window.min(AGEING_REACH * how.scale / thresholds.ageing);
         let view = history.since_moving(now - reach, &mut self.reach_from);
         let Some(weighed) = weigh(view, &how) else { return OffsetChange::Held };
         if !present.trusting && weighed.deviation.abs() > thresholds.offset_sanity(gap) {

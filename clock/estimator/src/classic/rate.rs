@@ -1,22 +1,16 @@
 //! The long-term rate p and the local rate, both from pairs of good exchanges.
 //!
-//! Rates are slopes in the frame: the relative deviation from the nominal period. The naive rate of a pair uses the middles of
-//! the two exchanges; it differs from the papers' mean of the forward and the backward rate only by the product of the rate and
-//! the change of the round trip over the distance, which is below 1e-11.
+//! Rates are slopes in the frame: the relative deviation from the nominal period. The naive rate of a pair uses the
+//! middles of the two exchanges; it differs from the papers' mean of the forward and the backward rate only by the
+//! product of the rate and the change of the round trip over the distance, which is below 1e-11.
 
-use super::frame::Move;
-use super::records::{Added, Cursor, History, Record};
 use super::thresholds::Thresholds;
-
-/// A measured slope and the error that the point errors of its pair suggest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slope {
-    pub rate: f64,
-    pub error: f64,
-}
-
-/// Pairs closer than this say nothing, s.
-const CLOSEST_PAIR: f64 = 1e-3;
+use crate::frame::{Move, Slope};
+use crate::history::{Added, Cursor, History, Record};
+use crate::tuning::classic::{
+    CLOSEST_PAIR, FAR_PART, LEAST_SQUARED_ERROR, LOCAL_END, LOCAL_STEP, LONG_PART, ORDINARY_PART, WARM_UP_NOISE,
+    WARM_UP_PART,
+};
 
 /// The naive rate of a pair. Its error: (E_i + E_j + the change of the floor between them) / their distance.
 pub fn slope(far: &Record, near: &Record) -> Option<Slope> {
@@ -99,17 +93,17 @@ impl LongRate {
         }
     }
 
-    /// During the warm-up: the best exchange of the oldest quarter of what has been seen against the best of the newest, merged
-    /// with the prior by their errors so that the second exchange is already useful. Nothing is refused.
+    /// During the warm-up: the best exchange of the oldest quarter of what has been seen against the best of the
+    /// newest, merged with the prior by their errors so that the second exchange is already useful. Nothing is refused.
     pub fn warm_up(&mut self, record: Record, thresholds: &Thresholds) -> RateChange {
         self.archive.add(record);
         let Some(oldest) = self.archive.oldest() else { return RateChange::None };
-        let quarter = 0.25 * (record.x - oldest.x);
+        let quarter = WARM_UP_PART * (record.x - oldest.x);
         let far = self.archive.between(oldest.x, oldest.x + quarter).best();
         let near = self.archive.since(record.x - quarter).best();
         let (Some(far), Some(near)) = (far, near) else { return RateChange::None };
         let Some(measured) = slope(&far, &near) else { return RateChange::None };
-        let noise = 2.0 * thresholds.stamp_noise / (near.x - far.x);
+        let noise = WARM_UP_NOISE * thresholds.stamp_noise / (near.x - far.x);
         self.present = merge(self.prior, Slope { error: measured.error + noise, ..measured });
         self.far = None;
         RateChange::Updated
@@ -135,11 +129,11 @@ impl LongRate {
     fn choose_far(&mut self, now: f64, thresholds: &Thresholds) {
         let Some(oldest) = self.archive.oldest() else { return };
         let begin = oldest.x.max(now - thresholds.floor_window);
-        let ordinary = 0.5 * thresholds.pair_point;
+        let ordinary = ORDINARY_PART * thresholds.pair_point;
         let worth = |far: &Record| (far.error() + ordinary) / (now - far.x);
-        let half = self.archive.between(begin, begin + 0.5 * (now - begin));
+        let half = self.archive.between(begin, begin + FAR_PART * (now - begin));
         self.far = half.iter().filter(|far| now - far.x > CLOSEST_PAIR).min_by(|a, b| worth(a).total_cmp(&worth(b)));
-        self.long |= now - begin > 0.1 * thresholds.floor_window;
+        self.long |= now - begin > LONG_PART * thresholds.floor_window;
     }
 
     fn judge(&mut self, measured: Slope, now: f64, thresholds: &Thresholds) -> RateChange {
@@ -163,7 +157,8 @@ impl LongRate {
 
 /// The mean of two slopes, weighted by their inverse squared errors.
 fn merge(a: Slope, b: Slope) -> Slope {
-    let (weight_a, weight_b) = (1.0 / (a.error * a.error).max(1e-30), 1.0 / (b.error * b.error).max(1e-30));
+    let (weight_a, weight_b) =
+        (1.0 / (a.error * a.error).max(LEAST_SQUARED_ERROR), 1.0 / (b.error * b.error).max(LEAST_SQUARED_ERROR));
     let share = weight_b / (weight_a + weight_b);
     Slope { rate: a.rate + (b.rate - a.rate) * share, error: a.error.min(b.error) }
 }
@@ -176,9 +171,6 @@ pub struct LocalRate {
     tried_at: f64,
     cursors: [Cursor; 3],
 }
-
-/// The local rate is measured anew after this part of its window; in less it does not change.
-const LOCAL_STEP: f64 = 0.01;
 
 impl LocalRate {
     pub fn present(&self) -> Option<Slope> {
@@ -194,19 +186,19 @@ impl LocalRate {
         self.tried_at -= step.x_step;
     }
 
-    /// Measures anew from `history`, which ends at `now`.
+    /// Measures again from `history`, which ends at `now`.
     pub fn measure(&mut self, history: &History, now: f64, thresholds: &Thresholds) -> RateChange {
         if (0.0..LOCAL_STEP * thresholds.local_window).contains(&(now - self.tried_at)) {
             return RateChange::None;
         }
         self.tried_at = now;
-        let end = 0.2 * thresholds.local_window;
+        let end = LOCAL_END * thresholds.local_window;
         let middle = now - thresholds.local_window;
         if self.present.is_some() && now - self.measured_at > thresholds.local_window {
             self.present = None;
         }
         let [far_from, far_to, near_from] = &mut self.cursors;
-        let far = history.between_moving((middle - 0.5 * end, far_from), (middle + 0.5 * end, far_to)).best();
+        let far = history.between_moving(middle - 0.5 * end, far_from, middle + 0.5 * end, far_to).best();
         let near = history.since_moving(now - end, near_from).best();
         let (Some(far), Some(near)) = (far, near) else {
             self.present = None;
@@ -265,8 +257,8 @@ mod tests {
         assert!((rate.present().rate - 1e-6).abs() < 1e-9);
     }
 
-    /// Lock-in: "pair error beats the present one or is under the quality threshold" - without the second clause a lucky pair
-    /// would hold its rate for ever.
+    /// Lock-in: "pair error beats the present one or is under the quality threshold" - without the second clause a
+    /// lucky pair would hold its rate for ever.
     #[test]
     fn a_lucky_pair_does_not_lock_its_rate_in() {
         let thresholds = thresholds();

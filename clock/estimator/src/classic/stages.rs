@@ -1,98 +1,61 @@
 //! The stages that an exchange passes once it is let in.
 
 use super::floor::FloorChange;
-use super::frame::{Frame, Move, Point};
-use super::offset::{Offset, OffsetChange, Present};
-use super::proof::alone_calibrated;
+use super::offset::{Offset, OffsetChange};
 use super::rate::RateChange;
-use super::records::{Added, Record};
-use super::thresholds::SHIFT_WITNESSES;
-use super::uncorrected::Uncorrected;
-use super::{Classic, Entry, Now, count};
-use crate::outcome::Measure;
-use crate::{Event, Events, Outcome, Verdict};
-use ffclock_units::{Counter, Exchange, Moment, Period, Tai};
+use super::{Filter, Now};
+use crate::frame::{Frame, Point, Slope};
+use crate::guard::proof::Interval;
+use crate::guard::{Entry, Passage};
+use crate::history::{Added, Record};
+use crate::tuning::classic::SHIFT_WITNESSES;
+use crate::{Event, Events};
+use ffclock_units::Counter;
 
-/// The frame moves on before positions in it exceed this, s, so that floats stay fine.
-const FRAME_REACH: f64 = 65_536.0;
-
-/// An exchange on its way through the later stages.
-struct Passing {
-    counter: Counter,
-    frame: Frame,
-    record: Record,
-    x: f64,
-    entry: Entry,
+/// What an exchange is measured with: the guard's view after it let the exchange in.
+#[derive(Clone, Copy, Debug)]
+pub struct Admitted {
+    pub passage: Passage,
+    pub frame: Frame,
+    /// The end of the exchange.
+    pub counter: Counter,
+    /// The proven range of the rate.
+    pub proven: Interval,
 }
 
-impl Passing {
-    /// The state in which the first exchange, or the first after a step, finds the offset. The uncorrected clock goes on across a step.
-    fn begin(&self, before: Option<Now>, present: &Present<'_>, period: Period) -> Now {
-        let offset = Offset::begin(&self.record, present);
-        let time = self.frame.moment(self.counter, offset.height);
-        let uncorrected = before.map_or_else(|| Uncorrected::new(self.counter, time, period), |now| now.uncorrected);
-        let begun = before.map_or(self.x, |now| now.begun);
-        Now { frame: self.frame, counter: self.counter, offset, uncorrected, begun, past: 0 }
-    }
+/// What happened on the way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    /// To the long-term rate, which is published whichever filter's time is: its events, and the end of the warm-up.
+    pub rate: Events,
+    /// To this filter's own clock.
+    pub clock: Events,
 }
 
-impl Classic {
+impl Filter {
     /// Lets an exchange pass all stages.
-    pub(super) fn pass(&mut self, exchange: &Exchange, entry: Entry, mut events: Events) -> Outcome {
-        let predicted = if entry == Entry::First { None } else { self.now };
-        if entry == Entry::First {
-            self.place_anew(exchange);
-        }
-        let frame = self.now.map_or_else(|| Frame::at(self.nominal, exchange), |now| now.frame);
-        let point = frame.place(exchange);
-        let offset = predicted.map_or(f64::NAN, |now| self.naive_error(&now, &point));
-        count(&mut self.counts.used);
-        self.admission.admit(exchange);
-        self.challenge.dismiss();
-        self.prove(&point, entry, &mut events);
-        self.update_floor(&point, &mut events);
-        let record = self.record(&point);
-        self.update_long_rate(record, point.x, &mut events);
-        self.update_local_rate(record, point.x, &mut events);
-        self.update_offset(
-            &Passing { counter: exchange.received.counter, frame, record, x: point.x, entry },
-            &mut events,
-        );
-        self.move_frame();
-        let measure = Measure { round_trip: point.net, point_error: record.error(), offset };
-        Outcome { verdict: Verdict::Used, events, measure }
+    pub fn measure(&mut self, admitted: &Admitted) -> Measured {
+        let mut measured = Measured::default();
+        let point = &admitted.passage.point;
+        self.update_floor(point, &mut measured.clock);
+        let record = self.record(point);
+        self.update_long_rate(record, point.x, &mut measured.rate);
+        self.update_local_rate(record, point.x, &mut measured);
+        self.update_offset(admitted, &record, &mut measured.clock);
+        measured
     }
 
-    /// Puts the frame through the end of `exchange`, whose time has nothing to do with earlier ones.
-    fn place_anew(&mut self, exchange: &Exchange) {
-        let frame = Frame::at(self.nominal, exchange);
-        if let Some(now) = &mut self.now {
-            let step = Move { x_step: now.frame.position(exchange.received.counter), y_step: 0.0 };
-            self.floor.follow(step);
-            self.local.follow(step);
-            now.begun -= step.x_step;
-            now.frame = frame;
-        }
-    }
-
-    fn prove(&mut self, point: &Point, entry: Entry, events: &mut Events) {
+    /// Prepares for an exchange that is not comparable with earlier ones.
+    pub fn prepare(&mut self, entry: Entry, prior: Slope) {
         match entry {
-            Entry::First => self.proof.begin(point, &self.thresholds),
-            Entry::Stretching => self.proof.add_with_more_wander(point, &self.thresholds),
-            Entry::Agreeing => {
-                // The stated asymmetry is that of the fastest exchange, so the floor must have had time to become it.
-                let window = self.thresholds.shift_window_at(self.floor.poll()).length;
-                let settled = !self.warming_up && self.floor.steady_for(point.x) > window;
-                let (rates, floor) = (self.proof.rates(), self.floor.value());
-                let calibrated = if settled { alone_calibrated(point, rates, floor, &self.thresholds) } else { None };
-                if !self.proof.add(point, calibrated, &self.thresholds) {
-                    events.add(Event::AsymmetryContradicted);
-                }
-            }
+            Entry::Restart => self.forget(prior),
+            Entry::Step(step) => self.disconnect(step),
+            Entry::First | Entry::Agreeing | Entry::Stretching => {}
         }
     }
 
-    pub(super) fn update_floor(&mut self, point: &Point, events: &mut Events) {
+    /// Takes the floor from an exchange, and nothing else.
+    pub fn update_floor(&mut self, point: &Point, events: &mut Events) {
         let (history, thresholds) = (&self.history, &self.thresholds);
         let margin = thresholds.shift(self.floor.value());
         let confirms = |since: f64| history.since(since).has_witnesses(margin, SHIFT_WITNESSES);
@@ -101,11 +64,11 @@ impl Classic {
             FloorChange::Lowered => {}
             FloorChange::Shortened => {
                 events.add(Event::FloorShiftDown);
-                count(&mut self.counts.shifts_down);
+                self.shifts.down = self.shifts.down.saturating_add(1);
             }
             FloorChange::Raised { since } => {
                 events.add(Event::FloorShiftUp);
-                count(&mut self.counts.shifts_up);
+                self.shifts.up = self.shifts.up.saturating_add(1);
                 self.history.raise_floor(self.floor.value(), since);
                 self.long.raise_floor(self.floor.value(), since);
                 return;
@@ -126,6 +89,7 @@ impl Classic {
             RateChange::Updated => events.add(Event::RateUpdated),
             RateChange::Insane => events.add(Event::RateInsane),
         }
+        debug_assert!(self.floor.value() <= record.cost, "the floor is the least round trip");
         let begun = self.now.map_or(x, |now| now.begun);
         if self.warming_up && x - begun >= self.thresholds.shift_window_at(self.floor.poll()).length {
             self.warming_up = false;
@@ -133,65 +97,44 @@ impl Classic {
         }
     }
 
-    fn update_local_rate(&mut self, record: Record, x: f64, events: &mut Events) {
+    fn update_local_rate(&mut self, record: Record, x: f64, measured: &mut Measured) {
         let before = self.local.present().is_some();
         if self.history.add(record) == Added::Opened {
             match self.local.measure(&self.history, x, &self.thresholds) {
                 RateChange::None => {}
-                RateChange::Updated => events.add(Event::LocalRateUpdated),
-                RateChange::Insane => events.add(Event::RateInsane),
+                RateChange::Updated => measured.clock.add(Event::LocalRateUpdated),
+                RateChange::Insane => measured.rate.add(Event::RateInsane),
             }
         }
         if before && self.local.present().is_none() {
-            events.add(Event::LocalRateLost);
+            measured.clock.add(Event::LocalRateLost);
         }
     }
 
-    fn update_offset(&mut self, passing: &Passing, events: &mut Events) {
-        let period = self.period_at(self.long.present().rate);
-        let present = self.present(passing.x);
+    fn update_offset(&mut self, admitted: &Admitted, record: &Record, events: &mut Events) {
+        let Passage { point, entry } = &admitted.passage;
+        let present = self.present(point.x, admitted.proven);
         let mut now = match self.now {
-            Some(now) if passing.entry != Entry::First => now,
-            before => passing.begin(before, &present, period),
+            Some(now) if entry.continues() => now,
+            before => self.begin(admitted, before, Offset::begin(record, &present)),
         };
         match now.offset.update(&self.history, &present) {
             OffsetChange::Updated => events.add(Event::OffsetUpdated),
             OffsetChange::Held => events.add(Event::OffsetHeld),
             OffsetChange::Insane => events.add(Event::OffsetInsane),
         }
-        if !self.proof.height().contains(now.offset.height) {
-            events.add(Event::OutsideProof);
-        }
-        now.uncorrected.advance(passing.counter, period);
-        now.counter = passing.counter;
-        now.past = now.past.saturating_add(1);
+        now.uncorrected.advance(admitted.counter, self.period_at(self.long.present().rate));
         self.now = Some(now);
     }
 
-    /// Moves the frame to the present once positions in it have become large.
-    fn move_frame(&mut self) {
-        let Some(now) = &mut self.now else { return };
-        if now.offset.x.abs() < FRAME_REACH {
-            return;
+    /// The state in which the first exchange, or the first after a step, finds the offset. The uncorrected clock goes
+    /// on across a step.
+    fn begin(&self, admitted: &Admitted, before: Option<Now>, offset: Offset) -> Now {
+        let begin = || self.begin_uncorrected(&admitted.frame, admitted.counter, offset.height);
+        Now {
+            offset,
+            uncorrected: before.map_or_else(begin, |now| now.uncorrected),
+            begun: before.map_or(admitted.passage.point.x, |now| now.begun),
         }
-        let step = now.frame.move_to(now.counter, now.offset.height);
-        now.begun -= step.x_step;
-        now.offset.follow(step);
-        self.floor.follow(step);
-        self.history.follow(step);
-        self.long.follow(step);
-        self.local.follow(step);
-        self.proof.follow(step);
-        self.challenge.follow(step);
-    }
-
-    /// The period of a rate of the frame.
-    pub(super) fn period_at(&self, rate: f64) -> Period {
-        Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate)).unwrap_or(self.nominal)
-    }
-
-    /// The absolute clock at the last exchange.
-    pub(super) fn absolute(now: &Now) -> Moment<Tai> {
-        now.frame.moment(now.counter, now.offset.height)
     }
 }

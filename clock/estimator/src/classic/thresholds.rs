@@ -3,20 +3,15 @@
 //! The multiples are those of the original's "good" preset unless a line says otherwise. All values are seconds or s/s.
 
 use super::minimum::Window;
-use super::records::Shape;
 use crate::ClassicConfig;
-use ffclock_units::{Bound, Rate, Span};
-
-/// A path with a floor above this is a far one, whose noise is larger.
-const FAR_FLOOR: f64 = 3e-3;
-
-/// The history of the bound's rate spans a day: long enough that the pair error vanishes, short enough that the wander is
-/// one of days.
-const RATE_PROOF_SPAN: f64 = 86_400.0;
-
-/// A longer path is believed when so many exchanges of the shift window are within [`Thresholds::shift`] of the shortest. Mere
-/// congestion by more than that has its shortest round trips far apart.
-pub const SHIFT_WITNESSES: usize = 5;
+use crate::history::Shape;
+use crate::tuning::classic::{
+    ARCHIVE_BINS, ARCHIVE_CAPACITY, ARCHIVE_CROWD, FAR_FLOOR, FAR_OFFSET_QUALITY, FAR_SHIFT, FLOOR_BLOCKS,
+    HISTORY_BINS, HISTORY_CAPACITY, HISTORY_CROWD, LEAST_AGEING, LEAST_OFFSET_SCALE, LOCAL_WINDOWS, OFFSET_QUALITY,
+    OFFSET_SANITY, OFFSET_SANITY_GROWTH, OFFSET_SCALE, PAIR_POINT, RATE_QUALITY, RATE_QUALITY_LATE, RATE_SANITY, SHIFT,
+    SHIFT_BLOCKS, SHIFT_POLLS, SHORTEST_WINDOW,
+};
+use ffclock_units::{Rate, Span};
 
 /// Derived once from the options.
 #[derive(Clone, Debug)]
@@ -33,8 +28,8 @@ pub struct Thresholds {
     pub offset_scale_least: f64,
     /// A far exchange of the long-term rate, and a near one, must have a point error below this, Ep.
     pub pair_point: f64,
-    /// A long-term rate with a pair error below this is always taken, even if an older one had a smaller error: otherwise one lucky
-    /// pair would lock its value in.
+    /// A long-term rate with a pair error below this is always taken, even if an older one had a smaller error:
+    /// otherwise one lucky pair would lock its value in.
     pub rate_quality: f64,
     /// The same, once the history is long.
     pub rate_quality_late: f64,
@@ -52,16 +47,6 @@ pub struct Thresholds {
     pub shift_window: f64,
     /// Half the configured asymmetry.
     pub half_asymmetry: f64,
-    /// Half the stated error of the asymmetry; `None` when it was not stated.
-    pub half_asymmetry_error: Option<f64>,
-    /// The wander of the rate.
-    pub wander: f64,
-    /// The largest deviation from the nominal rate.
-    pub nominal_error: f64,
-    /// How far a remembered rate may have moved.
-    pub memory_margin: f64,
-    /// How long a contradiction must last.
-    pub step_patience: f64,
 }
 
 fn seconds(span: Span) -> f64 {
@@ -76,85 +61,69 @@ impl Thresholds {
     pub fn new(config: &ClassicConfig) -> Self {
         let stamp_noise = config.timestamp_limit.as_seconds();
         let rate_error = fraction(config.rate_error_bound);
-        let offset_window = seconds(config.offset_window).max(1.0);
-        let asymmetry_error = config.asymmetry_error;
+        let offset_window = seconds(config.offset_window).max(SHORTEST_WINDOW);
         Thresholds {
             stamp_noise,
-            ageing: fraction(config.best_rate_accuracy).max(1e-12),
+            ageing: fraction(config.best_rate_accuracy).max(LEAST_AGEING),
             rate_error,
-            offset_scale: 10.0 * stamp_noise,
-            offset_scale_least: if config.follow_noise { 0.1 } else { 10.0 } * stamp_noise,
-            pair_point: 3.0 * stamp_noise,
-            rate_quality: rate_error / 5.0,
-            rate_quality_late: rate_error / 50.0,
-            rate_sanity: 3.0 * rate_error,
+            offset_scale: OFFSET_SCALE * stamp_noise,
+            offset_scale_least: if config.follow_noise { LEAST_OFFSET_SCALE } else { OFFSET_SCALE } * stamp_noise,
+            pair_point: PAIR_POINT * stamp_noise,
+            rate_quality: rate_error / RATE_QUALITY,
+            rate_quality_late: rate_error / RATE_QUALITY_LATE,
+            rate_sanity: RATE_SANITY * rate_error,
             local_quality: fraction(config.local_rate_quality),
             offset_window,
-            local_window: 5.0 * offset_window,
-            floor_window: seconds(config.floor_window).max(1.0),
-            shift_window: seconds(config.shift_window).max(1.0),
+            local_window: LOCAL_WINDOWS * offset_window,
+            floor_window: seconds(config.floor_window).max(SHORTEST_WINDOW),
+            shift_window: seconds(config.shift_window).max(SHORTEST_WINDOW),
             half_asymmetry: 0.5 * seconds(config.asymmetry),
-            half_asymmetry_error: (asymmetry_error != Bound::UNKNOWN).then(|| 0.5 * asymmetry_error.as_seconds()),
-            wander: fraction(config.wander),
-            nominal_error: fraction(config.nominal_error),
-            memory_margin: fraction(config.memory_margin),
-            step_patience: seconds(config.step_patience),
         }
     }
 
     /// The scale of the weights when point errors are typically `typical`.
     ///
-    /// The original's constant 150 us weighs all of a quiet LAN's exchanges alike and so averages over a quarter of an hour of
-    /// oscillator; a scale that follows the noise looks back no farther than it must. (Simulated worlds 1 and 2, poll 16 s: error IQR 1.5
-    /// and 2.8 us instead of 9.3 and 21.7 us, on a path of 38 ms 11.7 instead of 12.0 us.)
+    /// The original's constant 150 us weighs all of a quiet LAN's exchanges alike and so averages over a quarter of an
+    /// hour of oscillator; a scale that follows the noise looks back no farther than it must. (Simulated worlds 1 and
+    /// 2, poll 16 s: error IQR 1.5 and 2.8 us instead of 9.3 and 21.7 us, on a path of 38 ms 11.7 instead of 12.0 us.)
     pub fn scale_for(&self, typical: f64) -> f64 {
         typical.max(self.offset_scale_least).min(self.offset_scale)
     }
 
     /// How far the floor must move to count as a shift of the path, Eshift.
     pub fn shift(&self, floor: f64) -> f64 {
-        10.0 * self.stamp_noise * if floor >= FAR_FLOOR { 3.0 } else { 1.0 }
+        SHIFT * self.stamp_noise * if floor >= FAR_FLOOR { FAR_SHIFT } else { 1.0 }
     }
 
     /// The largest total error of the best exchange of the window with which the offset is corrected.
     pub fn offset_quality(&self, floor: f64) -> f64 {
-        self.offset_scale * if floor >= FAR_FLOOR { 6.0 } else { 3.0 }
+        self.offset_scale * if floor >= FAR_FLOOR { FAR_OFFSET_QUALITY } else { OFFSET_QUALITY }
     }
 
     /// The largest correction that is believed `gap` after the last one.
     pub fn offset_sanity(&self, gap: f64) -> f64 {
-        100.0 * self.stamp_noise + 20.0 * self.rate_error * gap
+        OFFSET_SANITY * self.stamp_noise + OFFSET_SANITY_GROWTH * self.rate_error * gap
     }
 
     /// How long the path must look longer: the shift window, and never less than 100 polls.
     pub fn shift_window_at(&self, poll: f64) -> Window {
-        let length = self.shift_window.max(100.0 * poll);
-        Window { length, block: length / 32.0 }
+        let length = self.shift_window.max(SHIFT_POLLS * poll);
+        Window { length, block: length / SHIFT_BLOCKS }
     }
 
     /// The window of the floor, in blocks of 10.5 minutes for a week.
     pub fn floor_window(&self) -> Window {
-        Window { length: self.floor_window, block: self.floor_window / 960.0 }
+        Window { length: self.floor_window, block: self.floor_window / FLOOR_BLOCKS }
     }
 
     /// The history for offsets and local rates: bins of a sixty-fourth of the offset window.
     pub fn history(&self) -> Shape {
-        Shape { widest: self.offset_window / 64.0, crowd: 72, capacity: 456 }
+        Shape { widest: self.offset_window / HISTORY_BINS, crowd: HISTORY_CROWD, capacity: HISTORY_CAPACITY }
     }
 
     /// The history for the long-term rate.
     pub fn archive(&self) -> Shape {
-        Shape { widest: self.floor_window / 64.0, crowd: 72, capacity: 96 }
-    }
-
-    /// How far back the proven rate looks.
-    pub fn proof_span(&self) -> f64 {
-        RATE_PROOF_SPAN
-    }
-
-    /// The history for the proven rate.
-    pub fn proof(&self) -> Shape {
-        Shape { widest: RATE_PROOF_SPAN / 32.0, crowd: 36, capacity: 48 }
+        Shape { widest: self.floor_window / ARCHIVE_BINS, crowd: ARCHIVE_CROWD, capacity: ARCHIVE_CAPACITY }
     }
 }
 
@@ -162,7 +131,8 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// "A configuration reload that silently lost thresholds": every threshold follows the configuration it was made of.
+    /// "A configuration reload that silently lost thresholds": every threshold follows the configuration it was made
+    /// of.
     #[test]
     fn every_threshold_follows_its_option() {
         let mut config = ClassicConfig::default();
@@ -189,8 +159,8 @@ mod tests {
     #[test]
     fn every_history_can_fill_its_window() {
         let thresholds = Thresholds::new(&ClassicConfig::default());
-        let spans = [5.5 * thresholds.offset_window, thresholds.floor_window, RATE_PROOF_SPAN];
-        for (shape, span) in [thresholds.history(), thresholds.archive(), thresholds.proof()].into_iter().zip(spans) {
+        let spans = [5.5 * thresholds.offset_window, thresholds.floor_window];
+        for (shape, span) in [thresholds.history(), thresholds.archive()].into_iter().zip(spans) {
             assert!(shape.crowd < shape.capacity);
             assert!(shape.capacity as f64 * 0.9 * shape.widest > span);
         }

@@ -1,6 +1,8 @@
-//! The weighted mean over the offset window, written so that it runs in wide registers and gives the same bits everywhere.
+//! The weighted mean over the offset window, written so that it runs in wide registers and gives the same bits
+//! everywhere.
 
-use super::records::View;
+use crate::history::{LANES, Row, View, lesser};
+use crate::tuning::classic::WORTHLESS;
 
 /// How exchanges are moved to the present and weighed.
 #[derive(Clone, Copy, Debug)]
@@ -37,22 +39,12 @@ pub struct Errors {
     pub typical: f64,
 }
 
-/// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same result.
-const LANES: usize = 4;
-
-type Row = [f64; LANES];
-
-/// The smaller of two numbers, neither of them NaN; one instruction, unlike `f64::min`.
-fn lesser(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
-}
-
 fn greater(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// `exp(-u)` for `u >= 0` as `(1 - u/n + u^2/2n^2)^n` with n = 256: multiplications only. Relative error below 2e-3 up to u = 9; a
-/// weight below that counts for nothing.
+/// `exp(-u)` for `u >= 0` as `(1 - u/n + u^2/2n^2)^n` with n = 256: multiplications only. Relative error below 2e-3 up
+/// to u = 9; a weight below that counts for nothing.
 fn falling_exponential(u: f64) -> f64 {
     const PART: f64 = 1.0 / 256.0;
     let v = lesser(u, 128.0) * PART;
@@ -76,8 +68,10 @@ struct Rows<'a> {
     floor: &'a Row,
 }
 
-/// Shows `view` to `each`, row by row. Lanes that the last row does not need hold a record at `now` that costs `nothing_costs`.
+/// Shows `view` to `each`, row by row. Lanes that the last row does not need hold a record at `now` that costs
+/// `nothing_costs`.
 fn for_rows(view: View<'_>, how: &Weighing, nothing_costs: f64, mut each: impl FnMut(Rows<'_>)) {
+    debug_assert!([view.y.len(), view.cost.len(), view.floor.len()] == [view.x.len(); 3]);
     let (x, x_rest) = view.x.as_chunks::<LANES>();
     let (y, y_rest) = view.y.as_chunks::<LANES>();
     let (cost, cost_rest) = view.cost.as_chunks::<LANES>();
@@ -94,9 +88,6 @@ fn for_rows(view: View<'_>, how: &Weighing, nothing_costs: f64, mut each: impl F
     let (cost, floor) = (padded(cost_rest, nothing_costs), padded(floor_rest, 0.0));
     each(Rows { x: &x, y: &y, cost: &cost, floor: &floor });
 }
-
-/// A point error so large that its weight is nothing, yet finite.
-const WORTHLESS: f64 = 1e30;
 
 /// Looks over the errors of `view`; `limit` is the most that a point error counts in their mean.
 pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {
@@ -124,7 +115,8 @@ pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {
     Errors { first, second, typical: sum / (count.max(1) as f64) }
 }
 
-/// The mean over `view`, each height moved to the present, weighed by `exp(-(ET / scale)^2)`; `None` when nothing has weight.
+/// The mean over `view`, each height moved to the present, weighed by `exp(-(ET / scale)^2)`; `None` when nothing has
+/// weight.
 pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
     let inverse = 1.0 / how.scale;
     let (mut weights, mut sums, mut squares): (Row, Row, Row) = Default::default();
@@ -147,21 +139,6 @@ pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
     }
     let deviation = sum / weight;
     Some(Weighed { deviation, spread: libm::sqrt((squares / weight - deviation * deviation).max(0.0)) })
-}
-
-/// The place of the smallest point error in two columns; of equals, the first.
-pub fn place_of_best(cost: &[f64], floor: &[f64]) -> Option<usize> {
-    let (cost_rows, cost_rest) = cost.as_chunks::<LANES>();
-    let (floor_rows, floor_rest) = floor.as_chunks::<LANES>();
-    let mut smallest: Row = [f64::INFINITY; LANES];
-    for (cost, floor) in cost_rows.iter().zip(floor_rows) {
-        for ((&cost, &floor), smallest) in cost.iter().zip(floor).zip(&mut smallest) {
-            *smallest = lesser(*smallest, cost - floor);
-        }
-    }
-    let rest = cost_rest.iter().zip(floor_rest).map(|(cost, floor)| cost - floor);
-    let least = smallest.into_iter().chain(rest).fold(f64::INFINITY, lesser);
-    cost.iter().zip(floor).position(|(&cost, &floor)| cost - floor <= least)
 }
 
 #[cfg(test)]

@@ -1,20 +1,11 @@
 //! Which densities there are, and when they learn.
 
-use super::bank::{Densities, Family, Told};
-use super::density::{Components, Mixture, SHAPES, STEEP};
-use super::group::Way;
 use crate::LearnedConfig;
-
-/// How many exchanges are learned from.
-const MEMORY: usize = 400;
-
-/// Every one of the first exchanges is learned from at once.
-pub const EAGER: usize = 40;
-const EAGER_ITERATIONS: u32 = 4;
-
-/// Afterwards one round of learning every so many exchanges.
-const ROUND: u64 = 16;
-const ITERATIONS: u32 = 2;
+use crate::bank::density::{Components, Mixture};
+use crate::bank::group::Way;
+use crate::bank::{Densities, Family, Prediction};
+use crate::tuning::bank::{SHAPES, STEEP};
+use crate::tuning::learned::{EAGER, EAGER_ITERATIONS, ITERATIONS, RING, ROUND};
 
 /// The densities of both families.
 #[derive(Clone, Debug)]
@@ -55,9 +46,9 @@ impl Mixtures {
         [forward, backward, &mut self.humps].into_iter().for_each(act);
     }
 
-    fn keep(&mut self, told: &[Told; 2], components: &Components) {
+    fn keep(&mut self, predictions: &[Prediction; 2], components: &Components) {
         for way in Way::BOTH {
-            let [edges, humps] = Family::BOTH.map(|family| told[family.index()].cavities[way.index()]);
+            let [edges, humps] = Family::BOTH.map(|family| predictions[family.index()].cavities[way.index()]);
             let [forward, backward] = &mut self.edges;
             let mixture = if self.separate && way == Way::Backward { backward } else { forward };
             mixture.keep(&components.likelihoods(&edges));
@@ -73,16 +64,17 @@ impl Mixtures {
     }
 
     /// Learns from these exchanges and no others.
-    pub fn relearn(&mut self, told: &[[Told; 2]], components: &Components) {
+    pub fn relearn(&mut self, predictions: &[[Prediction; 2]], components: &Components) {
         self.each(Mixture::forget);
-        told.iter().for_each(|told| self.keep(told, components));
+        predictions.iter().for_each(|predictions| self.keep(predictions, components));
         self.each(|mixture| mixture.learn(EAGER_ITERATIONS, components));
     }
 
     /// How likely exchanges are to one family, as a logarithm.
-    pub fn likelihood(&self, told: &[[Told; 2]], family: Family) -> f64 {
+    pub fn likelihood(&self, predictions: &[[Prediction; 2]], family: Family) -> f64 {
         let densities = self.densities()[family.index()];
-        let cavities = told.iter().flat_map(|told| told[family.index()].cavities.iter().zip(densities));
+        let cavities =
+            predictions.iter().flat_map(|predictions| predictions[family.index()].cavities.iter().zip(densities));
         cavities.map(|(cavity, density)| density.weigh(cavity).log).sum()
     }
 }
@@ -92,13 +84,13 @@ impl Mixtures {
 pub struct Learning {
     components: Components,
     mixtures: Mixtures,
-    taken: u64,
+    observation: u64,
 }
 
 impl Learning {
     pub fn new(config: &LearnedConfig) -> Self {
         let components = Components::new();
-        Learning { mixtures: Mixtures::new(MEMORY, config, &components), components, taken: 0 }
+        Learning { mixtures: Mixtures::new(RING, config, &components), components, observation: 0 }
     }
 
     /// Mixtures to try something with, that learn from [`EAGER`] exchanges.
@@ -114,12 +106,12 @@ impl Learning {
     pub fn restart(&mut self) {
         let components = &self.components;
         self.mixtures.each(|mixture| mixture.restart(components));
-        self.taken = 0;
+        self.observation = 0;
     }
 
     /// Whether the densities rest on too few exchanges to be more than what was assumed.
     pub fn is_young(&self) -> bool {
-        self.taken < EAGER as u64
+        self.observation < EAGER as u64
     }
 
     /// What the densities are made of.
@@ -138,20 +130,20 @@ impl Learning {
     }
 
     /// Learns from an exchange: from what was known of it before it was used.
-    pub fn take(&mut self, told: &[Told; 2]) {
-        self.mixtures.keep(told, &self.components);
-        self.taken = self.taken.saturating_add(1);
-        if self.taken <= EAGER as u64 {
+    pub fn take(&mut self, predictions: &[Prediction; 2]) {
+        self.mixtures.keep(predictions, &self.components);
+        self.observation = self.observation.saturating_add(1);
+        if self.observation <= EAGER as u64 {
             self.learn(EAGER_ITERATIONS);
-        } else if self.taken.is_multiple_of(ROUND) {
+        } else if self.observation.is_multiple_of(ROUND) {
             self.learn(ITERATIONS);
         }
     }
 
     /// Puts exchanges in place of all that were learned from, and begins from what `others` learned.
-    pub fn replace(&mut self, others: &Mixtures, told: &[[Told; 2]]) {
+    pub fn replace(&mut self, others: &Mixtures, predictions: &[[Prediction; 2]]) {
         self.mixtures.take_over(others, &self.components);
-        self.mixtures.relearn(told, &self.components);
+        self.mixtures.relearn(predictions, &self.components);
     }
 
     fn learn(&mut self, iterations: u32) {

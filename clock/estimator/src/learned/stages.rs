@@ -1,166 +1,150 @@
-//! What an exchange passes through once the classic algorithm has let it in.
+//! The stages that an exchange passes once the guard has let it in.
 
-use super::bank::{Bank, Family};
-use super::density::GARBAGE;
-use super::doubt::EdgeDoubt;
-use super::floors::{self, Cause, Trial};
-use super::group::{Begin, FLOORS, Sight, THETA, Way};
-use super::lanes::Lanes;
-use super::pace::Pace;
-use super::recent::{Change, Revision, Taken};
-use super::second::Look;
-use super::{Footing, Learned, MICRO, Now};
-use crate::classic::frame::{Frame, Point};
+use super::ambiguity::FloorAmbiguity;
+use super::difference_rate::DifferenceRate;
+use super::floor_memory;
+use super::path_change::{self, Cause, Trial};
+use super::recent::Observation;
+use super::reinitialise::Attempt;
+use super::{Continuity, Filter, Input, MICRO, Now, Placed};
+use crate::bank::group::{Begin, FLOORS, THETA, Way};
+use crate::bank::lanes::Lanes;
+use crate::bank::measurement::measurements;
+use crate::bank::revision::{Change, Revision};
+use crate::bank::{Bank, Family};
+use crate::frame::{Frame, Point};
+use crate::tuning::learned::{
+    EXPLAINED, GARBAGE, HORIZON, LEAST_HORIZON, LEAST_POLL, LONGEST_SILENCE, OUTSIDE_LIMIT, POLL_PART, RATE_AFTER_LOSS,
+    SHARED_VARIANCE, UNEXPLAINED_LIMIT,
+};
 use crate::{Event, Events};
-use ffclock_units::{Exchange, Span};
+use ffclock_units::Span;
 
-/// After a longer silence the time begins anew, s.
-const LONGEST_SILENCE: f64 = 1e6;
-
-/// The variance of a stamp's noise when it has no width, us^2.
-const STAMP_NOISE: f64 = 1e-6;
-
-/// So many exchanges in a row outside what is proven, or that nothing explains, and the filter begins anew.
-const OUTSIDE_LIMIT: u32 = 16;
-const UNEXPLAINED_LIMIT: u32 = 32;
-
-/// How far the classic algorithm's rate can be off when the filter has lost track, ppm.
-const RATE_AFTER_LOSS: f64 = 3.0;
-
-/// How well the difference of two changes is known that are one, us^2.
-const SHARED_VARIANCE: f64 = 1e-3;
-
-/// How far ahead the growth of the uncertainty is measured, polls and at least seconds. Errors of an oscillator grow faster than time, and a
-/// server may be away for hours.
-const HORIZON: f64 = 4.0;
-const LEAST_HORIZON: f64 = 3_600.0;
-
-impl Learned {
+impl Filter {
     /// Lets an exchange pass all stages.
-    pub(super) fn pass(&mut self, exchange: &Exchange, footing: Footing, events: &mut Events) {
-        let Some(mut now) = self.now else { return self.begin(exchange, events) };
-        let point = now.frame.place(exchange);
+    pub(super) fn pass(&mut self, input: &Input<'_>, placed: Placed, events: &mut Events) {
+        let Placed { mut now, point } = placed;
         if !(point.x > 0.0 && point.x <= LONGEST_SILENCE) {
-            return self.begin(exchange, events);
+            return self.begin(input, events);
         }
-        if footing == Footing::Lost {
-            return self.begin_time(exchange, &mut now, events);
+        if input.continuity == Continuity::Stepped {
+            return self.begin_time(input, placed, events);
         }
         let mut explained = self.filter(&point);
-        if let Some(step) = self.look_again(exchange, &now.frame) {
-            now.pace.exclude(step);
+        if let Some(step) = self.reinitialise(input, &now.frame) {
+            now.difference.exclude(step);
             explained = true;
             events.add(Event::SecondLook);
         }
         self.look_for_changes(events);
-        now.pace.exclude(self.judge_displacement(point.x, events));
+        now.difference.exclude(self.judge_displacement(point.x, events));
         if events.contains(Event::RateJumped) {
-            now.pace = Pace::begin(now.pace.rate);
+            now.difference = DifferenceRate::begin(now.difference.rate);
         }
-        self.bank.reseed(&self.roster);
-        now.poll = if now.past < 2 { point.x } else { now.poll + 0.25 * (point.x - now.poll) };
+        self.bank.reseed(&self.set);
+        now.poll = if now.past < 2 { point.x } else { now.poll + POLL_PART * (point.x - now.poll) };
         now.past = now.past.saturating_add(1);
         now.astray = if explained { 0 } else { now.astray.saturating_add(1) };
-        self.conclude(exchange, now, events);
+        self.conclude(input, now, events);
     }
 
     /// The first exchange of all, or the first that is worth anything.
-    fn begin(&mut self, exchange: &Exchange, events: &mut Events) {
-        let frame = Frame::at(self.nominal, exchange);
-        let begin = self.beginning(&frame.place(exchange));
-        self.bank = Bank::begin(&begin, &self.roster);
+    pub(super) fn begin(&mut self, input: &Input<'_>, events: &mut Events) {
+        let frame = Frame::at(self.nominal, input.exchange);
+        let begin = self.beginning(input, &frame);
+        self.bank = Bank::begin(&begin, &self.set);
         self.learning.restart();
         self.forget_paths();
-        let blend = self.bank.blend(&self.roster, 1.0, 1.0);
+        let blend = self.bank.blend(&self.set, 1.0, 1.0);
         let now = Now {
             frame,
-            counter: exchange.received.counter,
+            counter: input.exchange.received.counter,
             blend,
-            pace: Pace::begin(blend.rate),
+            difference: DifferenceRate::begin(blend.rate),
             later: 1.0,
             poll: 1.0,
             past: 1,
             astray: 0,
             outside: 0,
-            disagrees: false,
         };
-        self.conclude(exchange, now, events);
+        self.conclude(input, now, events);
     }
 
-    /// Takes the time and the floors from an exchange, and the rate from the classic algorithm; only the densities stay.
-    fn begin_again(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
-        now.frame = Frame::at(self.nominal, exchange);
-        let begin = self.beginning(&now.frame.place(exchange));
-        let rate = self.classic.present_rate() / MICRO;
+    /// Takes the time and the floors from an exchange, and the rate from elsewhere; only the densities stay.
+    fn begin_again(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
+        now.frame = Frame::at(self.nominal, input.exchange);
+        let begin = self.beginning(input, &now.frame);
+        let rate = input.fallback_rate / MICRO;
         let begin = Begin { rate, rate_variance: RATE_AFTER_LOSS * RATE_AFTER_LOSS, ..begin };
-        self.bank = Bank::begin(&begin, &self.roster);
+        self.bank = Bank::begin(&begin, &self.set);
         self.forget_paths();
-        now.pace = Pace::begin(rate);
+        now.difference = DifferenceRate::begin(rate);
         (now.past, now.astray, now.outside) = (1, 0, 0);
-        self.conclude(exchange, now, events);
+        self.conclude(input, now, events);
     }
 
     /// Takes the time and the floors from an exchange, and keeps what is known of the oscillator and of queueing.
-    fn begin_time(&mut self, exchange: &Exchange, now: &mut Now, events: &mut Events) {
-        let interval = now.frame.place(exchange).x;
-        self.bank.predict(interval, self.learning.densities(), &self.roster);
-        now.frame = Frame::at(self.nominal, exchange);
-        let begin = self.beginning(&now.frame.place(exchange));
+    fn begin_time(&mut self, input: &Input<'_>, placed: Placed, events: &mut Events) {
+        let Placed { mut now, point } = placed;
+        self.bank.predict(point.x, self.learning.densities(), &self.set);
+        now.frame = Frame::at(self.nominal, input.exchange);
+        let begin = self.beginning(input, &now.frame);
         self.bank.begin_time(&begin);
         self.forget_paths();
         (now.past, now.astray, now.outside) = (1, 0, 0);
-        self.conclude(exchange, *now, events);
+        self.conclude(input, now, events);
     }
 
     fn forget_paths(&mut self) {
-        self.second.clear();
-        self.upset.began = true;
+        self.reinitialisation.clear();
+        self.revisions.began = true;
         self.recent.clear();
-        self.known.clear();
-        self.displacement = floors::Displacement::default();
-        self.edges = EdgeDoubt::NEW;
+        self.floor_memory.clear();
+        self.displacement = path_change::Displacement::default();
+        self.ambiguity = FloorAmbiguity::NEW;
     }
 
     /// Predicts, updates and learns; the result says whether any model explains the exchange.
     fn filter(&mut self, point: &Point) -> bool {
-        let sights = sights(point);
+        let measurements = measurements(point);
         let before = self.bank.groups;
-        self.bank.predict(point.x, self.learning.densities(), &self.roster);
-        let told = self.bank.observe(&sights, self.learning.densities(), &self.roster);
-        let taken = Taken { interval: point.x, sights, told, step: 0.0 };
-        self.recent.push(&before, taken);
-        self.second.push(taken);
-        self.learning.take(&told);
-        self.edges.pass(self.learning.densities());
-        let best = told[self.bank.best(&self.roster).family.index()];
-        let unexplained = libm::log(3.0 * GARBAGE);
+        self.bank.predict(point.x, self.learning.densities(), &self.set);
+        let predictions = self.bank.observe(&measurements, self.learning.densities(), &self.set);
+        let observation = Observation { interval: point.x, measurements, predictions, step: 0.0 };
+        self.recent.push(&before, observation);
+        self.reinitialisation.push(observation);
+        self.learning.take(&predictions);
+        self.ambiguity.pass(self.learning.densities());
+        let best = predictions[self.bank.best(&self.set).family.index()];
+        let unexplained = libm::log(EXPLAINED * GARBAGE);
         best.logs.iter().any(|log| *log > unexplained)
     }
 
-    /// Looks at the last exchanges again, when it is time to; returns by how much theta steps, us, if what comes of it is believed.
-    fn look_again(&mut self, exchange: &Exchange, frame: &Frame) -> Option<f64> {
-        if !self.config.second_look || self.displacement.is_pending() || !self.second.take_turn() {
+    /// Re-initialises from the last exchanges, when it is due and they are much likelier so. Returns the step of theta,
+    /// us.
+    fn reinitialise(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
+        if !self.config.second_look || self.displacement.is_pending() || !self.reinitialisation.take_due() {
             return None;
         }
-        let before = self.bank.blend(&self.roster, 1.0, 1.0);
+        let before = self.bank.blend(&self.set, 1.0, 1.0);
         let [forward, backward] = before.floors;
         let variance = self.asymmetry_variance().max(0.0);
-        let (scratch, learning, roster) = (&mut self.scratch, &self.learning, &self.roster);
-        let look = Look { rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, roster };
-        if !self.second.convinces(look) || !self.scratch.is_sound() {
+        let (scratch, learning, set) = (&mut self.scratch, &self.learning, &self.set);
+        let attempt = Attempt { rate: before.rate, asymmetry: [forward - backward, variance], scratch, learning, set };
+        if !self.reinitialisation.succeeds(attempt) || !self.scratch.is_sound() {
             return None;
         }
-        let theta = self.scratch.blend(&self.roster, 1.0, 1.0).theta;
-        let counter = exchange.received.counter;
-        if !self.classic.is_proven(counter, frame.moment(counter, theta * MICRO)) {
+        let theta = self.scratch.blend(&self.set, 1.0, 1.0).theta;
+        let counter = input.exchange.received.counter;
+        if !input.guard.is_proven(counter, frame.moment(counter, theta * MICRO)) {
             return None;
         }
         core::mem::swap(&mut self.bank, &mut self.scratch);
-        self.second.teach(&mut self.learning);
-        // What was held against the floors from before.
+        self.reinitialisation.teach(&mut self.learning);
+        // These were compared with the floors from before.
         self.recent.clear();
-        self.known.clear();
-        self.edges = EdgeDoubt::NEW;
+        self.floor_memory.clear();
+        self.ambiguity = FloorAmbiguity::NEW;
         Some(theta - before.theta)
     }
 
@@ -169,20 +153,20 @@ impl Learned {
             return;
         }
         for way in Way::BOTH {
-            let family = self.bank.best(&self.roster).family;
+            let family = self.bank.best(&self.set).family;
             let density = self.learning.densities()[family.index()][way.index()];
-            let Some(found) = floors::find(&self.recent, way, family, density) else { continue };
-            if self.edges.explains(found.shift, density.ninth_decile) {
-                self.revise(&Revision::Revelation { since: found.since, way, shift: found.shift });
+            let Some(found) = path_change::find(&self.recent, way, family, density) else { continue };
+            if self.ambiguity.explains(found.shift, density.ninth_decile) {
+                self.revise(&Revision::UnseenFloor { since: found.since, way, shift: found.shift });
                 continue;
             }
-            let (densities, roster) = (self.learning.densities(), &self.roster);
-            let trial = Trial { recent: &self.recent, densities, roster, scratch: &mut self.scratch };
+            let (densities, set) = (self.learning.densities(), &self.set);
+            let trial = Trial { recent: &self.recent, densities, set, scratch: &mut self.scratch };
             match trial.cause(&found, family) {
                 Cause::Open => {}
                 Cause::Jump => self.move_floor(found, family, events),
-                Cause::Rate(jolt) => {
-                    self.revise(&jolt);
+                Cause::Rate(burst) => {
+                    self.revise(&burst);
                     events.add(Event::RateJumped);
                     return;
                 }
@@ -191,16 +175,16 @@ impl Learned {
     }
 
     fn revise(&mut self, revision: &Revision) {
-        self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.roster);
+        self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.set);
         match revision {
-            Revision::Revelation { .. } => {
-                self.second.retell(&self.recent);
-                // They were held against a time that has moved.
-                self.known.clear();
+            Revision::UnseenFloor { .. } => {
+                self.reinitialisation.follow_replay(&self.recent);
+                // They were compared with a time that has moved.
+                self.floor_memory.clear();
             }
-            Revision::Floor(_) | Revision::Jolt { .. } => self.second.interrupt(),
+            Revision::Floor(_) | Revision::NoiseBurst { .. } => self.reinitialisation.interrupt(),
         }
-        self.upset.note(*revision);
+        self.revisions.note(*revision);
     }
 
     fn move_floor(&mut self, found: Change, family: Family, events: &mut Events) {
@@ -208,16 +192,16 @@ impl Learned {
         let density = self.learning.densities()[family.index()][way];
         let floors = self.floors();
         let change = if self.config.floor_memory {
-            floors::recognise(found, floors[way], &mut self.known, density)
+            floor_memory::recognise(found, floors[way], &mut self.floor_memory, density)
         } else {
             found
         };
         self.displacement.begin(floors, density);
         self.revise(&Revision::Floor(change));
         let (event, count) = if change.shift > 0.0 {
-            (Event::FloorShiftUp, &mut self.shifts_up)
+            (Event::FloorShiftUp, &mut self.shifts.up)
         } else {
-            (Event::FloorShiftDown, &mut self.shifts_down)
+            (Event::FloorShiftDown, &mut self.shifts.down)
         };
         events.add(event);
         *count = count.saturating_add(1);
@@ -225,11 +209,12 @@ impl Learned {
 
     /// The floors of the best member, us.
     pub(super) fn floors(&self) -> [f64; 2] {
-        let best = self.bank.best(&self.roster);
+        let best = self.bank.best(&self.set);
         FLOORS.map(|part| self.bank.state(&best).map_or(0.0, |group| group.x[part].of(best.lane)))
     }
 
-    /// A displacement of both floors in opposite directions that lasts was a step of the server's time; returns the step, us.
+    /// A displacement of both floors in opposite directions that lasts was a step of the server's time; returns the
+    /// step, us.
     fn judge_displacement(&mut self, interval: f64, events: &mut Events) -> f64 {
         let floors = self.floors();
         self.displacement.pass(interval, floors);
@@ -248,18 +233,17 @@ impl Learned {
                 group.x[backward] += Lanes::all(step);
             });
             self.recent.clear();
-            self.second.interrupt();
-            self.upset.began = true;
-            self.server_steps = self.server_steps.saturating_add(1);
+            self.reinitialisation.interrupt();
+            self.revisions.began = true;
             events.add(Event::ServerStepAccepted);
         }
-        self.displacement = floors::Displacement::default();
+        self.displacement = path_change::Displacement::default();
         step.unwrap_or(0.0)
     }
 
     /// The variance of the difference of the floors of the best member, us^2.
     fn asymmetry_variance(&self) -> f64 {
-        let best = self.bank.best(&self.roster);
+        let best = self.bank.best(&self.set);
         self.bank.state(&best).map_or(f64::NAN, |group| group.asymmetry_variance().of(best.lane))
     }
 
@@ -268,20 +252,22 @@ impl Learned {
         let deviation = libm::sqrt(self.asymmetry_variance().max(0.0));
         let Some(asymmetry) = self.displacement.shared(floors, deviation) else { return };
         self.bank.for_groups(|group| group.learn_asymmetry(asymmetry, SHARED_VARIANCE));
-        // What happened before is seen with floors that were not known like this.
+        // What happened before was predicted with floors that were not known like this.
         self.recent.clear();
     }
 
-    /// Publishes the mean of the bank and moves the frame there; begins anew when that makes no sense.
-    pub(super) fn conclude(&mut self, exchange: &Exchange, mut now: Now, events: &mut Events) {
+    /// Publishes the mean of the bank and moves the frame there; begins again when that makes no sense.
+    pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
+        let counter = input.exchange.received.counter;
+        debug_assert!(now.past > 0);
         now.later = (HORIZON * now.poll).max(LEAST_HORIZON);
-        now.blend = self.bank.blend(&self.roster, now.poll.max(1e-3), now.later);
-        now.pace.pass(now.frame.position(exchange.received.counter), &now.blend);
-        now.counter = exchange.received.counter;
+        now.blend = self.bank.blend(&self.set, now.poll.max(LEAST_POLL), now.later);
+        now.difference.pass(now.frame.position(counter), &now.blend);
+        now.counter = counter;
         let is_sound = self.bank.is_sound() && now.blend.is_sound();
         let step = Span::from_seconds(now.blend.theta * MICRO);
         let time = now.frame.moment(now.counter, step.as_seconds());
-        if is_sound && !self.classic.is_proven(now.counter, time) {
+        if is_sound && !input.guard.is_proven(now.counter, time) {
             events.add(Event::OutsideProof);
             now.outside = now.outside.saturating_add(1);
         } else {
@@ -290,28 +276,15 @@ impl Learned {
         let is_lost = now.outside >= OUTSIDE_LIMIT || now.astray >= UNEXPLAINED_LIMIT;
         if now.past > 1 && (!is_sound || is_lost) {
             events.add(Event::FilterRestarted);
-            return self.begin_again(exchange, now, events);
+            return self.begin_again(input, now, events);
         }
         let moved = now.frame.move_to(now.counter, step.as_seconds());
         let moved = moved.y_step / MICRO;
         self.bank.for_groups(|group| group.follow(moved));
         self.recent.note_step(moved);
-        self.second.note_step(moved);
+        self.reinitialisation.note_step(moved);
         now.blend.theta -= moved;
-        self.compare(&mut now, events);
         self.now = Some(now);
         events.add(Event::OffsetUpdated);
     }
-}
-
-/// The two packets of an exchange.
-pub(crate) fn sights(point: &Point) -> [Sight; 2] {
-    let noise = |half: f64| {
-        let width = 2.0 * half / MICRO;
-        width * width / 12.0 + STAMP_NOISE
-    };
-    [
-        Sight { delay: point.forward / MICRO, trip: point.trip, noise: noise(point.sent_half) },
-        Sight { delay: -point.backward / MICRO, trip: 0.0, noise: noise(point.received_half) },
-    ]
 }

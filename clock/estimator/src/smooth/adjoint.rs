@@ -1,9 +1,11 @@
-//! What the future says, for each of four members: the adjoint variables of Bryson and Frazier's smoother in Bierman's form (G. J. Bierman,
-//! Fixed interval smoothing with discrete measurements, International Journal of Control 18, 1973). No matrix is inverted.
+//! What the future says, for each of four members: the adjoint variables of Bryson and Frazier's smoother in Bierman's
+//! form (G. J. Bierman, Fixed interval smoothing with discrete measurements, International Journal of Control 18,
+//! 1973). No matrix is inverted.
 
 use super::site::Action;
-use crate::learned::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, STATES, Sight, THETA, Turn, Way};
-use crate::learned::lanes::Lanes;
+use crate::bank::group::{CYCLE, FREQUENCY, Group, Measurement, QUADRATURE, RATE, Rotation, STATES, THETA, Way};
+use crate::bank::lanes::Lanes;
+use crate::tuning::smooth::LEAST_SMOOTHED_VARIANCE;
 
 /// One number for each part of the state.
 pub type Vector = [Lanes; STATES];
@@ -19,10 +21,10 @@ pub fn times(matrix: &[Vector; STATES], vector: &Vector) -> Vector {
 }
 
 /// How a packet's delay depends on the state.
-pub fn row(way: Way, sight: &Sight) -> Vector {
+pub fn row(way: Way, measurement: &Measurement) -> Vector {
     let mut row = [Lanes::ZERO; STATES];
     match way {
-        Way::Forward => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-sight.trip)),
+        Way::Forward => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-measurement.trip)),
         Way::Backward => row[THETA] = Lanes::all(-1.0),
     }
     row[way.floor()] = Lanes::all(1.0);
@@ -36,8 +38,8 @@ pub struct Update {
     pub action: Action,
 }
 
-/// The adjoint variables: with the filtered state x and covariance P, the smoothed state is `x - P slope` and its covariance
-/// `P - P curvature P`.
+/// The adjoint variables: with the filtered state x and covariance P, the smoothed state is `x - P slope` and its
+/// covariance `P - P curvature P`.
 #[derive(Clone, Debug)]
 pub struct Adjoint {
     slope: Vector,
@@ -64,7 +66,7 @@ impl Adjoint {
         }
     }
 
-    /// What comes after says nothing of a part of the state before: it was set anew.
+    /// What comes after says nothing of a part of the state before: it was set to something else.
     pub fn forget(&mut self, part: usize) {
         self.slope[part] = Lanes::ZERO;
         for other in 0..STATES {
@@ -74,14 +76,14 @@ impl Adjoint {
     }
 
     /// Goes back over `interval` seconds, which turned the cycle by `turn`.
-    pub fn back(&mut self, interval: f64, turn: &Turn) {
-        back(&mut self.slope, interval, turn);
+    pub fn back(&mut self, interval: f64, rotation: &Rotation) {
+        back(&mut self.slope, interval, rotation);
         for line in &mut self.curvature {
-            back(line, interval, turn);
+            back(line, interval, rotation);
         }
         for column in 0..STATES {
             let mut line: Vector = core::array::from_fn(|row| self.curvature[row][column]);
-            back(&mut line, interval, turn);
+            back(&mut line, interval, rotation);
             for (row, value) in line.into_iter().enumerate() {
                 self.curvature[row][column] = value;
             }
@@ -93,15 +95,15 @@ impl Adjoint {
         let through = times(&group.p, row);
         let mean = dot(row, &group.x) - dot(&through, &self.slope);
         let variance = dot(row, &through) - dot(&through, &times(&self.curvature, &through));
-        (mean, variance.map(|variance| variance.max(1e-9)))
+        (mean, variance.map(|variance| variance.max(LEAST_SMOOTHED_VARIANCE)))
     }
 }
 
 /// The transpose of what the prediction does to a state.
-fn back(vector: &mut Vector, interval: f64, turn: &Turn) {
+fn back(vector: &mut Vector, interval: f64, rotation: &Rotation) {
     let [theta, rate, c1, c2, frequency, ..] = *vector;
     vector[RATE] = rate + Lanes::all(interval) * theta;
-    vector[CYCLE] = turn.along * theta + turn.cosine * c1 - turn.sine * c2;
-    vector[QUADRATURE] = turn.across * theta + turn.sine * c1 + turn.cosine * c2;
-    vector[FREQUENCY] = frequency + turn.theta * theta + turn.cycle * c1 + turn.quadrature * c2;
+    vector[CYCLE] = rotation.along * theta + rotation.cosine * c1 - rotation.sine * c2;
+    vector[QUADRATURE] = rotation.across * theta + rotation.sine * c1 + rotation.cosine * c2;
+    vector[FREQUENCY] = frequency + rotation.theta * theta + rotation.cycle * c1 + rotation.quadrature * c2;
 }

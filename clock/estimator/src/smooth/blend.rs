@@ -1,18 +1,14 @@
 //! The mean of all members at each node, weighed by how well each saw the packets around it coming.
 //!
-//! The filter that ran over the recording in order is the witness. It can be improved on, but a member that lies beyond what that filter
-//! held possible, block after block, has lost itself between floors and queueing, and has no say there. Where none is left, the filter has.
+//! The filter that ran over the recording in order is the witness. It can be improved on, but a member that lies beyond
+//! what that filter held possible, block after block, has lost itself between floors and queueing and is left out
+//! there. Where no member is left, the filter stands.
 
 use super::node::Node;
-use super::pass::{BLOCK, Said};
-use crate::learned::lanes::{LANES, Lanes};
+use super::pass::MemberState;
+use crate::bank::lanes::{LANES, Lanes};
+use crate::tuning::smooth::{BLOCK, COMMON, LEAST_CAUSAL_UNCERTAINTY, LOST};
 use alloc::vec::Vec;
-
-/// A member has lost itself when its times are so many times the filter's uncertainties away from the filter's, in the root mean square.
-const LOST: f64 = 3.0;
-
-/// What the future cannot mend: the part of the filter's uncertainty that stays, since both rest on the same learned densities.
-const COMMON: f64 = 0.45;
 
 /// What is known of a node in the end.
 #[derive(Clone, Copy, Debug)]
@@ -26,16 +22,16 @@ pub struct Marginal {
 }
 
 /// The mean at each node.
-pub fn blend(nodes: &[Node], said: &[Vec<Said>]) -> Vec<Marginal> {
+pub fn blend(nodes: &[Node], states: &[Vec<MemberState>]) -> Vec<Marginal> {
     let mut marginals = Vec::with_capacity(nodes.len());
     for (block, nodes) in nodes.chunks(BLOCK).enumerate() {
         let begin = block.saturating_mul(BLOCK);
-        let groups: Vec<&[Said]> = said.iter().filter_map(|said| said.get(begin..)).collect();
+        let groups: Vec<&[MemberState]> = states.iter().filter_map(|states| states.get(begin..)).collect();
         let trusted: Vec<[bool; LANES]> = groups.iter().map(|group| trust(nodes, group)).collect();
         for (index, node) in nodes.iter().enumerate() {
             let mut sums = Sums::default();
             let here = groups.iter().zip(&trusted).filter_map(|(group, trusted)| Some((group.get(index)?, trusted)));
-            let voices = || here.clone().flat_map(|(said, trusted)| voices(said, trusted));
+            let voices = || here.clone().flat_map(|(states, trusted)| voices(states, trusted));
             let best = voices().fold(f64::NEG_INFINITY, |best, voice| best.max(voice.score));
             voices().for_each(|voice| sums.add(libm::exp(voice.score - best), &voice, node));
             marginals.push(sums.marginal(node));
@@ -45,12 +41,12 @@ pub fn blend(nodes: &[Node], said: &[Vec<Said>]) -> Vec<Marginal> {
 }
 
 /// Which members of a group have kept to what the causal filter held possible.
-fn trust(nodes: &[Node], group: &[Said]) -> [bool; LANES] {
+fn trust(nodes: &[Node], group: &[MemberState]) -> [bool; LANES] {
     let mut squares = Lanes::ZERO;
     let mut count = 0.0;
-    for (node, said) in nodes.iter().zip(group) {
-        let scale = 1.0 / node.causal.uncertainty.max(1e-3);
-        let off = (said.theta - Lanes::all(node.causal.theta)) * Lanes::all(scale);
+    for (node, states) in nodes.iter().zip(group) {
+        let scale = 1.0 / node.causal.uncertainty.max(LEAST_CAUSAL_UNCERTAINTY);
+        let off = (states.theta - Lanes::all(node.causal.theta)) * Lanes::all(scale);
         squares += off * off;
         count += 1.0;
     }
@@ -65,18 +61,18 @@ struct Voice {
     score: f64,
 }
 
-fn voices<'a>(said: &'a Said, trusted: &'a [bool; LANES]) -> impl Iterator<Item = Voice> + 'a {
+fn voices<'a>(states: &'a MemberState, trusted: &'a [bool; LANES]) -> impl Iterator<Item = Voice> + 'a {
     let voice = |lane: usize| Voice {
-        theta: said.theta.of(lane),
-        variance: said.variance.of(lane),
-        rate: said.rate.of(lane),
-        score: said.score.of(lane),
+        theta: states.theta.of(lane),
+        variance: states.variance.of(lane),
+        rate: states.rate.of(lane),
+        score: states.score.of(lane),
     };
     let all = trusted.iter().enumerate().filter(|(_, trusted)| **trusted).map(move |(lane, _)| voice(lane));
     all.filter(|voice| (voice.theta + voice.variance + voice.rate + voice.score).is_finite())
 }
 
-/// Weighted sums; times are held against the causal filter's.
+/// Weighted sums; times are relative to the causal filter's.
 #[derive(Default)]
 struct Sums {
     weight: f64,
@@ -110,17 +106,17 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    use super::super::node::{Causal, Upset};
+    use super::super::node::{Causal, Changes};
     use super::*;
     use ffclock_units::Counter;
 
     #[test]
     fn a_member_is_lost_beyond_three_uncertainties_of_the_filter() {
         let causal = Causal { theta: 10.0, uncertainty: 2.0, bound: 100.0, rate: 0.0 };
-        let (counter, sights, upset) = (Counter::from_raw(0), None, Upset::default());
-        let node = Node { counter, x: 0.0, interval: 16.0, sights, causal, upset };
+        let (counter, measurements, changes) = (Counter::from_raw(0), None, Changes::default());
+        let node = Node { counter, x: 0.0, interval: 16.0, measurements, causal, changes };
         let theta = Lanes([10.0, 15.9, 4.1, 16.1]);
-        let said = Said { theta, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
-        assert_eq!(trust(&[node; 4], &[said; 4]), [true, true, true, false]);
+        let states = MemberState { theta, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
+        assert_eq!(trust(&[node; 4], &[states; 4]), [true, true, true, false]);
     }
 }

@@ -3,16 +3,10 @@
 use super::MICRO;
 use super::blend::Marginal;
 use super::node::Segment;
+use crate::tuning::smooth::{CURVE_PHASE_WALK, CURVE_WALK, LEAST_UNCERTAINTY};
 use alloc::vec::Vec;
 use core::ops::Range;
 use ffclock_units::{Counter, Moment, Period, Span, StandardUncertainty, Tai};
-
-/// What the arithmetic can lose, s.
-const LEAST_UNCERTAINTY: f64 = 1e-8;
-
-/// How far the rate of a usual oscillator walks in a second, ppm, and its phase, us: what happens between two exchanges is not seen.
-const WALK: f64 = 1e-3;
-const PHASE_WALK: f64 = 3e-3;
 
 /// The time at a counter reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +59,8 @@ impl Smoothed {
         &self.times
     }
 
-    /// The time at a counter reading of the epoch with this number, counted by calls of [`Smoother::restart`](super::Smoother::restart) from 0;
-    /// `None` outside what was recorded.
+    /// The time at a counter reading of the epoch with this number, counted by calls of
+    /// [`Smoother::restart`](super::Smoother::restart) from 0; `None` outside what was recorded.
     pub fn at(&self, epoch: usize, counter: Counter) -> Option<SmoothedTime> {
         let pieces = self.pieces.iter().filter(|piece| piece.epoch == epoch);
         let times = pieces.filter_map(|piece| self.times.get(piece.range.clone()));
@@ -96,8 +90,8 @@ fn between(before: &SmoothedTime, after: &SmoothedTime, counter: Counter) -> Smo
     let bend = share * rest * (rest * first - share * last);
     let line = Span::from_seconds(straight * share);
     let uncertainty = before.uncertainty.as_seconds() * rest + after.uncertainty.as_seconds() * share;
-    let walked = WALK * WALK * libm::pow(straight * share * rest, 3.0) / 3.0;
-    let unseen = walked + PHASE_WALK * PHASE_WALK * straight * share * rest;
+    let walked = CURVE_WALK * CURVE_WALK * libm::pow(straight * share * rest, 3.0) / 3.0;
+    let unseen = walked + CURVE_PHASE_WALK * CURVE_PHASE_WALK * straight * share * rest;
     SmoothedTime {
         counter,
         time: before.time + line + Span::from_seconds(bend),

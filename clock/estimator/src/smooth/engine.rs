@@ -3,30 +3,17 @@
 use super::blend::{Marginal, blend};
 use super::learn::{Teacher, Witness};
 use super::node::{Node, Segment};
-use super::pass::{BLOCK, Beliefs, Evidence, Pass, Said, Tables};
+use super::pass::{Beliefs, Evidence, MemberState, Pass, Tables};
 use super::site::Site;
 use crate::LearnedConfig;
-use crate::learned::bank::Family;
-use crate::learned::density::Tabulated;
-use crate::learned::group::{FREQUENCY, Group};
-use crate::learned::lanes::{LANES, Lanes};
-use crate::learned::model::{GROUPS, Model, models};
+use crate::bank::Family;
+use crate::bank::density::Tabulated;
+use crate::bank::group::{FREQUENCY, Group};
+use crate::bank::lanes::{LANES, Lanes};
+use crate::bank::model::{GROUPS, Model, models};
+use crate::tuning::smooth::{AHEAD, BLOCK, FIRST_ROUNDS, FREQUENCY_REACH, PART, ROUNDS, WINDOW};
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// Exchanges that are worked out at a time, and how many more of the future are looked at.
-const WINDOW: usize = 8192;
-const AHEAD: usize = 1024;
-
-/// Rounds in which packets are weighed as they come, so that the densities are learned roughly.
-const FIRST_ROUNDS: usize = 2;
-
-/// Rounds in which each packet is held against all the others, and how far its factor moves in each.
-const ROUNDS: usize = 6;
-const PART: f64 = 0.7;
-
-/// How far a cycle's frequency is taken over from one round into the next, as a logarithm.
-const FREQUENCY_REACH: f64 = 0.25;
 
 /// Everything that does not depend on the recording.
 #[derive(Clone, Debug)]
@@ -51,6 +38,7 @@ impl<'a> Window<'a> {
     fn at(segment: &'a Segment, begin: usize) -> (Self, usize) {
         let core = begin.saturating_add(WINDOW).min(segment.nodes.len());
         let end = core.saturating_add(AHEAD).min(segment.nodes.len());
+        debug_assert!(begin < core && core <= end);
         let nodes = segment.nodes.get(begin..end).unwrap_or(&[]);
         let blocks = begin / BLOCK..end.div_ceil(BLOCK).min(segment.learned.len());
         let learned = segment.learned.get(blocks).unwrap_or(&[]);
@@ -63,7 +51,7 @@ struct Work<'a> {
     engine: &'a Engine,
     nodes: &'a [Node],
     first: usize,
-    speaks: Vec<bool>,
+    has_packets: Vec<bool>,
     family: Family,
     starts: [Group; GROUPS],
     tables: Tables,
@@ -92,6 +80,7 @@ impl Engine {
         while begin < segment.nodes.len() {
             let (window, length) = Window::at(segment, begin);
             let marginals = self.window(&window, &mut starts, length);
+            debug_assert!(marginals.len() >= length && length > 0);
             all.extend_from_slice(marginals.get(..length).unwrap_or(&marginals));
             progress(length);
             begin += length;
@@ -101,26 +90,26 @@ impl Engine {
 
     /// Works a window out, and leaves in `starts` the members as they are after its first `length` nodes.
     fn window(&self, window: &Window<'_>, starts: &mut Starts, length: usize) -> Vec<Marginal> {
-        let mut said: Vec<Vec<Said>> = Vec::new();
+        let mut states: Vec<Vec<MemberState>> = Vec::new();
         for (family, starts) in Family::BOTH.into_iter().zip(starts) {
             if self.families[family.index()] {
-                let mut work = Work::new(self, window, (family, starts));
+                let mut work = Work::new(self, window, family, starts);
                 work.learn();
-                said.extend(work.conclude(starts, length));
+                states.extend(work.conclude(starts, length));
             }
         }
-        blend(window.nodes, &said)
+        blend(window.nodes, &states)
     }
 }
 
 impl<'a> Work<'a> {
-    fn new(engine: &'a Engine, window: &Window<'a>, (family, starts): (Family, &[Group; GROUPS])) -> Self {
+    fn new(engine: &'a Engine, window: &Window<'a>, family: Family, starts: &[Group; GROUPS]) -> Self {
         let nodes = window.nodes;
         Work {
             engine,
             nodes,
             first: window.first,
-            speaks: nodes.iter().map(|node| node.sights.is_some()).collect(),
+            has_packets: nodes.iter().map(|node| node.measurements.is_some()).collect(),
             family,
             starts: *starts,
             tables: window.learned.iter().map(|families| families[family.index()].clone()).collect(),
@@ -142,7 +131,7 @@ impl<'a> Work<'a> {
 
     fn teach(&mut self, beliefs: &[Beliefs], best: &Best) {
         if let Some(beliefs) = beliefs.get(best.group) {
-            let witness = Witness { beliefs, lane: best.lane, speaks: &self.speaks };
+            let witness = Witness { beliefs, lane: best.lane, has_packets: &self.has_packets };
             self.tables = self.engine.teacher.learn(self.family, &witness);
         }
     }
@@ -183,12 +172,12 @@ impl<'a> Work<'a> {
         (all, best)
     }
 
-    /// Makes the factors of the packets anew from beliefs without them.
+    /// Makes the factors of the packets again, from beliefs without them.
     fn refine(&mut self, all: &[Beliefs]) {
         for (beliefs, sites) in all.iter().zip(&mut self.sites) {
             for (index, (beliefs, sites)) in beliefs.iter().zip(sites).enumerate() {
                 let Some(tables) = self.tables.get(index / BLOCK) else { continue };
-                if !self.speaks.get(index).is_some_and(|speaks| *speaks) {
+                if !self.has_packets.get(index).is_some_and(|has_packets| *has_packets) {
                     continue;
                 }
                 for ((belief, site), table) in beliefs.iter().zip(sites).zip(tables) {
@@ -201,13 +190,13 @@ impl<'a> Work<'a> {
     }
 
     /// What the members say in the end.
-    fn conclude(&mut self, starts: &mut [Group; GROUPS], length: usize) -> Vec<Vec<Said>> {
+    fn conclude(&mut self, starts: &mut [Group; GROUPS], length: usize) -> Vec<Vec<MemberState>> {
         let mut all = Vec::with_capacity(GROUPS);
         let parts = self.engine.models.iter().zip(&self.starts).zip(&mut self.sites);
         for (((model, start), sites), next) in parts.zip(starts) {
             let pass = Pass { nodes: self.nodes, first: self.first, model, family: self.family, tables: &self.tables };
             let (steps, _) = pass.forward(start, sites, Evidence::Scored);
-            all.push(pass.say(start, &steps));
+            all.push(pass.member_states(start, &steps));
             if let Some(step) = length.checked_sub(1).and_then(|last| steps.get(last)) {
                 *next = *step.after();
             }
@@ -244,8 +233,8 @@ impl Best {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classic::frame::Frame;
-    use crate::smooth::node::{Causal, Upset};
+    use crate::frame::Frame;
+    use crate::smooth::node::{Causal, Changes};
     use crate::{ClassicConfig, Estimator, Learned};
     use ffclock_units::{
         Bound, Counter, Exchange, Leap, Moment, Period, ServerIdentity, ServerQuality, Span, Stamp, StampLocation,
@@ -279,7 +268,14 @@ mod tests {
         for index in 0..count {
             let x = index as f64;
             let counter = Counter::from_raw(index as u64);
-            segment.nodes.push(Node { counter, x, interval: 1.0, sights: None, causal, upset: Upset::default() });
+            segment.nodes.push(Node {
+                counter,
+                x,
+                interval: 1.0,
+                measurements: None,
+                causal,
+                changes: Changes::default(),
+            });
             if index % BLOCK == 0 {
                 segment.note_densities(learned.densities());
             }

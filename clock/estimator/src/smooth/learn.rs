@@ -1,14 +1,13 @@
 //! Queueing densities of a recording: each block of it learns from itself and its neighbours, before and after.
 
-use super::pass::{BLOCK, Beliefs, Tables};
+use super::pass::{Beliefs, Tables};
 use crate::LearnedConfig;
-use crate::learned::bank::Family;
-use crate::learned::density::{Components, Likelihoods, Mixture, SHAPES, STEEP};
-use crate::learned::grid::Cavity;
+use crate::bank::Family;
+use crate::bank::density::{Components, Likelihoods, Mixture};
+use crate::bank::grid::Cavity;
+use crate::tuning::bank::{SHAPES, STEEP};
+use crate::tuning::smooth::{BLOCK, ITERATIONS};
 use alloc::vec::Vec;
-
-/// Rounds of expectation maximisation, from the prior on.
-const ITERATIONS: u32 = 24;
 
 /// Makes the densities of a window.
 #[derive(Clone, Debug)]
@@ -22,7 +21,7 @@ pub struct Witness<'a> {
     pub beliefs: &'a Beliefs,
     pub lane: usize,
     /// Whether a node has packets.
-    pub speaks: &'a [bool],
+    pub has_packets: &'a [bool],
 }
 
 impl Teacher {
@@ -38,18 +37,18 @@ impl Teacher {
     }
 
     fn likelihoods(&self, witness: &Witness<'_>) -> Vec<Option<[Likelihoods; 2]>> {
-        let of = |(beliefs, speaks): (&[super::site::Belief; 2], &bool)| {
+        let of = |(beliefs, has_packets): (&[super::site::Belief; 2], &bool)| {
             let cavity = |way: usize| {
                 let belief = &beliefs[way];
                 let variance = belief.variance.of(witness.lane) + belief.noise;
                 self.components.likelihoods(&Cavity { mean: belief.mean.of(witness.lane), variance })
             };
-            speaks.then(|| [cavity(0), cavity(1)])
+            has_packets.then(|| [cavity(0), cavity(1)])
         };
-        witness.beliefs.iter().zip(witness.speaks).map(of).collect()
+        witness.beliefs.iter().zip(witness.has_packets).map(of).collect()
     }
 
-    fn block(&self, family: Family, rows: &[Option<[Likelihoods; 2]>]) -> [crate::learned::density::Tabulated; 2] {
+    fn block(&self, family: Family, rows: &[Option<[Likelihoods; 2]>]) -> [crate::bank::density::Tabulated; 2] {
         let taught = |ways: &[usize]| {
             let length = rows.len().saturating_mul(ways.len()).max(1);
             let mut mixture = Mixture::new(count(family), length, &self.components);

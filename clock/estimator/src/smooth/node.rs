@@ -1,17 +1,14 @@
 //! What is kept of a recording: an exchange becomes a node, and a stretch without a new beginning a segment.
 
 use super::MICRO;
-use super::pass::BLOCK;
-use crate::classic::frame::Frame;
-use crate::learned::bank::Densities;
-use crate::learned::density::Tabulated;
-use crate::learned::group::{Begin, Sight, Way};
-use crate::learned::recent::{Change, Revision};
+use crate::bank::Densities;
+use crate::bank::density::Tabulated;
+use crate::bank::group::{Begin, Measurement, Way};
+use crate::bank::revision::{Change, Revision};
+use crate::frame::Frame;
+use crate::tuning::smooth::{BLOCK, NEAR_FLOOR};
 use alloc::vec::Vec;
 use ffclock_units::{Counter, Estimate, Period};
-
-/// A floor so near to one that was left, beside what it is uncertain by, is that one, us.
-const NEAR: f64 = 1.0;
 
 /// The clock as it was published right after an exchange, us over the frame's line.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +21,7 @@ pub struct Causal {
 }
 
 impl Causal {
-    pub fn new(estimate: &Estimate, counter: Counter, (frame, nominal): (&Frame, Period)) -> Self {
+    pub fn new(estimate: &Estimate, counter: Counter, frame: &Frame, nominal: Period) -> Self {
         let at = estimate.at(counter);
         Causal {
             theta: frame.height(counter, at.time) / MICRO,
@@ -49,11 +46,11 @@ pub struct Departure {
 
 /// What is believed to have happened between the node before and this one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Upset {
+pub struct Changes {
     /// The floors that moved, for each way.
     pub floors: [Option<Departure>; 2],
     /// The variances that theta and the rate gained, us^2 and ppm^2.
-    pub jolt: Option<[f64; 2]>,
+    pub burst: Option<[f64; 2]>,
 }
 
 /// One exchange.
@@ -65,9 +62,9 @@ pub struct Node {
     /// Since the node before, s.
     pub interval: f64,
     /// The two packets, unless they are not to be believed.
-    pub sights: Option<[Sight; 2]>,
+    pub measurements: Option<[Measurement; 2]>,
     pub causal: Causal,
-    pub upset: Upset,
+    pub changes: Changes,
 }
 
 /// A stretch in which the time is continuous.
@@ -105,20 +102,21 @@ impl Segment {
     pub fn note(&mut self, revision: &Revision) {
         let since = match revision {
             Revision::Floor(change) => change.since,
-            Revision::Jolt { since, .. } => *since,
+            Revision::NoiseBurst { since, .. } => *since,
             // Who sees the whole recording sees such a floor anyway.
-            Revision::Revelation { .. } => return,
+            Revision::UnseenFloor { .. } => return,
         };
-        let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.sights.is_some());
+        let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.measurements.is_some());
         let Some((index, _)) = used.take(since).last() else { return };
         let departure = match revision {
             Revision::Floor(change) => Some(self.depart(change, index)),
-            Revision::Jolt { .. } | Revision::Revelation { .. } => None,
+            Revision::NoiseBurst { .. } | Revision::UnseenFloor { .. } => None,
         };
+        debug_assert!(index < self.nodes.len());
         let Some(node) = self.nodes.get_mut(index) else { return };
         match (revision, departure) {
-            (_, Some(departure)) => node.upset.floors[departure.way.index()] = Some(departure),
-            (Revision::Jolt { variances, .. }, _) => node.upset.jolt = Some(*variances),
+            (_, Some(departure)) => node.changes.floors[departure.way.index()] = Some(departure),
+            (Revision::NoiseBurst { variances, .. }, _) => node.changes.burst = Some(*variances),
             _ => {}
         }
     }
@@ -127,7 +125,7 @@ impl Segment {
     fn depart(&mut self, change: &Change, index: usize) -> Departure {
         let way = change.way.index();
         let (left, level) = (self.moved[way], self.moved[way] + change.shift);
-        let near = libm::sqrt(change.variance) + NEAR;
+        let near = libm::sqrt(change.variance) + NEAR_FLOOR;
         let distance = |known: &&(f64, usize)| (known.0 - level).abs();
         let known = self.left[way].iter().filter(|known| distance(known) < near);
         let back_to = known.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|known| known.1);

@@ -3,18 +3,13 @@
 use super::adjoint::{Adjoint, Update, Vector, dot, row, times};
 use super::node::Node;
 use super::site::{Action, Belief, Site};
-use crate::learned::bank::{Family, SCORE_MEMORY};
-use crate::learned::density::Tabulated;
-use crate::learned::group::{FREQUENCY, Group, RATE, STATES, Sight, THETA, Turn, Way};
-use crate::learned::lanes::Lanes;
-use crate::learned::model::Model;
+use crate::bank::Family;
+use crate::bank::density::Tabulated;
+use crate::bank::group::{FREQUENCY, Group, Measurement, RATE, Rotation, STATES, THETA, Way};
+use crate::bank::lanes::Lanes;
+use crate::bank::model::Model;
+use crate::tuning::smooth::{BLOCK, CHANGED_VARIANCE, LEAST_PREDICTED_VARIANCE, REMEMBERED_VARIANCE, SCORE_MEMORY};
 use alloc::vec::Vec;
-
-/// So many exchanges make one block with densities of its own.
-pub const BLOCK: usize = 256;
-
-/// How well a floor is known that comes back, us^2.
-const REMEMBERED_VARIANCE: f64 = 0.04;
 
 /// The densities of a window, block after block, each for both ways.
 pub type Tables = Vec<[Tabulated; 2]>;
@@ -43,7 +38,7 @@ pub type Beliefs = Vec<[Belief; 2]>;
 
 /// What four members say of a node in the end.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct MemberState {
     pub theta: Lanes,
     pub variance: Lanes,
     pub rate: Lanes,
@@ -61,21 +56,25 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Forwards from `start`, which holds at the node before the first. Tells the beliefs about the packets before their own evidence.
+    /// Forwards from `start`, which holds at the node before the first. Tells the beliefs about the packets before
+    /// their own evidence.
     pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: Evidence) -> (Vec<Step>, Beliefs) {
         let mut group = *start;
         let mut steps = Vec::with_capacity(self.nodes.len());
         let mut beliefs = Vec::with_capacity(self.nodes.len());
         for (index, (node, sites)) in self.nodes.iter().zip(sites).enumerate() {
-            self.enter(&mut group, (index, node), &steps);
+            self.enter(&mut group, index, node, &steps);
             let mut step = Step { after: group, updates: [None, None], log: Lanes::ZERO };
             let mut believed = [NOTHING; 2];
             for (way, site) in Way::BOTH.into_iter().zip(sites) {
-                let Some(sight) = node.sights.map(|sights| sights[way.index()]) else { continue };
-                let row = row(way, &sight);
+                let Some(measurement) = node.measurements.map(|measurements| measurements[way.index()]) else {
+                    continue;
+                };
+                let row = row(way, &measurement);
                 let gain = times(&step.after.p, &row);
-                let belief = belief_of(&sight, (dot(&row, &step.after.x), dot(&row, &gain)));
-                let (action, log) = self.evidence((index, way), &belief, (site, evidence));
+                let belief = belief_of(&measurement, dot(&row, &step.after.x), dot(&row, &gain));
+                let table = self.tables.get(index / BLOCK).map(|tables| &tables[way.index()]);
+                let (action, log) = weigh(table, &belief, site, evidence);
                 apply(&mut step.after, &gain, &action);
                 step.updates[way.index()] = Some(Update { gain, action });
                 step.log += log;
@@ -89,39 +88,23 @@ impl Pass<'_> {
         (steps, beliefs)
     }
 
-    fn evidence(
-        &self,
-        (index, way): (usize, Way),
-        belief: &Belief,
-        (site, evidence): (&mut Site, Evidence),
-    ) -> (Action, Lanes) {
-        let table = self.tables.get(index / BLOCK).map(|tables| &tables[way.index()]);
-        let (Some(table), true) = (table, evidence != Evidence::Known) else {
-            return (site.act(belief), Lanes::ZERO);
-        };
-        let weighed = belief.weigh(table);
-        if evidence == Evidence::Weighed {
-            *site = Site::of(&weighed.action, belief);
-        }
-        (site.act(belief), weighed.log)
-    }
-
     /// Carries the members to a node.
-    fn enter(&self, group: &mut Group, (index, node): (usize, &Node), steps: &[Step]) {
+    fn enter(&self, group: &mut Group, index: usize, node: &Node, steps: &[Step]) {
+        debug_assert!(index / BLOCK < self.tables.len(), "each block has densities");
         if node.interval > 0.0 {
             let tables = self.tables.get(index / BLOCK);
             let floor_noise = tables.map_or(0.0, |[density, _]| self.family.floor_noise(density));
             group.predict(node.interval, self.model, floor_noise);
         }
-        for change in node.upset.floors.iter().flatten() {
+        for change in node.changes.floors.iter().flatten() {
             let part = change.way.floor();
             let known = change.back_to.and_then(|left| self.before(left, steps)).map(|before| before.after.x[part]);
             group.cut(part);
             group.x[part] = known.unwrap_or(group.x[part] + Lanes::all(change.shift));
-            let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + 1.0 };
+            let variance = if known.is_some() { REMEMBERED_VARIANCE } else { change.variance + CHANGED_VARIANCE };
             group.p[part][part] = Lanes::all(variance);
         }
-        if let Some([theta, rate]) = node.upset.jolt {
+        if let Some([theta, rate]) = node.changes.burst {
             group.p[THETA][THETA] += Lanes::all(theta);
             group.p[RATE][RATE] += Lanes::all(rate);
         }
@@ -133,34 +116,37 @@ impl Pass<'_> {
     }
 
     /// Backwards; shows `visit` each node, the last one first, with what the future says of it.
-    fn backward(&self, start: &Group, steps: &[Step], mut visit: impl FnMut(usize, &Node, (&Step, &Adjoint))) {
+    fn backward(&self, start: &Group, steps: &[Step], mut visit: impl FnMut(usize, &Node, &Step, &Adjoint)) {
         let mut adjoint = Adjoint::NONE;
         for (index, (node, step)) in self.nodes.iter().zip(steps).enumerate().rev() {
-            visit(index, node, (step, &adjoint));
+            visit(index, node, step, &adjoint);
             for way in [Way::Backward, Way::Forward] {
-                if let (Some(sights), Some(update)) = (node.sights, &step.updates[way.index()]) {
-                    adjoint.before(&row(way, &sights[way.index()]), update);
+                if let (Some(measurements), Some(update)) = (node.measurements, &step.updates[way.index()]) {
+                    adjoint.before(&row(way, &measurements[way.index()]), update);
                 }
             }
-            for change in node.upset.floors.iter().flatten() {
+            for change in node.changes.floors.iter().flatten() {
                 adjoint.forget(change.way.floor());
             }
             if node.interval > 0.0 {
                 let before =
                     index.checked_sub(1).and_then(|before| steps.get(before)).map_or(start, |step| &step.after);
-                adjoint.back(node.interval, &Turn::of(&before.x, node.interval));
+                adjoint.back(node.interval, &Rotation::of(&before.x, node.interval));
             }
         }
     }
 
-    /// The beliefs about the packets with all evidence, their own too, and the logarithm of the cycle's frequency at the first node.
+    /// The beliefs about the packets with all evidence, their own too, and the logarithm of the cycle's frequency at
+    /// the first node.
     pub fn beliefs(&self, start: &Group, steps: &[Step]) -> (Beliefs, Lanes) {
         let mut beliefs: Beliefs = self.nodes.iter().map(|_| [NOTHING; 2]).collect();
         let mut frequency = start.x[FREQUENCY];
-        self.backward(start, steps, |index, node, (step, adjoint)| {
+        self.backward(start, steps, |index, node, step, adjoint| {
+            debug_assert!(index < self.nodes.len());
             let Some(cell) = beliefs.get_mut(index) else { return };
-            for (way, sight) in Way::BOTH.into_iter().zip(node.sights.iter().flatten()) {
-                cell[way.index()] = belief_of(sight, adjoint.marginal(&step.after, &row(way, sight)));
+            for (way, measurement) in Way::BOTH.into_iter().zip(node.measurements.iter().flatten()) {
+                let (mean, variance) = adjoint.marginal(&step.after, &row(way, measurement));
+                cell[way.index()] = belief_of(measurement, mean, variance);
             }
             if index == 0 {
                 frequency = adjoint.marginal(&step.after, &unit(FREQUENCY)).0;
@@ -170,22 +156,23 @@ impl Pass<'_> {
     }
 
     /// What the members say in the end.
-    pub fn say(&self, start: &Group, steps: &[Step]) -> Vec<Said> {
-        let nothing = Said { theta: Lanes::ZERO, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
-        let mut said: Vec<Said> = self.nodes.iter().map(|_| nothing).collect();
+    pub fn member_states(&self, start: &Group, steps: &[Step]) -> Vec<MemberState> {
+        let nothing =
+            MemberState { theta: Lanes::ZERO, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };
+        let mut states: Vec<MemberState> = self.nodes.iter().map(|_| nothing).collect();
         let mut future = Lanes::ZERO;
-        self.backward(start, steps, |index, _, (step, adjoint)| {
+        self.backward(start, steps, |index, _, step, adjoint| {
             let (theta, variance) = adjoint.marginal(&step.after, &unit(THETA));
             let mut along = unit(RATE);
-            along[crate::learned::group::CYCLE] = Lanes::all(1.0);
+            along[crate::bank::group::CYCLE] = Lanes::all(1.0);
             let rate = adjoint.marginal(&step.after, &along).0;
             let score = step.after.score + self.model.handicap + future;
-            if let Some(cell) = said.get_mut(index) {
-                *cell = Said { theta, variance, rate, score };
+            if let Some(cell) = states.get_mut(index) {
+                *cell = MemberState { theta, variance, rate, score };
             }
             future = (future + step.log) * Lanes::all(SCORE_MEMORY);
         });
-        said
+        states
     }
 }
 
@@ -201,6 +188,18 @@ impl Step {
     }
 }
 
+/// What a packet does to the members by its evidence, and its log-likelihood where it is weighed.
+fn weigh(table: Option<&Tabulated>, belief: &Belief, site: &mut Site, evidence: Evidence) -> (Action, Lanes) {
+    let (Some(table), true) = (table, evidence != Evidence::Known) else {
+        return (site.act(belief), Lanes::ZERO);
+    };
+    let weighed = belief.weigh(table);
+    if evidence == Evidence::Weighed {
+        *site = Site::of(&weighed.action, belief);
+    }
+    (site.act(belief), weighed.log)
+}
+
 const NOTHING: Belief = Belief { mean: Lanes::ZERO, variance: Lanes::all(1.0), noise: 0.0 };
 
 fn unit(part: usize) -> Vector {
@@ -209,9 +208,13 @@ fn unit(part: usize) -> Vector {
     row
 }
 
-/// What is believed about queueing when so much is believed about the rest of the delay.
-fn belief_of(sight: &Sight, (mean, variance): (Lanes, Lanes)) -> Belief {
-    Belief { mean: Lanes::all(sight.delay) - mean, variance: variance.map(|v| v.max(1e-8)), noise: sight.noise }
+/// What is believed about queueing, given a belief about the rest of the delay.
+fn belief_of(measurement: &Measurement, mean: Lanes, variance: Lanes) -> Belief {
+    Belief {
+        mean: Lanes::all(measurement.delay) - mean,
+        variance: variance.map(|v| v.max(LEAST_PREDICTED_VARIANCE)),
+        noise: measurement.noise,
+    }
 }
 
 fn apply(group: &mut Group, gain: &Vector, action: &Action) {

@@ -1,12 +1,14 @@
 //! A packet's evidence as a normal factor, for each of four members.
 //!
-//! A packet says that q, the queueing, has a one-sided density. As far as a member's belief about q reaches, that is replaced by the
-//! normal factor exp(-precision q^2 / 2 - pull q) that moves mean and variance of that belief as the density itself does: expectation propagation
-//! (T. Minka, Expectation Propagation for Approximate Bayesian Inference, UAI 2001). An exponential density far from its edge is a pure pull.
+//! A packet says that q, the queueing, has a one-sided density. As far as a member's belief about q reaches, that is
+//! replaced by the normal factor exp(-precision q^2 / 2 - pull q) that moves mean and variance of that belief as the
+//! density itself does: expectation propagation (T. Minka, Expectation Propagation for Approximate Bayesian Inference,
+//! UAI 2001). An exponential density far from its edge is a pure pull.
 
-use crate::learned::density::{Evidence, Tabulated};
-use crate::learned::grid::Cavity;
-use crate::learned::lanes::{LANES, Lanes};
+use crate::bank::density::{Evidence, Tabulated};
+use crate::bank::grid::Cavity;
+use crate::bank::lanes::{LANES, Lanes};
+use crate::tuning::smooth::LEAST_PRECISION_LEFT;
 
 /// The factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,7 +17,8 @@ pub struct Site {
     pub pull: Lanes,
 }
 
-/// What a member believes about the queueing of a packet, us and us^2; `noise` is the variance of what the stamp's width can do.
+/// What a member believes about the queueing of a packet, us and us^2; `noise` is the variance of what the stamp's
+/// width can do.
 #[derive(Clone, Copy, Debug)]
 pub struct Belief {
     pub mean: Lanes,
@@ -23,7 +26,8 @@ pub struct Belief {
     pub noise: f64,
 }
 
-/// What a factor does to a member: its state moves by `move_by` times the gain, its covariance by `-shrink` times the gain's square.
+/// What a factor does to a member: its state moves by `move_by` times the gain, its covariance by `-shrink` times the
+/// gain's square.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
     pub move_by: Lanes,
@@ -67,7 +71,8 @@ impl Site {
     /// The factor that does to a belief what an action does.
     pub fn of(action: &Action, belief: &Belief) -> Self {
         let Action { move_by, shrink } = *action;
-        let precision = shrink.zip(belief.variance, |shrink, variance| shrink / (1.0 - shrink * variance).max(1e-6));
+        let precision = shrink
+            .zip(belief.variance, |shrink, variance| shrink / (1.0 - shrink * variance).max(LEAST_PRECISION_LEFT));
         let pull = move_by * (Lanes::all(1.0) + precision * belief.variance) - precision * belief.mean;
         Site { precision, pull }
     }

@@ -1,4 +1,5 @@
-//! A small deterministic world: an oscillator with a random walk, a path with one-sided queueing, a server that may lie.
+//! A small deterministic world: an oscillator with a random walk, a path with one-sided queueing, a server that may
+//! lie.
 
 #![allow(dead_code, reason = "each test file uses a part of the world; one uses all of it")]
 
@@ -207,8 +208,8 @@ impl Report {
         self.quantile(from, 0.75) - self.quantile(from, 0.25)
     }
 
-    /// The part of the readings in [from, to) whose error is within twice the uncertainty, and how much wider the uncertainty is than
-    /// the 68th percentile of the errors.
+    /// The part of the readings in [from, to) whose error is within twice the uncertainty, and how much wider the
+    /// uncertainty is than the 68th percentile of the errors.
     pub fn calibration(&self, from: f64, to: f64) -> (f64, f64) {
         let judged: Vec<_> = self.judged.iter().filter(|(time, ..)| (from..to).contains(time)).collect();
         let within = judged.iter().filter(|(_, error, likely)| error.abs() <= 2.0 * likely).count();
@@ -293,6 +294,10 @@ impl<E: Estimator> Lab<E> {
         self.report.unlikely += usize::from((error - 0.5 * asymmetry).abs() > likely);
         assert!(!self.strict || error.abs() <= bound, "at {}: error {error:e}, bound {bound:e}", self.world.time());
         assert!(estimate.uncertainty.as_span() <= estimate.bound.as_span());
+        let truth = self.world.moment(self.world.time());
+        let proven = self.classic.proven(self.world.counter());
+        let holds = proven.is_some_and(|proven| proven.earliest <= truth && truth <= proven.latest);
+        assert!(!self.strict || holds, "at {}: {truth:?} in {proven:?}", self.world.time());
         self.report.errors.push((self.world.time(), error));
         self.report.bounds.push(bound);
         self.report.statuses.push((self.world.time(), estimate.status));

@@ -1,13 +1,11 @@
 //! Where queueing densities are tabulated, and how they are integrated against a normal density.
 //!
-//! A queueing time q, in microseconds, is found in the table through the bits of `q + 1`: sixteen cells to each doubling, 1/16 us
-//! wide next to zero, where the edge of the density decides, and 3 to 6 % wide far out, up to one second. No logarithm is needed.
+//! A queueing time q, in microseconds, is found in the table through the bits of `q + 1`: sixteen cells to each
+//! doubling, 1/16 us wide next to zero, where the edge of the density decides, and 3 to 6 % wide far out, up to one
+//! second. No logarithm is needed.
 
+use crate::tuning::bank::{FINENESS, OCTAVES, STEP_BITS};
 use core::f64::consts::PI;
-
-/// Cells to each doubling, as a power of two.
-const STEP_BITS: u32 = 4;
-const OCTAVES: usize = 20;
 
 /// How many cells the grid has; it has one point more.
 pub const CELLS: usize = OCTAVES << STEP_BITS;
@@ -42,7 +40,8 @@ pub fn place(queueing: f64) -> Option<Place> {
     Some(Place { cell, part })
 }
 
-/// What a model predicts for the queueing of a packet before it believes anything about queueing, us and us^2.
+/// The cavity of a packet, as in expectation propagation: the normal density of its queueing that a member predicts
+/// from everything but the packet, us and us^2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cavity {
     pub mean: f64,
@@ -105,8 +104,8 @@ struct Steps {
 }
 
 impl Cavity {
-    /// Shows the nodes of an integral of the normal density over q >= 0 to `visit`. Equal steps where they are finer than what a
-    /// density can do there, the cells of the grid otherwise.
+    /// Shows the nodes of an integral of the normal density over q >= 0 to `visit`. Equal steps where they are finer
+    /// than what a density can do there, the cells of the grid otherwise.
     #[inline(always)]
     pub fn integrate(&self, rule: &Rule, visit: impl FnMut(Node)) {
         let deviation = libm::sqrt(self.variance);
@@ -115,9 +114,10 @@ impl Cavity {
         if !(high > low && high.is_finite() && deviation > 0.0) {
             return;
         }
-        // Finer where the density may fall steeply. Doubled nodes cost less than cells, each of which needs an exponential.
+        // Finer where the density may fall steeply. Doubled nodes cost less than cells, each of which needs an
+        // exponential.
         let nodes = [1, 2, 4].map(|times: u32| rule.nodes.saturating_mul(times));
-        let fine = nodes.into_iter().find(|nodes| high - low <= 0.5 * (low + 1.0) * f64::from(*nodes));
+        let fine = nodes.into_iter().find(|nodes| high - low <= FINENESS * (low + 1.0) * f64::from(*nodes));
         let scale = 1.0 / (libm::sqrt(2.0 * PI) * deviation);
         if let Some(nodes) = fine {
             let step = (high - low) / f64::from(nodes);
@@ -129,7 +129,7 @@ impl Cavity {
             };
             self.in_steps(Steps { nodes, first, step, scale: step * scale }, products, visit);
         } else {
-            self.in_cells((low, high, scale), visit);
+            self.in_cells(low, high, scale, visit);
         }
     }
 
@@ -147,7 +147,7 @@ impl Cavity {
         }
     }
 
-    fn in_cells(&self, (low, high, scale): (f64, f64, f64), mut visit: impl FnMut(Node)) {
+    fn in_cells(&self, low: f64, high: f64, scale: f64, mut visit: impl FnMut(Node)) {
         let first = place(low).map_or(CELLS, |place| place.cell);
         let last = place(high).map_or(CELLS.saturating_sub(1), |place| place.cell);
         for cell in first..=last {

@@ -1,13 +1,20 @@
 //! Four members of the bank: their states and covariances, carried forward and updated side by side.
 //!
-//! A state is the height theta of the true time over the frame's line, us; the rate r, ppm; the two quadratures of a temperature
-//! cycle, ppm, and the logarithm of its angular frequency, which is tracked; and the floors of the two directions, us. A measurement is
-//! one-sided, so the update matches the moments of its true likelihood: an assumed-density filter.
+//! A state is the height theta of the true time over the frame's line, us; the rate r, ppm; the two quadratures of a
+//! temperature cycle, ppm, and the logarithm of its angular frequency, which is tracked; and the floors of the two
+//! directions, us. A measurement is one-sided, so the update matches the moments of its true likelihood:
+//! assumed-density filtering (P. Maybeck, Stochastic Models, Estimation, and Control 2, 1982; T. Minka, thesis, MIT,
+//! 2001). F, Q and H are those of docs/algorithm/learned.md.
 
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
 use super::lanes::{LANES, Lanes};
+use super::measurement::MICRO;
 use super::model::Model;
+use crate::frame::{Point, Slope};
+use crate::tuning::bank::{
+    FLOOR_WALK, LEAST_FIRST_TRIP, LEAST_FIRST_VARIANCE, LEAST_PREDICTED_VARIANCE, PHASE_WALK, PRIOR_RATE_PART,
+};
 
 /// The parts of a state.
 pub const THETA: usize = 0;
@@ -17,12 +24,6 @@ pub const QUADRATURE: usize = 3;
 pub const FREQUENCY: usize = 4;
 pub const FLOORS: [usize; 2] = [5, 6];
 pub const STATES: usize = 7;
-
-/// Phase noise of the counter: the variance that theta gains in a second (3 ns per square root of a second), us^2.
-const PHASE_WALK: f64 = 9e-6;
-
-/// Both floors drift together: the variance that they gain in a second, us^2.
-const FLOOR_WALK: f64 = 1e-6;
 
 /// The way of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +61,9 @@ impl Way {
     }
 }
 
-/// What one packet of an exchange shows.
+/// One packet of an exchange as a measurement z of the state: `z = H x + q`, with H in the first field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sight {
+pub struct Measurement {
     /// Forward `theta - r trip + floor + queueing`, backward `-theta + floor + queueing`, us.
     pub delay: f64,
     /// How long before the exchange's end the packet's own stamp was taken, s.
@@ -71,9 +72,9 @@ pub struct Sight {
     pub noise: f64,
 }
 
-/// What a group knew and learned of a packet.
+/// Each member's predictive density of a packet's queueing, and the packet's log-likelihood.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
+pub struct GroupPrediction {
     pub mean: Lanes,
     pub variance: Lanes,
     pub log: Lanes,
@@ -90,6 +91,22 @@ pub struct Begin {
     pub variance: f64,
 }
 
+impl Begin {
+    /// Where a clock begins that knows one exchange and `prior` of the rate. Symmetric floors, but for the configured
+    /// asymmetry, of which `half_asymmetry` is half, us, are all that is known of asymmetry.
+    pub fn at(point: &Point, half_asymmetry: f64, prior: Slope) -> Self {
+        let spread = PRIOR_RATE_PART * prior.error / MICRO;
+        let trip = (point.net / MICRO).max(LEAST_FIRST_TRIP);
+        Begin {
+            theta: point.height() / MICRO - half_asymmetry,
+            rate: prior.rate / MICRO,
+            rate_variance: spread * spread,
+            floors: [0.5 * trip + half_asymmetry, 0.5 * trip - half_asymmetry],
+            variance: 0.25 * trip * trip + LEAST_FIRST_VARIANCE,
+        }
+    }
+}
+
 /// Four members.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
@@ -99,7 +116,7 @@ pub struct Group {
 }
 
 /// How a cycle turns within an interval.
-pub struct Turn {
+pub struct Rotation {
     pub cosine: Lanes,
     pub sine: Lanes,
     /// What the two quadratures add to theta.
@@ -111,7 +128,7 @@ pub struct Turn {
     pub quadrature: Lanes,
 }
 
-impl Turn {
+impl Rotation {
     pub fn of(x: &[Lanes; STATES], interval: f64) -> Self {
         let [.., c1, c2, log, _, _] = *x;
         let frequency = log.map(libm::exp);
@@ -119,7 +136,7 @@ impl Turn {
         let (cosine, sine) = (angle.map(libm::cos), angle.map(libm::sin));
         let inverse = frequency.map(|frequency| 1.0 / frequency);
         let (along, across) = (sine * inverse, (Lanes::all(1.0) - cosine) * inverse);
-        Turn {
+        Rotation {
             theta: c1 * (angle * cosine - sine) * inverse + c2 * (angle * sine * inverse - across),
             cycle: (c2 * cosine - c1 * sine) * angle,
             quadrature: -(c1 * cosine + c2 * sine) * angle,
@@ -132,8 +149,8 @@ impl Turn {
 }
 
 impl Group {
-    /// Members that know of the first exchange and nothing else: symmetric floors are all that is known of asymmetry, so the
-    /// floors' errors are one and the same.
+    /// Members that know of the first exchange and nothing else: symmetric floors are all that is known of asymmetry,
+    /// so the floors' errors are one and the same.
     pub fn begin(begin: &Begin, model: &Model) -> Self {
         let mut group = Group { x: [Lanes::ZERO; STATES], p: [[Lanes::ZERO; STATES]; STATES], score: Lanes::ZERO };
         group.x[THETA] = Lanes::all(begin.theta);
@@ -175,36 +192,39 @@ impl Group {
         }
     }
 
-    /// Carries the members `interval` seconds forward.
+    /// Carries the members `interval` seconds forward: x <- f(x), P <- F P F' + Q.
     pub fn predict(&mut self, interval: f64, model: &Model, floor_noise: f64) {
-        let turn = Turn::of(&self.x, interval);
+        debug_assert!(interval >= 0.0, "time goes forward: {interval}");
+        let rotation = Rotation::of(&self.x, interval);
         let dt = Lanes::all(interval);
         let [theta, rate, c1, c2, ..] = self.x;
-        self.x[THETA] = theta + dt * rate + turn.along * c1 + turn.across * c2;
-        self.x[CYCLE] = turn.cosine * c1 + turn.sine * c2;
-        self.x[QUADRATURE] = turn.cosine * c2 - turn.sine * c1;
+        self.x[THETA] = theta + dt * rate + rotation.along * c1 + rotation.across * c2;
+        self.x[CYCLE] = rotation.cosine * c1 + rotation.sine * c2;
+        self.x[QUADRATURE] = rotation.cosine * c2 - rotation.sine * c1;
         for column in 0..STATES {
             let [a, b, c, d, e, ..]: [Lanes; STATES] = core::array::from_fn(|row| self.p[row][column]);
-            let moved = Self::moved([a, b, c, d, e], dt, &turn);
+            let moved = Self::moved([a, b, c, d, e], dt, &rotation);
             [self.p[THETA][column], self.p[CYCLE][column], self.p[QUADRATURE][column]] = moved;
         }
         for row in &mut self.p {
             let [a, b, c, d, e, ..] = *row;
-            [row[THETA], row[CYCLE], row[QUADRATURE]] = Self::moved([a, b, c, d, e], dt, &turn);
+            [row[THETA], row[CYCLE], row[QUADRATURE]] = Self::moved([a, b, c, d, e], dt, &rotation);
         }
         self.add_noise(interval, model, floor_noise);
         self.symmetrise();
     }
 
+    /// The rows of F other than the identity's, times a column of P: those of theta and of the two quadratures.
     #[inline(always)]
-    fn moved([theta, rate, c1, c2, frequency]: [Lanes; 5], dt: Lanes, turn: &Turn) -> [Lanes; 3] {
+    fn moved([theta, rate, c1, c2, frequency]: [Lanes; 5], dt: Lanes, rotation: &Rotation) -> [Lanes; 3] {
         [
-            theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency,
-            turn.cosine * c1 + turn.sine * c2 + turn.cycle * frequency,
-            turn.cosine * c2 - turn.sine * c1 + turn.quadrature * frequency,
+            theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency,
+            rotation.cosine * c1 + rotation.sine * c2 + rotation.cycle * frequency,
+            rotation.cosine * c2 - rotation.sine * c1 + rotation.quadrature * frequency,
         ]
     }
 
+    /// Adds Q to P.
     fn add_noise(&mut self, interval: f64, model: &Model, floor_noise: f64) {
         let dt = Lanes::all(interval);
         let cycle = model.cycle_walk * dt;
@@ -231,18 +251,19 @@ impl Group {
         }
     }
 
-    /// Updates the members with a packet.
-    pub fn observe(&mut self, way: Way, sight: &Sight, density: &Tabulated) -> Heard {
+    /// Updates the members with a packet: m = z - H x and v = H P H' + noise predict its queueing, and the state takes
+    /// over the mean and the variance that the density leaves of them.
+    pub fn observe(&mut self, way: Way, measurement: &Measurement, density: &Tabulated) -> GroupPrediction {
         let (sign, trip) = match way {
-            Way::Forward => (Lanes::all(1.0), Lanes::all(sight.trip)),
+            Way::Forward => (Lanes::all(1.0), Lanes::all(measurement.trip)),
             Way::Backward => (Lanes::all(-1.0), Lanes::ZERO),
         };
         let floor = way.floor();
         let gain: [Lanes; STATES] =
             core::array::from_fn(|row| sign * self.p[row][THETA] - trip * self.p[row][RATE] + self.p[row][floor]);
         let spread = sign * gain[THETA] - trip * gain[RATE] + gain[floor];
-        let variance = spread.map(|spread| spread.max(1e-8) + sight.noise);
-        let mean = Lanes::all(sight.delay) - (sign * self.x[THETA] - trip * self.x[RATE] + self.x[floor]);
+        let variance = spread.map(|spread| spread.max(LEAST_PREDICTED_VARIANCE) + measurement.noise);
+        let mean = Lanes::all(measurement.delay) - (sign * self.x[THETA] - trip * self.x[RATE] + self.x[floor]);
         let evidence: [Evidence; LANES] =
             core::array::from_fn(|lane| density.weigh(&Cavity { mean: mean.of(lane), variance: variance.of(lane) }));
         let log = Lanes(evidence.map(|evidence| evidence.log));
@@ -257,7 +278,7 @@ impl Group {
             }
         }
         self.symmetrise();
-        Heard { mean, variance, log }
+        GroupPrediction { mean, variance, log }
     }
 
     /// The variance of the difference of the floors.
@@ -266,7 +287,8 @@ impl Group {
         self.p[forward][forward] - self.p[forward][backward] - self.p[backward][forward] + self.p[backward][backward]
     }
 
-    /// The difference of the floors is known with this variance only, us^2; their sum and both delays stay as they are known.
+    /// The difference of the floors is known with this variance only, us^2; their sum and both delays stay as they are
+    /// known.
     pub fn open_asymmetry(&mut self, variance: f64) {
         let [forward, backward] = FLOORS;
         let open = [(THETA, -0.5), (forward, 0.5), (backward, -0.5)];
@@ -301,25 +323,25 @@ impl Group {
 
     /// The mean rate of each member over the next `interval` seconds, ppm.
     pub fn mean_rate(&self, interval: f64) -> Lanes {
-        let turn = Turn::of(&self.x, interval);
+        let rotation = Rotation::of(&self.x, interval);
         let [_, rate, c1, c2, ..] = self.x;
-        rate + (turn.along * c1 + turn.across * c2) * Lanes::all(1.0 / interval)
+        rate + (rotation.along * c1 + rotation.across * c2) * Lanes::all(1.0 / interval)
     }
 
     /// The variance of each member's theta `interval` seconds from now, us^2.
     pub fn variance_after(&self, interval: f64, model: &Model) -> Lanes {
-        let turn = Turn::of(&self.x, interval);
+        let rotation = Rotation::of(&self.x, interval);
         let dt = Lanes::all(interval);
         let column = |row: usize| {
             let [theta, rate, c1, c2, frequency, ..] = self.p[row];
-            theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency
+            theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency
         };
         let [theta, rate, c1, c2, frequency] = [THETA, RATE, CYCLE, QUADRATURE, FREQUENCY].map(column);
-        let carried = theta + dt * rate + turn.along * c1 + turn.across * c2 + turn.theta * frequency;
+        let carried = theta + dt * rate + rotation.along * c1 + rotation.across * c2 + rotation.theta * frequency;
         carried + self.theta_noise(interval, model)
     }
 
-    /// The variance that theta gains in `interval` seconds beside what it gains from the other parts.
+    /// Q of theta: the variance that it gains in `interval` seconds beside what F carries over from the other parts.
     fn theta_noise(&self, interval: f64, model: &Model) -> Lanes {
         let dt = Lanes::all(interval);
         let third = Lanes::all(1.0 / 3.0);

@@ -1,33 +1,16 @@
-//! What one member of the bank believes about the oscillator, and the bank's composition. Microseconds and seconds; rates in us/s, that is ppm.
+//! What each member of the bank assumes of the oscillator, and the bank's composition. Microseconds and seconds; rates
+//! in us/s, that is ppm. Noise is white and random-walk frequency noise as in NIST SP 1065, and temperature cycles.
 
 use super::lanes::{LANES, Lanes};
 use crate::LearnedConfig;
+use crate::tuning::bank::{
+    CYCLE_AMPLITUDE, CYCLE_RATIO, CYCLE_RENEWAL, FREQUENCY_SPREAD, FREQUENCY_WALK, MEMBERS, SHORTEST_CYCLE, USUAL_WALK,
+    WALKS,
+};
 use core::f64::consts::TAU;
-
-/// Members of each family.
-pub const MEMBERS: usize = 16;
 
 /// Groups of members of each family.
 pub const GROUPS: usize = MEMBERS / LANES;
-
-/// How far the rate walks in a second, ppm: from an oven to a draught.
-const WALKS: [f64; 6] = [3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2];
-
-/// The walk of a member with a cycle, and of the only one when there are no others.
-pub const USUAL_WALK: f64 = 3e-4;
-
-/// The shortest cycle, s, and the ratio of each to the next.
-const SHORTEST_CYCLE: f64 = 128.0;
-const CYCLE_RATIO: f64 = 1.6;
-
-/// The amplitude that a cycle is expected to have, ppm.
-const AMPLITUDE: f64 = 0.03;
-
-/// The standard deviation of a cycle's period when nothing is known but its place in the bank, as a fraction.
-const FREQUENCY_SPREAD: f64 = 0.06;
-
-/// How far a cycle's frequency moves: the variance of its logarithm per second.
-const FREQUENCY_WALK: f64 = 1e-8 / 16.0;
 
 /// The beliefs of a group of members.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +67,8 @@ fn describe(member: usize, config: &LearnedConfig, into: &mut Member<'_>) -> boo
     }
     let period = SHORTEST_CYCLE * libm::pow(CYCLE_RATIO, member.saturating_sub(WALKS.len()) as f64);
     model.walk.put(lane, USUAL_WALK * USUAL_WALK);
-    model.cycle_walk.put(lane, AMPLITUDE * AMPLITUDE / (30.0 * period));
-    model.amplitude.put(lane, AMPLITUDE * AMPLITUDE);
+    model.cycle_walk.put(lane, CYCLE_AMPLITUDE * CYCLE_AMPLITUDE / (CYCLE_RENEWAL * period));
+    model.amplitude.put(lane, CYCLE_AMPLITUDE * CYCLE_AMPLITUDE);
     model.log_frequency.put(lane, libm::log(TAU / period));
     model.frequency_spread.put(lane, FREQUENCY_SPREAD * FREQUENCY_SPREAD);
     model.frequency_walk.put(lane, FREQUENCY_WALK);

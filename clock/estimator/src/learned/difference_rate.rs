@@ -1,21 +1,15 @@
 //! The rate of the difference clock: the mean slope of the absolute clock over the recent past.
 //!
-//! Intervals are shorter than the time over which an oscillator wanders, so their rate should be recent, but not follow every exchange.
-//! With an uncertainty u of the absolute clock, a slope over T is off by sqrt(2) u/T, and a rate that walks by q in a second has moved by
-//! q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2.
+//! Intervals are shorter than the time over which an oscillator wanders, so their rate should be recent, but not follow
+//! every exchange. With an uncertainty u of the absolute clock, a slope over T is off by sqrt(2) u/T, and a rate that
+//! walks by q in a second has moved by q sqrt(T/3): the sum of squares is least at T^3 = 12 u^2/q^2.
 
-use super::bank::Blend;
-
-/// How far an ordinary oscillator's rate walks in a second, ppm.
-const WALK: f64 = 2e-4;
-
-/// The shortest and the longest time that is averaged over, s.
-const SHORTEST: f64 = 1_000.0;
-const LONGEST: f64 = 86_400.0;
+use crate::bank::Blend;
+use crate::tuning::learned::{DIFFERENCE_WALK, LONGEST_AVERAGE, SHORTEST_AVERAGE};
 
 /// A rate that is averaged over the recent past.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct DifferenceRate {
     /// Relative to the nominal one, ppm.
     pub rate: f64,
     /// For how long the absolute clock has been continuous, s.
@@ -24,18 +18,18 @@ pub struct Pace {
     step: f64,
 }
 
-impl Pace {
+impl DifferenceRate {
     pub fn begin(rate: f64) -> Self {
-        Pace { rate, age: 0.0, step: 0.0 }
+        DifferenceRate { rate, age: 0.0, step: 0.0 }
     }
 
-    /// The clock is about to step by so much, which is no slope, us.
+    /// The clock is about to step by `step`, us, which is no slope.
     pub fn exclude(&mut self, step: f64) {
         self.step += step;
     }
 
-    /// The clock went on for `interval` seconds and is now at `blend.theta` over the line through its last time. While it is young the
-    /// filter's rate is better than its slope.
+    /// The clock went on for `interval` seconds and is now at `blend.theta` over the line through its last time. While
+    /// it is young the filter's rate is better than its slope.
     pub fn pass(&mut self, interval: f64, blend: &Blend) {
         let moved = blend.theta - self.step;
         self.step = 0.0;
@@ -43,7 +37,8 @@ impl Pace {
             return;
         }
         self.age += interval;
-        let memory = libm::cbrt(12.0 * blend.variance / (WALK * WALK)).clamp(SHORTEST, LONGEST);
+        let memory = libm::cbrt(12.0 * blend.variance / (DIFFERENCE_WALK * DIFFERENCE_WALK))
+            .clamp(SHORTEST_AVERAGE, LONGEST_AVERAGE);
         self.rate = if self.age < memory {
             blend.rate
         } else {
@@ -62,7 +57,7 @@ mod tests {
 
     #[test]
     fn no_more_than_a_day_is_averaged_over() {
-        let mut pace = Pace::begin(0.0);
+        let mut pace = DifferenceRate::begin(0.0);
         let uncertain = Blend { variance: 1e12, ..blend(16.0, 0.0) };
         for step in 1..6_000 {
             pace.pass(16.0, &uncertain);
@@ -72,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_step_is_no_slope() {
-        let mut pace = Pace::begin(50.0);
+        let mut pace = DifferenceRate::begin(50.0);
         for step in 0..1_000 {
             pace.exclude(if step == 500 { 1e6 } else { 0.0 });
             pace.pass(16.0, &blend(50.0 * 16.0 + if step == 500 { 1e6 } else { 0.0 }, 50.0));
@@ -82,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_noise_of_single_slopes_is_averaged_and_a_new_rate_is_reached() {
-        let mut pace = Pace::begin(0.0);
+        let mut pace = DifferenceRate::begin(0.0);
         for step in 0..1_000 {
             let noise = if step % 2 == 0 { 1.0 } else { -1.0 };
             pace.pass(16.0, &blend(0.01 * 16.0 + noise, 0.01));

@@ -1,10 +1,24 @@
-//! The bank: members of two families, scored by how well each predicted the packets, and their weighted mean.
+//! The bank: multiple-model adaptive estimation.
+//!
+//! Members of two families run side by side, each a filter with another model of the oscillator and of queueing. Each
+//! is scored by its discounted log-likelihood of the packets, and the estimate is their weighted mean (D. Magill, IEEE
+//! Trans. Automatic Control 10, 1965; with mixing members H. Blom and Y. Bar-Shalom, 33, 1988: here scores forget
+//! instead). A library: the learned filter and the smoother use it. docs/algorithm/learned.md has the equations.
 
-use super::density::Tabulated;
-use super::grid::Cavity;
-use super::group::{Begin, FLOORS, Group, Heard, Sight, THETA, Way};
-use super::lanes::{LANES, Lanes};
-use super::model::{GROUPS, Model};
+pub mod density;
+pub mod grid;
+pub mod group;
+pub mod lanes;
+pub mod measurement;
+pub mod model;
+pub mod revision;
+
+use crate::tuning::bank::{FAR_BEHIND, HOPELESS, HUMP_FLOOR_NOISE, RESEEDED, SCORE_MEMORY};
+use density::Tabulated;
+use grid::Cavity;
+use group::{Begin, FLOORS, Group, GroupPrediction, Measurement, THETA, Way};
+use lanes::{LANES, Lanes};
+use model::{GROUPS, Model};
 
 /// The two ways of describing queueing that run side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,36 +39,24 @@ impl Family {
         }
     }
 
-    /// The variance that both floors gain together at each exchange, us^2. A density without an edge holds its floor by its shape alone, which
-    /// is never better known than this; a floor that believed more would call packets before it garbage and stay wrong.
+    /// The variance that both floors gain together at each exchange, us^2. A density without an edge holds its floor by
+    /// its shape alone, which is never better known than this; a floor that believed more would call packets before it
+    /// garbage and stay wrong.
     pub fn floor_noise(self, density: &Tabulated) -> f64 {
         let deviation = match self {
             Family::Edges => 0.0,
-            Family::Humps => FLOOR_DOUBT * density.median,
+            Family::Humps => HUMP_FLOOR_NOISE * density.median,
         };
         deviation * deviation
     }
 }
-
-/// How much of a score is left after one more exchange.
-pub const SCORE_MEMORY: f64 = 0.995;
-
-/// A member so far behind the best is made anew, this far behind.
-const HOPELESS: f64 = 25.0;
-const RESEEDED: f64 = 15.0;
-
-/// A member this far behind the best has no say.
-const FAR_BEHIND: f64 = 10.0;
-
-/// How much less is known of a floor without an edge after each exchange, as a part of the median queueing.
-const FLOOR_DOUBT: f64 = 0.01;
 
 /// All groups, family after family.
 pub type Groups = [[Group; GROUPS]; 2];
 
 /// What is fixed about the bank.
 #[derive(Clone, Debug)]
-pub struct Roster {
+pub struct ModelSet {
     pub models: [Model; GROUPS],
     /// Which families take part.
     pub families: [bool; 2],
@@ -102,16 +104,17 @@ pub struct Bank {
 /// The densities that each family uses, for each way.
 pub type Densities<'a> = [[&'a Tabulated; 2]; 2];
 
-/// What the best member of a family knew of the two packets of an exchange before it used them, and how likely they were to it.
+/// The best member's predictive densities of the queueing of the two packets of an exchange, and the packets'
+/// log-likelihoods.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct Prediction {
     pub cavities: [Cavity; 2],
     pub logs: [f64; 2],
 }
 
 impl Bank {
-    pub fn begin(begin: &Begin, roster: &Roster) -> Self {
-        let family = roster.models.map(|model| Group::begin(begin, &model));
+    pub fn begin(begin: &Begin, set: &ModelSet) -> Self {
+        let family = set.models.map(|model| Group::begin(begin, &model));
         Bank { groups: [family, family] }
     }
 
@@ -125,47 +128,55 @@ impl Bank {
     }
 
     /// Carries all members `interval` seconds forward, to the next exchange.
-    pub fn predict(&mut self, interval: f64, densities: Densities<'_>, roster: &Roster) {
+    pub fn predict(&mut self, interval: f64, densities: Densities<'_>, set: &ModelSet) {
         for ((members, family), [density, _]) in self.groups.iter_mut().zip(Family::BOTH).zip(densities) {
             let floor_noise = family.floor_noise(density);
-            for (group, model) in members.iter_mut().zip(&roster.models) {
+            for (group, model) in members.iter_mut().zip(&set.models) {
                 group.predict(interval, model, floor_noise);
             }
         }
     }
 
-    /// Uses the two packets of an exchange, and tells what each family's best member, as it was before, made of them.
-    pub fn observe(&mut self, sights: &[Sight; 2], densities: Densities<'_>, roster: &Roster) -> [Told; 2] {
-        let leaders = Family::BOTH.map(|family| self.best_of(family, roster));
-        let mut told = [Told { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
+    /// Updates all members with the two packets of an exchange. Returns what each family's best member predicted of
+    /// them.
+    pub fn observe(
+        &mut self,
+        measurements: &[Measurement; 2],
+        densities: Densities<'_>,
+        set: &ModelSet,
+    ) -> [Prediction; 2] {
+        let leaders = Family::BOTH.map(|family| self.best_of(family, set));
+        let mut predictions = [Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
         for way in Way::BOTH {
             let index = way.index();
-            let parts = self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut told)).zip(roster.families);
-            for (((family, densities), (leader, told)), takes_part) in parts {
+            let parts =
+                self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut predictions)).zip(set.families);
+            for (((family, densities), (leader, predictions)), takes_part) in parts {
                 if !takes_part {
                     continue;
                 }
-                let heard: [Heard; GROUPS] = family.each_mut().map(|group| {
-                    let heard = group.observe(way, &sights[index], densities[index]);
-                    group.score += heard.log;
-                    heard
+                let predicted: [GroupPrediction; GROUPS] = family.each_mut().map(|group| {
+                    let predicted = group.observe(way, &measurements[index], densities[index]);
+                    group.score += predicted.log;
+                    predicted
                 });
-                let heard = heard.get(leader.group).copied().unwrap_or(heard[0]);
-                let (mean, variance) = (heard.mean.of(leader.lane), heard.variance.of(leader.lane));
-                told.cavities[index] = Cavity { mean, variance };
-                told.logs[index] = heard.log.of(leader.lane);
+                debug_assert!(leader.group < GROUPS);
+                let predicted = predicted.get(leader.group).copied().unwrap_or(predicted[0]);
+                let (mean, variance) = (predicted.mean.of(leader.lane), predicted.variance.of(leader.lane));
+                predictions.cavities[index] = Cavity { mean, variance };
+                predictions.logs[index] = predicted.log.of(leader.lane);
             }
         }
         self.for_groups(|group| group.score = group.score * Lanes::all(SCORE_MEMORY));
-        told
+        predictions
     }
 
-    fn best_of(&self, family: Family, roster: &Roster) -> Member {
+    fn best_of(&self, family: Family, set: &ModelSet) -> Member {
         let mut best = Member { family, group: 0, lane: 0, score: f64::NEG_INFINITY };
-        if !roster.families[family.index()] {
+        if !set.families[family.index()] {
             return best;
         }
-        for (group, (state, model)) in self.groups[family.index()].iter().zip(&roster.models).enumerate() {
+        for (group, (state, model)) in self.groups[family.index()].iter().zip(&set.models).enumerate() {
             for (lane, score) in (state.score + model.handicap).0.into_iter().enumerate() {
                 if score > best.score {
                     best = Member { family, group, lane, score };
@@ -176,22 +187,23 @@ impl Bank {
     }
 
     /// The member with the highest score.
-    pub fn best(&self, roster: &Roster) -> Member {
-        let [edges, humps] = Family::BOTH.map(|family| self.best_of(family, roster));
+    pub fn best(&self, set: &ModelSet) -> Member {
+        let [edges, humps] = Family::BOTH.map(|family| self.best_of(family, set));
         if humps.score > edges.score { humps } else { edges }
     }
 
     /// The state of a member.
     pub fn state(&self, member: &Member) -> Option<&Group> {
+        debug_assert!(member.group < GROUPS);
         self.groups[member.family.index()].get(member.group)
     }
 
-    /// Makes hopeless members anew from the best.
-    pub fn reseed(&mut self, roster: &Roster) {
-        let best = self.best(roster);
+    /// Begins hopeless members again from the best.
+    pub fn reseed(&mut self, set: &ModelSet) {
+        let best = self.best(set);
         let Some(seed) = self.state(&best).map(|group| group.seed(best.lane, best.score - RESEEDED)) else { return };
         for family in &mut self.groups {
-            for (group, model) in family.iter_mut().zip(&roster.models) {
+            for (group, model) in family.iter_mut().zip(&set.models) {
                 for lane in 0..LANES {
                     let sound = group.score.of(lane) >= best.score - HOPELESS && group.p[THETA][THETA].of(lane) > 0.0;
                     if !sound {
@@ -210,12 +222,14 @@ impl Bank {
         sum.0.iter().all(|sum| sum.is_finite())
     }
 
-    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until the later deviation.
-    pub fn blend(&self, roster: &Roster, interval: f64, later: f64) -> Blend {
-        let best = self.best(roster);
+    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until
+    /// the later deviation.
+    pub fn blend(&self, set: &ModelSet, interval: f64, later: f64) -> Blend {
+        debug_assert!(set.families.contains(&true), "a bank has a family");
+        let best = self.best(set);
         let mut sums = Sums::default();
-        let families = self.groups.iter().zip(roster.families).filter(|(_, takes_part)| *takes_part);
-        for (group, model) in families.flat_map(|(family, _)| family.iter().zip(&roster.models)) {
+        let families = self.groups.iter().zip(set.families).filter(|(_, takes_part)| *takes_part);
+        for (group, model) in families.flat_map(|(family, _)| family.iter().zip(&set.models)) {
             let weights = (group.score + model.handicap).map(|score| {
                 let behind = best.score - score;
                 if behind < FAR_BEHIND { libm::exp(-behind) } else { 0.0 }

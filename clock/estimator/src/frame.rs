@@ -1,9 +1,9 @@
 //! The frame: exact counter readings and server times become small floats, relative to a recent exchange.
 //!
-//! The line `L(T) = time + nominal period * (T - anchor)` is exact integer arithmetic. A counter reading becomes its position
-//! `x` on the line, in seconds by the nominal period; a server time becomes its height `y` above the line. An absolute time
-//! never enters a float, the unknown rate is the slope of the heights, and a round trip is measured in ticks of constant
-//! length whatever the estimated period does.
+//! The line `L(T) = time + nominal period * (T - anchor)` is exact integer arithmetic. A counter reading becomes its
+//! position `x` on the line, in seconds by the nominal period; a server time becomes its height `y` above the line. An
+//! absolute time never enters a float, the unknown rate is the slope of the heights, and a round trip is measured in
+//! ticks of constant length whatever the estimated period does.
 
 use ffclock_units::{Counter, Exchange, Moment, Period, Span, Stamp, Tai};
 
@@ -58,6 +58,13 @@ pub struct Move {
     pub y_step: f64,
 }
 
+/// A rate as a slope of the heights in a frame, and its error, both relative to the nominal rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slope {
+    pub rate: f64,
+    pub error: f64,
+}
+
 impl Frame {
     /// A frame through the end of `exchange`.
     pub fn at(nominal: Period, exchange: &Exchange) -> Self {
@@ -107,7 +114,7 @@ impl Frame {
         }
     }
 
-    /// Moves the anchor to height `y` at `counter`, and tells by how much all positions and heights change.
+    /// Moves the anchor to height `y` at `counter`. Returns how far all positions and heights move.
     pub fn move_to(&mut self, counter: Counter, y: f64) -> Move {
         let y_span = Span::from_seconds(y);
         let moved = Move { x_step: self.position(counter), y_step: y_span.as_seconds() };

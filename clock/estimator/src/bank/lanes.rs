@@ -1,4 +1,5 @@
-//! Four numbers side by side, one for each of four models, so that the compiler may use registers of any width with the same result.
+//! Four numbers side by side, one for each of four models, so that the compiler may use registers of any width with the
+//! same result.
 
 use core::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
@@ -31,11 +32,13 @@ impl Lanes {
 
     /// The number of one model; NaN for a model that the group does not have.
     pub fn of(&self, lane: usize) -> f64 {
+        debug_assert!(lane < LANES);
         self.0.get(lane).copied().unwrap_or(f64::NAN)
     }
 
     /// Replaces the number of one model.
     pub fn put(&mut self, lane: usize, value: f64) {
+        debug_assert!(lane < LANES);
         if let Some(cell) = self.0.get_mut(lane) {
             *cell = value;
         }

@@ -1,27 +1,31 @@
 //! The observer of the bound: what the exchanges prove about the true time, whatever the filter believes.
 //!
-//! Both one-way delays are non-negative, so an exchange is two inequalities. With `u(T)` the height of the true time over the
-//! frame's line:
+//! Both one-way delays are non-negative, so an exchange is two inequalities. With `u(T)` the height of the true time
+//! over the frame's line:
 //! ```text
 //! u(Tf) >= (Te - L(Tf)) - width of Tf / 2 - root distance          the reply was received after it was sent
 //! u(Ta) <= (Tb - L(Ta)) + width of Ta / 2 + root distance          the request was sent before it was received
 //! ```
-//! Between exchanges `u` moves by no more than the rates allow. Intersecting what is carried forward with what is new gives an
-//! interval that holds the true time.
+//! Between exchanges `u` moves by no more than the rates allow. Intersecting what is carried forward with what is new
+//! gives an interval that holds the true time.
 //!
-//! Theorem. If (1) the server's claimed root distance is true, (2) the counter's rate stays within `nominal_error` of its nominal one and
-//! within `wander` of its mean over any stretch of the last day, then the interval holds the true time at every exchange, and the
-//! rate range every rate until the next. Proof by induction: the first interval holds by the two inequalities; the mean rate
-//! between two positions whose intervals hold lies between the extreme slopes, thus the present rate within `wander` of these; what is
-//! carried forward at such rates holds, and so does its intersection with another interval that holds.
+//! Theorem. If (1) the server's claimed root distance is true, (2) the counter's rate stays within `nominal_error` of
+//! its nominal one and within `wander` of its mean over any stretch of the last day, then the interval holds the true
+//! time at every exchange, and the rate range every rate until the next. Proof by induction: the first interval holds
+//! by the two inequalities; the mean rate between two positions whose intervals hold lies between the extreme slopes,
+//! thus the present rate within `wander` of these; what is carried forward at such rates holds, and so does its
+//! intersection with another interval that holds.
 //!
-//! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the interval is
-//! widened to cover both, and the history of rates begins anew.
-//! Nothing here depends on floors, weights or thresholds.
+//! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the
+//! interval is widened to cover both, and the history of rates begins again. Nothing here depends on floors, weights or
+//! thresholds.
 
-use super::frame::{Move, Point};
-use super::records::{Added, History, Record};
-use super::thresholds::Thresholds;
+use super::assumptions::Assumptions;
+use crate::frame::{Move, Point};
+use crate::history::{Added, History, Record};
+use crate::tuning::guard::{
+    BLUR_MARGIN, CLOSEST_PAIR, EXCESS_LIMIT, FLOAT_OPERATIONS, FLOAT_ROUNDING, RATE_PROOF_SPAN, RATE_ROUNDING,
+};
 
 /// A closed interval: of heights in seconds, or of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +89,7 @@ impl Interval {
 
 /// More than a few operations on floats of this size can be off.
 fn rounding(interval: Interval) -> f64 {
-    1e-15 + 8.0 * f64::EPSILON * (interval.low.abs() + interval.high.abs())
+    FLOAT_ROUNDING + FLOAT_OPERATIONS * f64::EPSILON * (interval.low.abs() + interval.high.abs())
 }
 
 /// How a new exchange stands to what is proven.
@@ -100,9 +104,6 @@ pub enum Standing {
     /// It does not agree: the server's time moved, or the counter.
     Contradicts,
 }
-
-/// A rate that deviates from its mean by more than this many times the wander is no oscillator any more.
-const EXCESS_LIMIT: f64 = 10.0;
 
 /// The proven interval of the true height at the last exchange and the proven range of the rate after it.
 #[derive(Clone, Debug)]
@@ -125,9 +126,9 @@ struct Remembered {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// An earlier estimator, of the same counter as one hopes.
-    Hearsay,
-    /// This one.
+    /// By an earlier estimator, which may have had another counter.
+    Remembered,
+    /// By this one.
     Observed,
 }
 
@@ -140,33 +141,39 @@ pub fn alone(point: &Point, rates: Interval) -> Interval {
     interval.widened(rounding(interval))
 }
 
-/// The same when the difference of the two delays is known: it is the asymmetry, give or take its stated error and twice the queueing.
-pub fn alone_calibrated(point: &Point, rates: Interval, floor: f64, thresholds: &Thresholds) -> Option<Interval> {
-    let half_error = thresholds.half_asymmetry_error?;
-    let centre = point.height() - thresholds.half_asymmetry;
+/// The same when the difference of the two delays is known: it is the asymmetry, give or take its stated error and
+/// twice the queueing.
+pub fn alone_calibrated(point: &Point, rates: Interval, floor: f64, assumptions: &Assumptions) -> Option<Interval> {
+    let half_error = assumptions.half_asymmetry_error?;
+    let centre = point.height() - assumptions.half_asymmetry;
     let queueing = 0.5 * (point.net - floor).max(0.0);
-    let middle = Interval::around(centre, queueing + half_error + point.blur() * 1.1 + point.root);
+    let middle = Interval::around(centre, queueing + half_error + point.blur() * BLUR_MARGIN + point.root);
     Some(middle.carried(point.x - point.middle, rates))
 }
 
 impl Proof {
     /// Before any exchange. `remembered` is the range in which a remembered rate lies.
-    pub fn new(thresholds: &Thresholds, remembered: Option<Interval>) -> Self {
-        let nominal = Interval::around(0.0, thresholds.nominal_error);
+    pub fn new(assumptions: &Assumptions, remembered: Option<Interval>) -> Self {
+        let nominal = Interval::around(0.0, assumptions.nominal_error);
         let remembered = remembered.filter(|range| !range.meet(nominal).is_empty());
         Proof {
             x: 0.0,
             height: Interval { low: f64::NEG_INFINITY, high: f64::INFINITY },
             rates: remembered.map_or(nominal, |range| range.meet(nominal)),
             nominal,
-            remembered: remembered.map(|range| Remembered { range, origin: Origin::Hearsay }),
-            history: History::new(thresholds.proof()),
+            remembered: remembered.map(|range| Remembered { range, origin: Origin::Remembered }),
+            history: History::new(assumptions.history()),
             far: None,
         }
     }
 
     pub fn bytes(&self) -> usize {
         self.history.bytes()
+    }
+
+    /// The position of the last exchange that was used.
+    pub fn position(&self) -> f64 {
+        self.x
     }
 
     /// The proven interval of the true height at the last exchange.
@@ -180,107 +187,122 @@ impl Proof {
         if distance > 0.0 { self.height.carried(distance, self.rates) } else { self.height }
     }
 
+    /// The proven interval of the true height at any position. Before the last exchange the rate is known to lie in the
+    /// nominal range only.
+    pub fn height_around(&self, x: f64) -> Interval {
+        let (distance, Interval { low, high }) = (x - self.x, self.height);
+        if distance >= 0.0 {
+            return self.height_at(x);
+        }
+        let moved = Interval { low: low + distance * self.nominal.high, high: high + distance * self.nominal.low };
+        moved.widened(rounding(moved))
+    }
+
     /// The proven range of the rate from the last exchange on.
     pub fn rates(&self) -> Interval {
         self.rates
     }
 
-    /// Begins with an exchange. What was proven about the rate stays, as a remembered range; it says nothing about times.
-    pub fn begin(&mut self, point: &Point, thresholds: &Thresholds) {
+    /// Begins with an exchange. What was proven about the rate stays, as a remembered range; it says nothing about
+    /// times.
+    pub fn begin(&mut self, point: &Point) {
         self.history.clear();
         self.far = None;
         if self.height.low.is_finite() {
             self.remembered = Some(Remembered { range: self.rates, origin: Origin::Observed });
         }
         (self.x, self.height) = (point.x, alone(point, self.rates));
-        self.note(thresholds);
+        self.note();
     }
 
     /// How `point` stands to what is proven. Changes nothing.
-    pub fn standing(&self, point: &Point, thresholds: &Thresholds) -> Standing {
+    pub fn standing(&self, point: &Point, assumptions: &Assumptions) -> Standing {
         let distance = point.x - self.x;
         let agrees = |rates: Interval| !self.height.carried(distance, rates).meet(alone(point, rates)).is_empty();
         if agrees(self.rates) {
             return Standing::Agrees;
         }
-        if self.without_memory(thresholds).is_some_and(agrees) {
+        if self.without_memory(assumptions).is_some_and(agrees) {
             return Standing::AgreesWithoutMemory;
         }
-        let excess = EXCESS_LIMIT * thresholds.wander;
+        let excess = EXCESS_LIMIT * assumptions.wander;
         if agrees(self.rates.widened(excess)) { Standing::AgreesWithMoreWander } else { Standing::Contradicts }
     }
 
-    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would open the door to everything.
-    fn without_memory(&self, thresholds: &Thresholds) -> Option<Interval> {
+    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would open the door
+    /// to everything.
+    fn without_memory(&self, assumptions: &Assumptions) -> Option<Interval> {
         let remembered = self.remembered?;
-        let measured = self.measured(thresholds).map(|measured| measured.meet(self.nominal));
-        measured.or_else(|| (remembered.origin == Origin::Hearsay).then_some(self.nominal))
+        let measured = self.measured(assumptions).map(|measured| measured.meet(self.nominal));
+        measured.or_else(|| (remembered.origin == Origin::Remembered).then_some(self.nominal))
     }
 
     /// Stops believing the remembered rate.
-    pub fn drop_memory(&mut self, thresholds: &Thresholds) {
-        self.rates = self.without_memory(thresholds).unwrap_or(self.rates);
+    pub fn drop_memory(&mut self, assumptions: &Assumptions) {
+        self.rates = self.without_memory(assumptions).unwrap_or(self.rates);
         self.remembered = None;
     }
 
-    /// Takes an exchange that agrees. `calibrated` is what it proves with a stated asymmetry; the result says whether that agreed too.
-    pub fn add(&mut self, point: &Point, calibrated: Option<Interval>, thresholds: &Thresholds) -> bool {
+    /// Takes an exchange that agrees. `calibrated` is what it proves with a stated asymmetry; the result says whether
+    /// that agreed too.
+    pub fn add(&mut self, point: &Point, calibrated: Option<Interval>, assumptions: &Assumptions) -> bool {
         let carried = self.height.carried(point.x - self.x, self.rates);
         let plain = carried.meet(alone(point, self.rates));
         let narrowed = calibrated.map_or(plain, |interval| plain.meet(interval));
         let agreed = !narrowed.is_empty();
-        self.accept(point.x, if agreed { narrowed } else { plain }, thresholds);
+        self.accept(point.x, if agreed { narrowed } else { plain }, assumptions);
         agreed
     }
 
-    /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both, and the mean rate of
-    /// the past is no guide any more.
-    pub fn add_with_more_wander(&mut self, point: &Point, thresholds: &Thresholds) {
+    /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both, and the
+    /// mean rate of the past is no guide any more.
+    pub fn add_with_more_wander(&mut self, point: &Point, assumptions: &Assumptions) {
         let distance = (point.x - self.x).max(f64::MIN_POSITIVE);
         let (carried, new) = (self.height.carried(distance, self.rates), alone(point, self.rates));
         let gap = (carried.low - new.high).max(new.low - carried.high).max(0.0);
-        let excess = (2.0 * gap / distance).min(EXCESS_LIMIT * thresholds.wander);
+        let excess = (2.0 * gap / distance).min(EXCESS_LIMIT * assumptions.wander);
         self.rates = self.rates.widened(excess);
         self.remembered = Some(Remembered { range: self.rates, origin: Origin::Observed });
         self.history.clear();
         self.far = None;
-        self.accept(point.x, carried.hull(new), thresholds);
+        self.accept(point.x, carried.hull(new), assumptions);
     }
 
-    fn accept(&mut self, x: f64, height: Interval, thresholds: &Thresholds) {
+    fn accept(&mut self, x: f64, height: Interval, assumptions: &Assumptions) {
+        debug_assert!(!height.is_empty(), "{height:?} at {x}");
         (self.x, self.height) = (x, height);
-        self.note(thresholds);
-        self.update_rates(thresholds);
+        self.note();
+        self.update_rates(assumptions);
     }
 
     /// Keeps the present interval for later pairs: `y` is its low end, `cost` its width.
-    fn note(&mut self, thresholds: &Thresholds) {
+    fn note(&mut self) {
         let record = Record { x: self.x, y: self.height.low, cost: self.height.width(), floor: 0.0 };
         if self.history.add(record) == Added::Opened {
-            self.choose_far(record, thresholds);
+            self.choose_far(record);
         }
     }
 
-    fn choose_far(&mut self, now: Record, thresholds: &Thresholds) {
+    fn choose_far(&mut self, now: Record) {
         let doubt = |far: &Record| (far.cost + now.cost) / (now.x - far.x);
-        let candidates = self.history.between(now.x - thresholds.proof_span(), now.x);
+        let candidates = self.history.between(now.x - RATE_PROOF_SPAN, now.x);
         self.far = candidates.iter().min_by(|a, b| doubt(a).total_cmp(&doubt(b)));
     }
 
     /// The range of the present rate that the best pair of intervals proves.
-    fn measured(&self, thresholds: &Thresholds) -> Option<Interval> {
+    fn measured(&self, assumptions: &Assumptions) -> Option<Interval> {
         let far = self.far?;
         let distance = self.x - far.x;
-        if distance.is_nan() || distance < 1e-3 {
+        if distance.is_nan() || distance < CLOSEST_PAIR {
             return None;
         }
         let low = (self.height.low - far.y - far.cost) / distance;
         let high = (self.height.high - far.y) / distance;
-        Some(Interval { low, high }.widened(thresholds.wander + 1e-14))
+        Some(Interval { low, high }.widened(assumptions.wander + RATE_ROUNDING))
     }
 
-    fn update_rates(&mut self, thresholds: &Thresholds) {
-        let Some(measured) = self.measured(thresholds) else { return };
+    fn update_rates(&mut self, assumptions: &Assumptions) {
+        let Some(measured) = self.measured(assumptions) else { return };
         let mut rates = measured.meet(self.nominal);
         if rates.is_empty() {
             self.nominal = self.nominal.hull(measured);
@@ -295,6 +317,7 @@ impl Proof {
                 rates = both;
             }
         }
+        debug_assert!(!rates.is_empty(), "{rates:?}");
         self.rates = rates;
     }
 

@@ -1,66 +1,25 @@
 //! Queueing densities: mixtures of gamma densities whose weights are learned from the exchanges.
 //!
-//! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's queueing before
-//! the packet itself was used. The weights come from expectation maximisation over the ring of these. Two kinds of mixture:
-//! steep shapes alone, exponentials before all, leave a floor where the density rises and nowhere else; mixtures with humps fit routed
-//! paths, but can trade a floor for a hump, and therefore are shared by the two directions.
+//! An exchange is kept as its likelihoods under every component, each integrated over what was known of the packet's
+//! queueing before the packet itself was used. The weights come from expectation maximisation
+//! over the ring of these (A. Dempster, N. Laird and D. Rubin, J. Royal Statistical Society B 39, 1977).
+//! Two kinds of mixture: steep shapes alone, exponentials before all, leave a floor where the density rises and nowhere
+//! else; mixtures with humps fit routed paths, but can trade a floor for a hump, and therefore are shared by the two
+//! directions.
 
 use super::grid::{CELLS, Cavity, Node, Place, Rule, place, point};
+use crate::tuning::bank::{
+    EXPONENTIALS, GARBAGE, LADDERS, LEARNING_NODES, LEARNING_REACH, LEAST_VARIANCE_LEFT, NEGLIGIBLE, PSEUDO_COUNTS,
+    SHAPES, SOFT, STEEP, STEEP_PRIOR, WEIGHING_NODES, WEIGHING_REACH,
+};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Components that rise to their top well before their mean: the first ones of the table, of shapes 1 to 3.
-pub const STEEP: usize = 56;
-
-/// Those of them that are exponentials: the very first.
-const EXPONENTIALS: usize = 24;
-
-/// The part of the steep components' prior that the others have: exponentials place a floor best, and few packets do not tell the shapes apart.
-const SOFT: f32 = 0.1;
-
-/// All components.
-pub const SHAPES: usize = 104;
-
 /// Sums over components are kept in this many lanes.
 const WIDTH: usize = 8;
 
-/// A packet that nothing explains has this density of queueing, per us.
-pub const GARBAGE: f64 = 1e-7;
-
-/// Densities below this are nothing beside the garbage. They are kept as zero, since the smallest floats are slow.
-const NEGLIGIBLE: f64 = 1e-15;
-
-/// What the prior counts against the exchanges of the ring.
-const PSEUDO_COUNTS: f32 = 3.0;
-
-/// The nodes and the reach of the integrals that are learned from, and of those that packets are weighed with.
-const LEARNING: (u32, f64) = (12, 4.0);
-const WEIGHING: (u32, f64) = (16, 5.5);
-
-/// A ladder of gamma densities of one shape with means in geometric steps, us.
-struct Ladder {
-    shape: f64,
-    first: f64,
-    last: f64,
-    rungs: usize,
-}
-
-const LADDERS: [Ladder; 6] = [
-    Ladder { shape: 1.0, first: 0.7, last: 60e3, rungs: EXPONENTIALS },
-    Ladder { shape: 2.0, first: 2.0, last: 2e3, rungs: 16 },
-    Ladder { shape: 3.0, first: 3.0, last: 5e3, rungs: 16 },
-    Ladder { shape: 6.0, first: 9.0, last: 5e3, rungs: 16 },
-    Ladder { shape: 12.0, first: 18.0, last: 5e3, rungs: 16 },
-    Ladder { shape: 24.0, first: 72.0, last: 5e3, rungs: 16 },
-];
-
-const _: () = {
-    let [exponentials, two, three, six, twelve, twenty_four] = LADDERS;
-    assert!(exponentials.rungs == EXPONENTIALS && EXPONENTIALS + two.rungs + three.rungs == STEEP);
-    assert!(STEEP + six.rungs + twelve.rungs + twenty_four.rungs == SHAPES);
-    assert!(STEEP.is_multiple_of(WIDTH) && SHAPES.is_multiple_of(WIDTH));
-};
+const _: () = assert!(STEEP.is_multiple_of(WIDTH) && SHAPES.is_multiple_of(WIDTH));
 
 /// The density of a gamma law at `q`, per us.
 fn gamma(q: f64, shape: f64, mean: f64) -> f64 {
@@ -95,7 +54,7 @@ impl Components {
             }
             row
         };
-        Components { rows: (0..=CELLS).map(row).collect(), rule: Rule::new(LEARNING.0, LEARNING.1) }
+        Components { rows: (0..=CELLS).map(row).collect(), rule: Rule::new(LEARNING_NODES, LEARNING_REACH) }
     }
 
     pub fn bytes(&self) -> usize {
@@ -106,6 +65,7 @@ impl Components {
     pub fn likelihoods(&self, cavity: &Cavity) -> Likelihoods {
         let mut sums = [0.0; SHAPES];
         cavity.integrate(&self.rule, |Node { place: Place { cell, part }, weight, .. }| {
+            debug_assert!(cell < CELLS);
             let Some([low, high, ..]) = self.rows.get(cell..) else { return };
             let (weight, part) = (weight as f32, part as f32);
             for ((sum, &low), &high) in sums.iter_mut().zip(low).zip(high) {
@@ -144,12 +104,13 @@ pub struct Evidence {
 impl Tabulated {
     /// Nothing yet: no density anywhere, and quantiles of 1 us.
     pub fn new() -> Self {
-        let rule = Rule::new(WEIGHING.0, WEIGHING.1);
+        let rule = Rule::new(WEIGHING_NODES, WEIGHING_REACH);
         Tabulated { cells: Box::new([[0.0; 2]; CELLS]), rule, first_decile: 1.0, median: 1.0, ninth_decile: 1.0 }
     }
 
     #[inline(always)]
     fn at(&self, place: Place) -> f64 {
+        debug_assert!(place.cell < CELLS);
         self.cells.get(place.cell).map_or(0.0, |[begin, change]| begin + change * place.part)
     }
 
@@ -171,7 +132,7 @@ impl Tabulated {
         let total = mass + GARBAGE;
         let shift = first / total;
         let variance = (second + GARBAGE * cavity.variance) / total - shift * shift;
-        Evidence { shift, variance: variance.max(1e-6 * cavity.variance), log: libm::log(total) }
+        Evidence { shift, variance: variance.max(LEAST_VARIANCE_LEFT * cavity.variance), log: libm::log(total) }
     }
 
     fn fill(&mut self, densities: impl Iterator<Item = f64> + Clone) {
@@ -198,6 +159,7 @@ impl Tabulated {
             sum += mass;
             sum >= part * total
         });
+        debug_assert!(above.is_some(), "a density has quantiles: {total}");
         above.map_or(1.0, |(end, _)| end)
     }
 }
@@ -217,11 +179,12 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on steep ones.
+    /// A mixture of the first `count` components that learns from the last `rows` packets. Half of its prior lies on
+    /// steep ones.
     pub fn new(count: usize, rows: usize, components: &Components) -> Self {
         let families = [EXPONENTIALS, STEEP - EXPONENTIALS, count.saturating_sub(STEEP)];
         let [exponentials, soft, humps] = families.map(|members| 1.0 / members.max(1) as f32);
-        let steep = if count > STEEP { 0.5 } else { 1.0 };
+        let steep = if count > STEEP { STEEP_PRIOR } else { 1.0 };
         let weight = |index: usize| match index {
             0..EXPONENTIALS => steep * (1.0 - SOFT) * exponentials,
             EXPONENTIALS..STEEP => steep * SOFT * soft,
@@ -265,6 +228,7 @@ impl Mixture {
 
     /// Takes over what another mixture of as many components learned.
     pub fn take_over(&mut self, other: &Mixture, components: &Components) {
+        debug_assert_eq!(self.count, other.count);
         for (weight, learned) in self.weights.iter_mut().zip(&other.weights) {
             *weight = *learned;
         }
@@ -274,6 +238,7 @@ impl Mixture {
     /// Keeps a packet to learn from.
     pub fn keep(&mut self, likelihoods: &Likelihoods) {
         let begin = self.next.saturating_mul(self.count);
+        debug_assert!(begin.saturating_add(self.count) <= self.ring.len());
         let Some(row) = self.ring.get_mut(begin..begin.saturating_add(self.count)) else { return };
         for (cell, likelihood) in row.iter_mut().zip(likelihoods) {
             *cell = if f64::from(*likelihood) < NEGLIGIBLE { 0.0 } else { *likelihood };
@@ -310,6 +275,7 @@ impl Mixture {
             *weight = *weight * sum + PSEUDO_COUNTS * prior;
             total += *weight;
         }
+        debug_assert!(total > 0.0 && total.is_finite(), "{total}");
         self.weights.iter_mut().for_each(|weight| *weight /= total);
     }
 
@@ -350,7 +316,8 @@ mod tests {
         }
     }
 
-    /// A normal prior N(m, v) against an exponential of rate k in closed form: over all q it is a normal density moved by k v.
+    /// A normal prior N(m, v) against an exponential of rate k in closed form: over all q it is a normal density moved
+    /// by k v.
     #[test]
     fn far_from_the_edge_an_exponential_moves_the_mean_by_its_rate() {
         let components = Components::new();

@@ -1,22 +1,28 @@
 //! The history: the best exchange of each stretch of time.
 //!
-//! Exchanges are kept in bins, one record a bin, and a record keeps the exchange with the smallest point error. Bins start
-//! narrow and their width doubles, pairs melting into one, as the history grows, until the final width is reached. So memory and work
-//! depend on the windows and not on the poll, sixteen polls a second cost no more than one in sixteen, and the first second is
-//! already resolved. Columns are stored one after the other so that the loops over them can use wide registers; a column is twice as
-//! long as the history, which slides in it, so that it is always in one piece.
+//! Exchanges are kept in bins, one record a bin, and a record keeps the exchange with the smallest point error. Bins
+//! start narrow and their width doubles, pairs melting into one, as the history grows, until the final width is
+//! reached. So memory and work depend on the windows and not on the poll, sixteen polls a second cost no more than one
+//! in sixteen, and the first second is already resolved. Columns are stored one after the other so that the loops over
+//! them can use wide registers; a column is twice as long as the history, which slides in it, so that it is always in
+//! one piece.
 
-use super::frame::Move;
-use super::weights::place_of_best;
+use crate::frame::Move;
+use crate::tuning::classic::{FIRST_WIDTH, OPEN_PART};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A bin takes another exchange only during this part of its width, so that polls of exactly that width with some jitter each
-/// get a bin of their own.
-const OPEN_PART: f64 = 0.9;
+/// Sums and minima are kept in this many lanes, so that the compiler may use registers of any width with the same
+/// result.
+pub const LANES: usize = 4;
 
-/// The first width of a bin, s: the shortest poll there is.
-const FIRST_WIDTH: f64 = 0.125;
+/// As many numbers.
+pub type Row = [f64; LANES];
+
+/// The smaller of two numbers, neither of them NaN; one instruction, unlike `f64::min`.
+pub fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
 
 /// What is kept of an exchange, in the frame's seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +33,7 @@ pub struct Record {
     pub y: f64,
     /// The net round trip and the blur of its stamps.
     pub cost: f64,
-    /// The floor that the cost is held against.
+    /// The floor that the cost is compared with.
     pub floor: f64,
 }
 
@@ -121,6 +127,7 @@ impl History {
     }
 
     fn put(&mut self, index: usize, record: Record) {
+        debug_assert!(index < self.x.len());
         let pairs = [
             (&mut self.x, record.x),
             (&mut self.y, record.y),
@@ -146,6 +153,7 @@ impl History {
 
     /// Takes a record that is newer than all others.
     pub fn add(&mut self, record: Record) -> Added {
+        debug_assert!(self.len() <= self.shape.capacity && self.end <= self.x.len());
         if let Some(newest) = self.newest()
             && record.x - self.opened < OPEN_PART * self.width
         {
@@ -215,8 +223,8 @@ impl History {
     }
 
     /// The same as [`History::between`], for positions that are later every time.
-    pub fn between_moving(&self, from: (f64, &mut Cursor), to: (f64, &mut Cursor)) -> View<'_> {
-        self.view(self.seek(from.0, from.1), self.seek(to.0, to.1))
+    pub fn between_moving(&self, from: f64, from_cursor: &mut Cursor, to: f64, to_cursor: &mut Cursor) -> View<'_> {
+        self.view(self.seek(from, from_cursor), self.seek(to, to_cursor))
     }
 
     fn seek(&self, x: f64, cursor: &mut Cursor) -> usize {
@@ -232,6 +240,7 @@ impl History {
     }
 
     fn view(&self, from: usize, to: usize) -> View<'_> {
+        debug_assert!(self.start <= from && to <= self.end);
         View {
             x: self.x.get(from..to).unwrap_or(&[]),
             y: self.y.get(from..to).unwrap_or(&[]),
@@ -245,7 +254,7 @@ impl History {
         self.start.saturating_add(filled.partition_point(|&position| position < x))
     }
 
-    /// No record is held against a floor higher than `floor` any more.
+    /// No record is compared with a floor higher than `floor` any more.
     pub fn lower_floor(&mut self, floor: f64) {
         for cell in self.floor.get_mut(self.start..self.end).unwrap_or(&mut []) {
             *cell = cell.min(floor);
@@ -300,6 +309,21 @@ impl View<'_> {
             floor: *self.floor.get(at)?,
         })
     }
+}
+
+/// The place of the smallest point error in two columns; of equals, the first.
+fn place_of_best(cost: &[f64], floor: &[f64]) -> Option<usize> {
+    let (cost_rows, cost_rest) = cost.as_chunks::<LANES>();
+    let (floor_rows, floor_rest) = floor.as_chunks::<LANES>();
+    let mut smallest: Row = [f64::INFINITY; LANES];
+    for (cost, floor) in cost_rows.iter().zip(floor_rows) {
+        for ((&cost, &floor), smallest) in cost.iter().zip(floor).zip(&mut smallest) {
+            *smallest = lesser(*smallest, cost - floor);
+        }
+    }
+    let rest = cost_rest.iter().zip(floor_rest).map(|(cost, floor)| cost - floor);
+    let least = smallest.into_iter().chain(rest).fold(f64::INFINITY, lesser);
+    cost.iter().zip(floor).position(|(&cost, &floor)| cost - floor <= least)
 }
 
 #[cfg(test)]
@@ -371,7 +395,7 @@ mod tests {
             history.add(record(now, 1.0));
             let [window, far, near] = &mut cursors;
             assert_eq!(history.since_moving(now - 320.0, window).x, history.since(now - 320.0).x);
-            let moving = history.between_moving((now - 900.0, far), (now - 700.0, near));
+            let moving = history.between_moving(now - 900.0, far, now - 700.0, near);
             assert_eq!(moving.x, history.between(now - 900.0, now - 700.0).x);
         }
     }

@@ -1,13 +1,15 @@
 //! The clock in retrospect: what the past and the future together say about the time of each exchange.
 //!
-//! Counter readings are raw, so nothing is lost by waiting: an exchange that was fast tells about the time before it as well as after.
-//! [`Smoother`] runs the learned algorithm over a recording, and remembers what it took for granted at each exchange: which ones are
-//! believed, where a path changed, where the time began anew. Then the same bank of oscillators goes over the recording forwards and backwards, a
-//! few times, each time with every packet held against what all the others say, and with the queueing densities learned from the neighbourhood.
-//! `docs/algorithm/smooth.md` explains the parts.
+//! Counter readings are raw, so nothing is lost by waiting: a fast exchange is evidence of the time before it as well
+//! as after. [`Smoother`] runs the learned algorithm over a recording, and remembers what it took for granted at each
+//! exchange: which ones are believed, where a path changed, where the time began again. Then the same bank of
+//! oscillators goes over the recording forwards and backwards, a few times, each time with every packet compared with
+//! what all the others say, and with the queueing densities learned from the neighbourhood. `docs/algorithm/smooth.md`
+//! explains the parts.
 //!
-//! Memory grows with the recording: some 300 bytes for each exchange, up to twice that where the vectors have just grown, and in the end 90 more for its
-//! smoothed time; beside them a window of fixed size in which the work is done. `tests/allocation.rs` counts the bytes.
+//! Memory grows with the recording: some 300 bytes for each exchange, up to twice that where the vectors have just
+//! grown, and in the end 90 more for its smoothed time; beside them a window of fixed size in which the work is done.
+//! `tests/allocation.rs` counts the bytes.
 
 mod adjoint;
 mod blend;
@@ -18,8 +20,9 @@ mod node;
 mod pass;
 mod site;
 
-use crate::classic::frame::Frame;
-use crate::learned::stages::sights;
+use crate::bank::measurement::{MICRO, measurements};
+use crate::frame::Frame;
+use crate::tuning::smooth::SNAPSHOT;
 use crate::{ClassicConfig, Estimator, Learned, LearnedConfig, Verdict};
 use alloc::vec::Vec;
 pub use curve::{Smoothed, SmoothedTime};
@@ -27,12 +30,7 @@ use engine::Engine;
 use ffclock_units::{Exchange, Period};
 use node::{Causal, Node, Segment};
 
-const MICRO: f64 = 1e-6;
-
-/// So often is taken down what the causal filter has learned of queueing.
-const SNAPSHOT: usize = 64;
-
-/// Takes a recording, and tells afterwards what the time was at each of its exchanges.
+/// Takes a recording, and says afterwards what the time was at each of its exchanges.
 #[derive(Clone, Debug)]
 pub struct Smoother {
     config: LearnedConfig,
@@ -50,14 +48,14 @@ impl Smoother {
         Smoother { config, nominal, learned, segments: Vec::new(), epoch: 0, open: false }
     }
 
-    /// Takes the next exchange, in the order in which the replies arrived. Returns whether [`Smoother::finish`] will tell the time at its reply:
-    /// not of an exchange that is rejected, nor before there is a clock.
+    /// Takes the next exchange, in the order in which the replies arrived. Returns whether [`Smoother::finish`] will
+    /// have a time at its reply: not of an exchange that is rejected, nor before there is a clock.
     pub fn update(&mut self, exchange: &Exchange) -> bool {
         let verdict = self.learned.update(exchange).verdict;
         if matches!(verdict, Verdict::Rejected(_)) {
             return false;
         }
-        if verdict == Verdict::Used && (self.learned.upset().began || !self.open) {
+        if verdict == Verdict::Used && (self.learned.revisions().began || !self.open) {
             self.begin(exchange);
         }
         self.keep(exchange, verdict)
@@ -93,19 +91,26 @@ impl Smoother {
             return false;
         }
         let counter = exchange.received.counter;
-        let causal = Causal::new(&estimate, counter, (&segment.frame, self.nominal));
-        let sights = (verdict == Verdict::Used && !is_first).then(|| sights(&point));
-        segment.nodes.push(Node { counter, x: point.x, interval, sights, causal, upset: node::Upset::default() });
+        let causal = Causal::new(&estimate, counter, &segment.frame, self.nominal);
+        let measurements = (verdict == Verdict::Used && !is_first).then(|| measurements(&point));
+        segment.nodes.push(Node {
+            counter,
+            x: point.x,
+            interval,
+            measurements,
+            causal,
+            changes: node::Changes::default(),
+        });
         if segment.nodes.len() % SNAPSHOT == 1 {
             segment.note_densities(self.learned.densities());
         }
-        for revision in self.learned.upset().revisions.iter().flatten() {
+        for revision in self.learned.revisions().list.iter().flatten() {
             segment.note(revision);
         }
         true
     }
 
-    /// Works out the times. Shows `progress` how many of how many steps are done.
+    /// Works out the times. Shows `progress` the steps done and their number.
     pub fn finish(mut self, progress: &mut dyn FnMut(usize, usize)) -> Smoothed {
         self.note_densities();
         let engine = Engine::new(&self.config);

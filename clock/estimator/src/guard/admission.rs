@@ -1,17 +1,9 @@
 //! Which exchanges are let in at all, and whose they are.
 
-use super::frame::Point;
 use crate::Rejection;
+use crate::frame::Point;
+use crate::tuning::guard::{COARSENESS, LONGEST_TRIP, STRAYS};
 use ffclock_units::{Counter, Exchange, ServerIdentity};
-
-/// A longer round trip says nothing worth knowing, s.
-const LONGEST_TRIP: f64 = 16.0;
-
-/// A server's stamps may be this coarse: a shorter net round trip than minus this is impossible, s.
-const COARSENESS: f64 = 2e-6;
-
-/// So many exchanges in a row that are in order among themselves but older than the last one mean that the last one was wrong.
-const STRAYS: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Order {
@@ -99,8 +91,8 @@ pub enum Familiarity {
 }
 
 impl Identities {
-    /// Takes note of the identity of an exchange. One that returns is known at once: a server that alternates between two
-    /// references must not be silenced by that.
+    /// Takes note of the identity of an exchange. One that returns is known at once: a server that alternates between
+    /// two references must not be silenced by that.
     pub fn meet(&mut self, identity: ServerIdentity) -> Familiarity {
         let before = self.present.replace(identity);
         if before == Some(identity) {

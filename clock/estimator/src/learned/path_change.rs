@@ -1,90 +1,21 @@
-//! Changes of the path, told apart by the continuity of the counter.
+//! Changes of the path: a generalised likelihood ratio test (A. Willsky and H. Jones, IEEE Trans. Automatic Control 21,
+//! 1976).
 //!
-//! The counter does not jump. So when the delays of one way jump while those of the other do not, that way became longer or
-//! shorter; when both do, both did; when they jump by the same amount in opposite directions it was the server's time that stepped, or
-//! a conspiracy of routes that nobody will distinguish from that. A change is believed when the last few packets are much likelier with it than
-//! without. A floor that returns is known at once.
+//! The counter does not jump. When the delays of one way jump while those of the other do not, that way became longer
+//! or shorter. When both jump, both ways changed. When they jump by the same amount in opposite directions, the
+//! server's time stepped, or two routes changed in a way that cannot be distinguished from that. A change is believed
+//! when the last few packets are much likelier with it than without.
 
-use super::bank::{Bank, Densities, Family, Roster};
-use super::density::Tabulated;
-use super::group::Way;
-use super::recent::{Change, DEPTH, Recent, Revision};
-
-/// So many packets at least must show a change.
-const WITNESSES: usize = 4;
-
-/// How much likelier a change must be, as a logarithm.
-const GAIN: f64 = 25.0;
-
-/// How much likelier a change of the rate must be than one of the paths or the reverse.
-const DECISIVE: f64 = 6.0;
-
-/// A rate may have changed so many exchanges before the paths seem to.
-const ONSET_REACH: usize = 2;
-
-/// It may have done so anywhere between two: theta is open by this part of what it has added.
-const JOLT_SLACK: f64 = 0.1;
-
-/// How much likelier a longer path must be than a load that began: the one keeps the spread of the packets, the other spreads them as far as it
-/// delays them.
-const STEADY: f64 = 12.0;
-
-/// A shift is found by trying so many places of the smallest queueing, in these parts of the median.
-const TRIALS: u32 = 12;
-const FIRST_TRIAL: f64 = 0.02;
-const TRIAL_STEP: f64 = 0.12;
-
-/// A path that became longer by less than this many ninth deciles of queueing is left to the filter.
-const LEAST_SHIFT: f64 = 1.0;
-
-/// How many floors of each way are remembered, how near one must be to be it, in medians, and how well it is known, us^2.
-const REMEMBERED: usize = 8;
-const NEAR: f64 = 3.0;
-const REMEMBERED_VARIANCE: f64 = 0.04;
-
-/// A change of one way is often followed by one of the other: so long the floors are not compared, s.
-const SETTLING: f64 = 200.0;
-
-/// After so many exchanges two changes are compared, or after the server's patience if that comes first, but not after fewer than so many;
-/// and this part of a change is little.
-const JUDGED: u32 = 16;
-const LEAST_JUDGED: u32 = 8;
-const SHARED: f64 = 0.05;
-
-/// Floors that were left, for each way.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    floors: [[Option<f64>; REMEMBERED]; 2],
-    next: [usize; 2],
-}
-
-impl Known {
-    fn of(&self, way: Way) -> &[Option<f64>; REMEMBERED] {
-        &self.floors[way.index()]
-    }
-
-    fn find(&self, way: Way, floor: f64, within: f64) -> Option<f64> {
-        let distance = |known: &f64| (known - floor).abs();
-        let known = self.of(way).iter().flatten().copied();
-        known.filter(|known| distance(known) < within).min_by(|a, b| distance(a).total_cmp(&distance(b)))
-    }
-
-    fn keep(&mut self, way: Way, floor: f64, within: f64) {
-        let near = |known: &&mut Option<f64>| known.is_some_and(|known| (known - floor).abs() < within);
-        let (floors, next) = (&mut self.floors[way.index()], &mut self.next[way.index()]);
-        if let Some(known) = floors.iter_mut().find(near) {
-            *known = Some(floor);
-        } else if let Some(cell) = floors.get_mut(*next) {
-            *cell = Some(floor);
-            *next = next.wrapping_add(1) % REMEMBERED;
-        }
-    }
-
-    /// Forgets all floors: they were held against another time.
-    pub fn clear(&mut self) {
-        *self = Known::default();
-    }
-}
+use super::recent::{Filtering, Recent};
+use crate::bank::density::Tabulated;
+use crate::bank::group::Way;
+use crate::bank::revision::{Change, Revision};
+use crate::bank::{Bank, Densities, Family, ModelSet};
+use crate::tuning::learned::{
+    BURST_SLACK, CHANGE_GAIN, CHANGE_SPREAD, COMPARED, DECISIVE, DEPTH, DISPLACEMENT_TOLERANCE, FIRST_TRIAL,
+    LEAST_COMPARED, LEAST_SHIFT, LEAST_SQUARED_SHIFT, ONSET_REACH, SETTLING, SHARED_DEVIATIONS, SHARED_PART, STEADY,
+    STEP_MISMATCH, TRIAL_STEP, TRIALS, WITNESSES,
+};
 
 /// The last `count` packets of one way as one family saw them.
 struct Witnesses<'a> {
@@ -96,14 +27,14 @@ struct Witnesses<'a> {
 impl Witnesses<'_> {
     fn packets(&self, count: usize) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         let (way, family) = (self.way.index(), self.family.index());
-        let taken = (0..count).map_while(|age| self.recent.get(age));
-        taken.map(move |taken| {
-            let told = &taken.told[family];
-            (told.cavities[way].mean, told.cavities[way].variance, told.logs[way])
+        let observation = (0..count).map_while(|age| self.recent.get(age));
+        observation.map(move |observation| {
+            let predictions = &observation.predictions[family];
+            (predictions.cavities[way].mean, predictions.cavities[way].variance, predictions.logs[way])
         })
     }
 
-    /// The best shift that the last `count` packets suggest, and by how much it is likelier than none.
+    /// The likeliest shift for the last `count` packets, and its log-likelihood ratio against none.
     fn shift(&self, count: usize, density: &Tabulated) -> (f64, f64) {
         let least = self.packets(count).fold(f64::INFINITY, |least, (mean, ..)| least.min(mean));
         let without: f64 = self.packets(count).map(|(.., log)| log).sum();
@@ -118,7 +49,8 @@ impl Witnesses<'_> {
         best
     }
 
-    /// By how much likelier the last `count` packets are than without a change if a load began that queues them for any time around their mean.
+    /// The log-likelihood ratio of the last `count` packets for a load that began and queues them for any time around
+    /// their mean, against no change.
     fn gain_of_load(&self, count: usize) -> f64 {
         let packets = count as f64;
         let mean = self.packets(count).map(|(mean, ..)| mean).sum::<f64>() / packets;
@@ -127,7 +59,7 @@ impl Witnesses<'_> {
     }
 
     /// The largest variance of a prediction among the last `count`.
-    fn doubt(&self, count: usize) -> f64 {
+    fn variance(&self, count: usize) -> f64 {
         self.packets(count).fold(0.0, |most, (_, variance, _)| most.max(variance))
     }
 }
@@ -138,13 +70,13 @@ pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> O
     let mut best: Option<(f64, Change)> = None;
     for since in WITNESSES..=DEPTH.min(recent.len()) {
         let (shift, gain) = witnesses.shift(since, density);
-        let doubt = witnesses.doubt(since);
+        let variance = witnesses.variance(since);
         // No queueing puts a packet before its floor.
         let is_large = shift < 0.0 || shift > LEAST_SHIFT * density.ninth_decile;
-        let is_large = is_large && shift * shift > 16.0 * doubt;
+        let is_large = is_large && shift * shift > LEAST_SQUARED_SHIFT * variance;
         let is_steady = gain - witnesses.gain_of_load(since) > STEADY;
-        if gain > GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
-            let spread = 3.0 * density.median + libm::sqrt(doubt);
+        if gain > CHANGE_GAIN && is_large && is_steady && best.is_none_or(|(most, _)| gain > most) {
+            let spread = CHANGE_SPREAD * density.median + libm::sqrt(variance);
             best = Some((gain, Change { way, since, shift, variance: spread * spread }));
         }
     }
@@ -158,7 +90,7 @@ pub enum Cause {
     Jump,
     /// The counter's rate, which gets room to move: the delays of the two ways run away from one another.
     Rate(Revision),
-    /// More packets will tell.
+    /// Not decided: more packets are needed.
     Open,
 }
 
@@ -166,18 +98,19 @@ pub enum Cause {
 pub struct Trial<'a> {
     pub recent: &'a Recent,
     pub densities: Densities<'a>,
-    pub roster: &'a Roster,
+    pub set: &'a ModelSet,
     /// Overwritten.
     pub scratch: &'a mut Bank,
 }
 
 impl Trial<'_> {
     fn score(&mut self, since: usize, revisions: &[Revision]) -> f64 {
-        self.recent.score(since, revisions, self.scratch, (self.densities, self.roster))
+        let filtering = Filtering { densities: self.densities, set: self.set };
+        self.recent.score(since, revisions, self.scratch, filtering)
     }
 
-    /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of the counter's rate: the
-    /// whole bank sees them again with each.
+    /// Whether the packets since `change` are explained by it, alone or with one of the other way, or by a change of
+    /// the counter's rate: the whole bank sees them again with each.
     pub fn cause(mut self, change: &Change, family: Family) -> Cause {
         let both = [Revision::Floor(*change), Revision::Floor(self.opposite(change, family))];
         let jumps = self.score(change.since, &both[..1]).max(self.score(change.since, &both));
@@ -185,17 +118,17 @@ impl Trial<'_> {
         let mut best = (f64::NEG_INFINITY, Cause::Jump);
         for since in change.since..=reach {
             let rate = change.shift / self.recent.elapsed(change.since);
-            let theta = JOLT_SLACK * change.shift;
-            let jolt = Revision::Jolt { since, variances: [theta * theta, rate * rate] };
-            let score = self.score(since, &[jolt]);
+            let theta = BURST_SLACK * change.shift;
+            let burst = Revision::NoiseBurst { since, variances: [theta * theta, rate * rate] };
+            let score = self.score(since, &[burst]);
             if score > best.0 {
-                best = (score, Cause::Rate(jolt));
+                best = (score, Cause::Rate(burst));
             }
         }
-        let (jolted, cause) = best;
-        if (jolted - jumps).abs() < DECISIVE && change.since < DEPTH {
+        let (with_burst, cause) = best;
+        if (with_burst - jumps).abs() < DECISIVE && change.since < DEPTH {
             Cause::Open
-        } else if jolted > jumps {
+        } else if with_burst > jumps {
             cause
         } else {
             Cause::Jump
@@ -210,14 +143,6 @@ impl Trial<'_> {
         let (shift, _) = witnesses.shift(change.since, density);
         Change { way, since: change.since, shift, variance: change.variance }
     }
-}
-
-/// Takes a remembered floor in place of a change to its neighbourhood, and remembers the one that is left.
-pub fn recognise(change: Change, floor: f64, known: &mut Known, density: &Tabulated) -> Change {
-    let within = NEAR * density.median;
-    let found = known.find(change.way, floor + change.shift, within);
-    known.keep(change.way, floor, within);
-    found.map_or(change, |found| Change { shift: found - floor, variance: REMEMBERED_VARIANCE, ..change })
 }
 
 /// The floors from before the last changes, until these have lasted long enough to be judged.
@@ -236,7 +161,7 @@ impl Displacement {
             (self.before, self.age) = (Some(floors), 0.0);
         }
         self.exchanges = 0;
-        self.tolerance = 3.0 * density.ninth_decile;
+        self.tolerance = DISPLACEMENT_TOLERANCE * density.ninth_decile;
     }
 
     /// Whether there are changes to be judged.
@@ -258,22 +183,23 @@ impl Displacement {
 
     /// Whether the changes of both ways are to be compared now: once, when enough is known of them or `patience` ends.
     pub fn is_time_to_compare(&self, patience: f64) -> bool {
-        self.exchanges == JUDGED || (self.exchanges < JUDGED && self.is_ripe(patience))
+        self.exchanges == COMPARED || (self.exchanges < COMPARED && self.is_ripe(patience))
     }
 
-    /// The difference of the floors from before the changes, if both ways changed by the same amount: to within what is known of the
-    /// difference, `deviation`, which must be small beside the change. Then one thing happened to both.
+    /// The difference of the floors from before the changes, if both ways changed by the same amount: to within what is
+    /// known of the difference, `deviation`, which must be small beside the change. Then one thing happened to both.
     pub fn shared(&self, [forward, backward]: [f64; 2], deviation: f64) -> Option<f64> {
         let [forward_then, backward_then] = self.before?;
         let (there, back) = (forward - forward_then, backward - backward_then);
-        let room = 3.0 * deviation;
-        let is_shared = (there - back).abs() <= room && room <= SHARED * there.abs().min(back.abs());
+        let room = SHARED_DEVIATIONS * deviation;
+        let is_shared = (there - back).abs() <= room && room <= SHARED_PART * there.abs().min(back.abs());
         is_shared.then_some(forward_then - backward_then)
     }
 
-    /// Whether the floors have been displaced for `patience`, and neither has moved for a while: the one is found before the other.
+    /// Whether the floors have been displaced for `patience`, and neither has moved for a while: the one is found
+    /// before the other.
     pub fn is_ripe(&self, patience: f64) -> bool {
-        self.before.is_some() && self.age >= patience && self.exchanges >= LEAST_JUDGED
+        self.before.is_some() && self.age >= patience && self.exchanges >= LEAST_COMPARED
     }
 
     /// How far the server's time stepped, if that is what happened, us: the two floors moved apart by the same amount.
@@ -281,21 +207,22 @@ impl Displacement {
         let ([forward_then, backward_then], [forward, backward]) = (self.before?, floors);
         let (longer_there, longer_back) = (forward - forward_then, backward - backward_then);
         let apart = 0.5 * (longer_there - longer_back);
-        let is_step = (longer_there + longer_back).abs() <= self.tolerance + 0.02 * apart.abs();
+        let is_step = (longer_there + longer_back).abs() <= self.tolerance + STEP_MISMATCH * apart.abs();
         (is_step && apart.abs() > self.tolerance).then_some(apart)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bank::Told;
-    use super::super::density::{Components, Mixture, SHAPES};
-    use super::super::grid::Cavity;
-    use super::super::group::{Begin, Sight};
-    use super::super::model;
-    use super::super::recent::Taken;
+    use super::super::recent::Observation;
     use super::*;
     use crate::LearnedConfig;
+    use crate::bank::Prediction;
+    use crate::bank::density::{Components, Mixture};
+    use crate::bank::grid::Cavity;
+    use crate::bank::group::{Begin, Measurement};
+    use crate::bank::model;
+    use crate::tuning::bank::SHAPES;
     use alloc::vec::Vec;
 
     /// Floors from before a change, us; the density has quantiles of 1 us.
@@ -305,26 +232,6 @@ mod tests {
         let mut displacement = Displacement::default();
         displacement.begin(BEFORE, &Tabulated::new());
         displacement
-    }
-
-    #[test]
-    fn a_floor_is_recognised_within_three_medians() {
-        let mut known = Known::default();
-        known.keep(Way::Forward, 100.0, NEAR);
-        let moved = |shift: f64| {
-            let change = Change { way: Way::Forward, since: 4, shift, variance: 9.0 };
-            recognise(change, 50.0, &mut known.clone(), &Tabulated::new())
-        };
-        assert_eq!((moved(52.9).shift, moved(52.9).variance), (50.0, REMEMBERED_VARIANCE));
-        assert_eq!((moved(53.1).shift, moved(53.1).variance), (53.1, 9.0));
-    }
-
-    #[test]
-    fn eight_floors_of_each_way_are_remembered() {
-        let mut known = Known::default();
-        (0..9).for_each(|floor| known.keep(Way::Forward, 100.0 * f64::from(floor), 1.0));
-        let found = |floor: f64| known.find(Way::Forward, floor, 1.0);
-        assert_eq!((found(0.0), found(100.0), found(800.0)), (None, Some(100.0), Some(800.0)));
     }
 
     #[test]
@@ -372,17 +279,20 @@ mod tests {
         mixture
     }
 
-    /// The change that is found when the last packets of one way queue for so long, us, and the path is longer by `shift`.
+    /// The change that is found when the last packets of one way queue for `queueing`, us, and the path is longer by
+    /// `shift`.
     fn found(density: &Tabulated, queueing: f64, shift: f64) -> Option<Change> {
-        let roster = Roster { models: model::models(&LearnedConfig::default()), families: [true; 2] };
+        let set = ModelSet { models: model::models(&LearnedConfig::default()), families: [true; 2] };
         let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
-        let bank = Bank::begin(&begin, &roster);
+        let bank = Bank::begin(&begin, &set);
         let mut recent = Recent::new(&bank);
         let mean = queueing + shift;
-        let told = Told { cavities: [Cavity { mean, variance: 0.01 }; 2], logs: [density.log_at(mean); 2] };
-        let sight = Sight { delay: 0.0, trip: 0.0, noise: 1e-6 };
-        let taken = Taken { interval: 16.0, sights: [sight; 2], told: [told; 2], step: 0.0 };
-        (0..DEPTH).for_each(|_| recent.push(&bank.groups, taken));
+        let predictions =
+            Prediction { cavities: [Cavity { mean, variance: 0.01 }; 2], logs: [density.log_at(mean); 2] };
+        let measurement = Measurement { delay: 0.0, trip: 0.0, noise: 1e-6 };
+        let observation =
+            Observation { interval: 16.0, measurements: [measurement; 2], predictions: [predictions; 2], step: 0.0 };
+        (0..DEPTH).for_each(|_| recent.push(&bank.groups, observation));
         find(&recent, Way::Forward, Family::Edges, density)
     }
 
@@ -396,28 +306,29 @@ mod tests {
         assert!((change.shift / density.ninth_decile - 1.25).abs() < 0.2, "{change:?}");
     }
 
-    /// By how many exchanges the onset of a rate lay before what looked like a change of the path, as it was found; `None` where it was not.
+    /// By how many exchanges the onset of a rate lay before what looked like a change of the path, as it was found;
+    /// `None` where it was not.
     fn onset_found(rate: f64, exchanges: usize, since: usize) -> Option<usize> {
         const INTERVAL: f64 = 16.0;
         let mixture = narrow();
         let densities = [[mixture.table(); 2]; 2];
-        let roster = Roster { models: model::models(&LearnedConfig::default()), families: [true; 2] };
+        let set = ModelSet { models: model::models(&LearnedConfig::default()), families: [true; 2] };
         let begin = Begin { theta: 0.0, rate: 0.0, rate_variance: 1e-6, floors: [0.0; 2], variance: 0.01 };
-        let mut bank = Bank::begin(&begin, &roster);
+        let mut bank = Bank::begin(&begin, &set);
         let mut recent = Recent::new(&bank);
         for age in (0..DEPTH).rev() {
             let theta = rate * INTERVAL * exchanges.saturating_sub(age) as f64;
-            let sights = [theta, -theta].map(|part| Sight { delay: part + 5.0, trip: 0.0, noise: 1e-6 });
+            let measurements = [theta, -theta].map(|part| Measurement { delay: part + 5.0, trip: 0.0, noise: 1e-6 });
             let before = bank.groups;
-            bank.predict(INTERVAL, densities, &roster);
-            let told = bank.observe(&sights, densities, &roster);
-            recent.push(&before, Taken { interval: INTERVAL, sights, told, step: 0.0 });
+            bank.predict(INTERVAL, densities, &set);
+            let predictions = bank.observe(&measurements, densities, &set);
+            recent.push(&before, Observation { interval: INTERVAL, measurements, predictions, step: 0.0 });
         }
         let shift = rate * recent.elapsed(since);
         let change = Change { way: Way::Forward, since, shift, variance: 1.0 };
-        let trial = Trial { recent: &recent, densities, roster: &roster, scratch: &mut bank };
+        let trial = Trial { recent: &recent, densities, set: &set, scratch: &mut bank };
         match trial.cause(&change, Family::Edges) {
-            Cause::Rate(Revision::Jolt { since: found, .. }) => Some(found - since),
+            Cause::Rate(Revision::NoiseBurst { since: found, .. }) => Some(found - since),
             _ => None,
         }
     }

@@ -1,0 +1,20 @@
+//! What an exchange shows to the bank: the delays of its two packets.
+
+use super::group::Measurement;
+use crate::frame::Point;
+use crate::tuning::bank::STAMP_NOISE;
+
+/// A microsecond, the bank's unit of time differences, in seconds.
+pub const MICRO: f64 = 1e-6;
+
+/// The two packets of an exchange.
+pub fn measurements(point: &Point) -> [Measurement; 2] {
+    let noise = |half: f64| {
+        let width = 2.0 * half / MICRO;
+        width * width / 12.0 + STAMP_NOISE
+    };
+    [
+        Measurement { delay: point.forward / MICRO, trip: point.trip, noise: noise(point.sent_half) },
+        Measurement { delay: -point.backward / MICRO, trip: 0.0, noise: noise(point.received_half) },
+    ]
+}

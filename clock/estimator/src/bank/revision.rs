@@ -1,0 +1,72 @@
+//! What is believed to have happened between two exchanges in place of what the filter assumed.
+
+use super::group::{FLOORS, Group, RATE, THETA, Way};
+use super::lanes::Lanes;
+
+/// A floor that moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    pub way: Way,
+    /// How many of the last exchanges came after it.
+    pub since: usize,
+    /// How far every member's floor moves, us.
+    pub shift: f64,
+    /// The variance of the new floor, us^2.
+    pub variance: f64,
+}
+
+/// What is believed to have happened in place of what the filter took for granted.
+#[derive(Clone, Copy, Debug)]
+pub enum Revision {
+    /// A floor moved.
+    Floor(Change),
+    /// The counter's rate changed by more than the bank expected.
+    NoiseBurst {
+        /// How many of the last exchanges came after it.
+        since: usize,
+        /// The variance that theta gains, us^2, and the rate, ppm^2.
+        variances: [f64; 2],
+    },
+    /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows
+    /// stays true: what is open moves both floors, and theta with the floor of the other way.
+    UnseenFloor { since: usize, way: Way, shift: f64 },
+}
+
+impl Revision {
+    /// How many of the last exchanges came after it.
+    pub fn since(&self) -> usize {
+        match self {
+            Revision::Floor(change) => change.since,
+            Revision::NoiseBurst { since, .. } | Revision::UnseenFloor { since, .. } => *since,
+        }
+    }
+
+    /// What it does to the beliefs of a group.
+    pub fn apply(&self, group: &mut Group) {
+        match self {
+            Revision::Floor(change) => {
+                let part = change.way.floor();
+                group.cut(part);
+                group.x[part] += Lanes::all(change.shift);
+                group.p[part][part] = Lanes::all(change.variance);
+            }
+            Revision::NoiseBurst { variances: [theta, rate], .. } => {
+                group.p[THETA][THETA] += Lanes::all(*theta);
+                group.p[RATE][RATE] += Lanes::all(*rate);
+            }
+            Revision::UnseenFloor { way, shift, .. } => {
+                let theta = match way {
+                    Way::Forward => *shift,
+                    Way::Backward => -shift,
+                };
+                let [forward, backward] = FLOORS;
+                let open = [(THETA, theta), (forward, *shift), (backward, *shift)];
+                for (row, a) in open {
+                    for (column, b) in open {
+                        group.p[row][column] += Lanes::all(a * b);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Estimators: the guard with one filter behind it, or two.
+//!
+//! An estimator runs each exchange past the guard and hands what is let in to its filters; what it publishes is a
+//! filter's time with the guard's bounds. Guard and filters know nothing of one another but what is passed here.
+
+mod classic;
+mod guarded;
+mod learned;
+
+pub use classic::Classic;
+pub use learned::Learned;
+
+use crate::{Outcome, RateMemory, Summary};
+use ffclock_units::{Counter, Estimate, Exchange, Moment, Tai};
+
+/// An algorithm that turns exchanges into an estimate.
+pub trait Estimator {
+    /// Takes one exchange, in the order in which the replies arrived, and says how it was used.
+    fn update(&mut self, exchange: &Exchange) -> Outcome;
+
+    /// The present estimate; `None` until an exchange was accepted.
+    fn estimate(&self) -> Option<Estimate>;
+
+    /// The interval that the exchanges prove to hold the true time at `counter`, whatever any filter believes; `None`
+    /// until an exchange was accepted. It grows with the distance from the last exchange that was used.
+    fn proven(&self, counter: Counter) -> Option<ProvenInterval>;
+
+    /// Figures for people and metrics.
+    fn summary(&self) -> Summary;
+
+    /// What is worth keeping across a restart of the program; `None` until the rate was measured.
+    fn memory(&self) -> Option<RateMemory>;
+
+    /// Forgets everything but the rate, which becomes a remembered one: the counter's epoch ended, or the server is
+    /// another.
+    fn restart(&mut self);
+}
+
+/// A closed interval of true time, rounded outwards: `earliest <= true time <= latest`.
+///
+/// It holds as long as the server's root distance and the assumptions about the oscillator do;
+/// docs/algorithm/classic.md has the proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProvenInterval {
+    /// The true time is not before this.
+    pub earliest: Moment<Tai>,
+    /// The true time is not after this.
+    pub latest: Moment<Tai>,
+}
+
+impl ProvenInterval {
+    /// Whether it can be this time.
+    pub fn contains(&self, time: Moment<Tai>) -> bool {
+        self.earliest <= time && time <= self.latest
+    }
+}

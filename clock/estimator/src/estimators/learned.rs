@@ -1,0 +1,269 @@
+//! The learned estimator: the guard with the learned filter behind it, and the classic filter as a second opinion.
+
+use super::guarded::{Guarded, Judged};
+use crate::bank::Densities;
+use crate::bank::group::Begin;
+use crate::frame::Point;
+use crate::learned::{Continuity, Filter, Input, Measured, Revisions, State};
+use crate::outcome::Measure;
+use crate::tuning::learned::{DISAGREEMENT, WARM_RATE};
+use crate::{
+    Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, RateMemory, Summary,
+    Verdict,
+};
+use ffclock_units::{
+    ClockError, Counter, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty, Status,
+};
+
+/// The learned algorithm within the bounds of the guard.
+///
+/// After [`Learned::new`] no memory is allocated; [`Learned::bytes`] says how much it is.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    guarded: Guarded,
+    filter: Filter,
+    /// The last exchange contradicted what is proven.
+    is_contradicted: bool,
+    disagrees: bool,
+    revisions: Revisions,
+}
+
+impl Learned {
+    /// An estimator without history. `classic` configures the guard and the second opinion; `nominal` is the period
+    /// that the counter is sold with, and `remembered` is what an earlier estimator of the same counter knew.
+    pub fn new(config: LearnedConfig, classic: ClassicConfig, nominal: Period, remembered: Option<RateMemory>) -> Self {
+        Learned {
+            guarded: Guarded::new(&classic, nominal, remembered),
+            filter: Filter::new(config, &classic, nominal),
+            is_contradicted: false,
+            disagrees: false,
+            revisions: Revisions::default(),
+        }
+    }
+
+    /// The memory that this estimator occupies, in bytes; constant from its making on.
+    pub fn bytes(&self) -> usize {
+        let inline = size_of::<Self>().saturating_sub(size_of::<Guarded>());
+        inline + self.guarded.bytes() + self.filter.bytes()
+    }
+
+    /// What the last exchange made the filter believe of the time before it.
+    pub(crate) fn revisions(&self) -> &Revisions {
+        &self.revisions
+    }
+
+    /// What is known of queueing now.
+    pub(crate) fn densities(&self) -> Densities<'_> {
+        self.filter.densities()
+    }
+
+    /// Where a clock begins with an exchange.
+    pub(crate) fn beginning(&self, point: &Point) -> Begin {
+        self.filter.begin_at(point, self.guarded.guard.prior())
+    }
+
+    /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions
+    /// say more of it than its offset alone.
+    fn follow(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
+        self.revisions = Revisions::default();
+        let is_suspected_only = judged.outcome.verdict == Verdict::Contradiction && judged.is_suspected;
+        self.is_contradicted = match judged.outcome.verdict {
+            Verdict::Used | Verdict::FloorOnly => false,
+            Verdict::Contradiction => !is_suspected_only,
+            Verdict::Rejected(_) => self.is_contradicted,
+        };
+        if judged.outcome.verdict != Verdict::Used && !is_suspected_only {
+            return judged.outcome;
+        }
+        let Guarded { guard, classic } = &self.guarded;
+        let fallback_rate = classic.rate(guard.rates());
+        let input = Input { exchange, guard, continuity: judged.continuity(), fallback_rate };
+        let Measured { mut events, offset, revisions } = self.filter.measure(&input);
+        self.revisions = revisions;
+        self.compare(&mut events);
+        let common = match judged.continuity() {
+            Continuity::Stepped => judged.common,
+            Continuity::Kept | Continuity::Restarted => judged.common.without(Event::ServerStepAccepted),
+        };
+        Outcome {
+            verdict: Verdict::Used,
+            events: events.with(common),
+            measure: Measure { offset, ..judged.outcome.measure },
+        }
+    }
+
+    /// Compares the two filters; an event says when they begin to disagree.
+    fn compare(&mut self, events: &mut Events) {
+        let states = self.filter.state().zip(self.guarded.estimate());
+        let disagrees = states.is_some_and(|(state, other)| disagree(&state, &other));
+        if disagrees && !self.disagrees {
+            events.add(Event::Disagreement);
+        }
+        debug_assert!(self.filter.state().is_some() && self.guarded.estimate().is_some());
+        self.disagrees = disagrees;
+    }
+
+    fn status(&self, state: &State) -> Status {
+        if self.is_contradicted || state.is_displaced {
+            Status::Holdover
+        } else if state.is_young || Rate::from_fraction(state.growth) > Rate::from_fraction(WARM_RATE) {
+            Status::WarmingUp
+        } else {
+            Status::Synchronised
+        }
+    }
+
+    fn make_estimate(&self, state: &State) -> Estimate {
+        let guard = &self.guarded.guard;
+        let bound = guard.bound_of(state.counter, state.time);
+        let bound_growth = guard.growth(state.rate);
+        Estimate {
+            counter: state.counter,
+            time: state.time,
+            period: guard.period_at(state.rate),
+            uncertainty: StandardUncertainty::from_seconds(state.uncertainty).at_most(bound),
+            uncertainty_growth: GrowthRate::of(Rate::from_fraction(state.growth)).min(bound_growth),
+            bound,
+            bound_growth,
+            difference_period: guard.period_at(state.difference_rate),
+            difference_bound: guard.growth(state.difference_rate),
+            status: self.status(state),
+        }
+    }
+
+    fn agreement(&self, state: &State) -> Agreement {
+        if self.disagrees {
+            Agreement::Disagree
+        } else if state.is_young || !state.is_taught {
+            Agreement::TooLittleData
+        } else {
+            Agreement::Agree
+        }
+    }
+}
+
+/// Whether the learned state and the classic estimate are further apart than their uncertainties explain.
+fn disagree(state: &State, other: &Estimate) -> bool {
+    let apart = (state.time - other.at(state.counter).time).as_seconds().abs();
+    let joint = StandardUncertainty::from_seconds(state.uncertainty).as_seconds() + other.uncertainty.as_seconds();
+    !state.is_young && apart > DISAGREEMENT * joint
+}
+
+impl Estimator for Learned {
+    fn update(&mut self, exchange: &Exchange) -> Outcome {
+        let judged = self.guarded.take(exchange);
+        let outcome = self.follow(exchange, &judged);
+        // What only the second opinion suspects is used here.
+        let is_used_after_all = outcome.verdict != judged.outcome.verdict;
+        let contradicted = if is_used_after_all { 0 } else { judged.contradicted };
+        self.guarded.guard.count(&outcome, contradicted);
+        outcome
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        self.filter.state().map(|state| self.make_estimate(&state))
+    }
+
+    fn proven(&self, counter: Counter) -> Option<ProvenInterval> {
+        self.guarded.guard.proven(counter)
+    }
+
+    fn summary(&self) -> Summary {
+        let shifts = self.filter.shifts();
+        let common = self.guarded.summary();
+        let Some(state) = self.filter.state() else {
+            return Summary { agreement: Agreement::TooLittleData, ..common };
+        };
+        let before = self.guarded.estimate().map(|other| other.at(state.counter).time - state.time);
+        let rate = (1.0 + state.rate) / (1.0 + common.period.relative_to(self.guarded.guard.nominal()).as_fraction());
+        Summary {
+            floor: Span::from_seconds(state.floor),
+            shifts_up: shifts.up,
+            shifts_down: shifts.down,
+            local_rate: Some(Rate::from_fraction(rate - 1.0)),
+            offset: ClockError::new(common.offset.as_span() + before.unwrap_or_default()),
+            warming_up: state.is_young,
+            agreement: self.agreement(&state),
+            ..common
+        }
+    }
+
+    fn memory(&self) -> Option<RateMemory> {
+        self.guarded.memory()
+    }
+
+    fn restart(&mut self) {
+        self.guarded.restart();
+        self.filter.forget();
+        self.disagrees = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffclock_units::{Moment, ServerQuality, Stamp, StampLocation, Ticks};
+
+    /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
+    fn exchange(number: u64) -> Exchange {
+        let begin = number * 16_000_000_000;
+        let queueing = [number * 7 % 11, number * 5 % 13];
+        let stamp = |ns: u64| Stamp {
+            counter: Counter::from_raw(begin + ns),
+            width: Ticks::from_raw(40),
+            location: StampLocation::Unknown,
+        };
+        let server = Moment::from_origin(Span::from_nanos(i128::from(begin + 140_000 + queueing[0] * 1_000)));
+        Exchange {
+            sent: stamp(0),
+            server_in: server,
+            server_out: server + Span::from_micros(20),
+            received: stamp(300_000 + (queueing[0] + queueing[1]) * 1_000),
+            server: ServerQuality::default(),
+        }
+    }
+
+    /// A clock after a while, and its state.
+    fn settled() -> (Learned, State) {
+        let nominal = Period::from_hertz(1e9).unwrap();
+        let mut learned = Learned::new(LearnedConfig::default(), ClassicConfig::default(), nominal, None);
+        (0..400).for_each(|number| _ = learned.update(&exchange(number)));
+        let state = learned.filter.state().unwrap();
+        assert_eq!(learned.status(&state), Status::Synchronised);
+        (learned, state)
+    }
+
+    #[test]
+    fn a_clock_whose_uncertainty_grows_by_more_than_1_ppm_is_warming_up() {
+        let (learned, state) = settled();
+        for (ppm, status) in [(0.9, Status::Synchronised), (1.1, Status::WarmingUp)] {
+            assert_eq!(learned.status(&State { growth: ppm * 1e-6, ..state }), status);
+        }
+    }
+
+    #[test]
+    fn the_filters_disagree_beyond_three_joint_uncertainties() {
+        let (learned, state) = settled();
+        let other = learned.guarded.estimate().unwrap();
+        let joint = state.uncertainty + other.uncertainty.as_seconds();
+        for (times, disagrees) in [(2.9, false), (3.1, true)] {
+            let time = other.at(state.counter).time + Span::from_seconds(times * joint);
+            assert_eq!(disagree(&State { time, ..state }, &other), disagrees, "{times}");
+        }
+    }
+
+    #[test]
+    fn the_proven_interval_holds_the_time_and_grows() {
+        let (learned, state) = settled();
+        let at = |ticks: i64| learned.proven(state.counter + Ticks::from_raw(ticks));
+        let (now, later) = (at(0).unwrap(), at(1_000_000_000_000).unwrap());
+        assert!(now.earliest <= state.time && state.time <= now.latest);
+        assert!(later.latest - later.earliest > now.latest - now.earliest);
+        let before = at(-1_000_000_000).unwrap();
+        assert!(before.latest - before.earliest > now.latest - now.earliest);
+        assert!(before.latest < now.latest && before.earliest < now.earliest);
+        let bound = learned.estimate().unwrap().bound.as_seconds();
+        let reach = (now.latest - state.time).max(state.time - now.earliest).as_seconds();
+        assert!((reach - bound).abs() < 1e-11, "{reach} {bound}");
+    }
+}

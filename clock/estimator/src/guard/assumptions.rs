@@ -1,0 +1,63 @@
+//! What the guard takes for granted about the counter, the path and the server, derived from the options once.
+
+use crate::ClassicConfig;
+use crate::RateMemory;
+use crate::frame::Slope;
+use crate::history::Shape;
+use crate::tuning::guard::{PROOF_BINS, PROOF_CAPACITY, PROOF_CROWD, RATE_PROOF_SPAN};
+use ffclock_units::{Bound, Period};
+
+/// Seconds and s/s.
+#[derive(Clone, Debug)]
+pub struct Assumptions {
+    /// The largest deviation of the rate from its mean over the last day.
+    pub wander: f64,
+    /// The largest deviation from the nominal rate.
+    pub nominal_error: f64,
+    /// How far a remembered rate may have moved.
+    pub memory_margin: f64,
+    /// How long a contradiction must last.
+    pub step_patience: f64,
+    /// Half the configured asymmetry.
+    pub half_asymmetry: f64,
+    /// Half the stated error of the asymmetry; `None` when it was not stated.
+    pub half_asymmetry_error: Option<f64>,
+}
+
+impl Assumptions {
+    pub fn new(config: &ClassicConfig) -> Self {
+        let asymmetry_error = config.asymmetry_error;
+        Assumptions {
+            wander: config.wander.abs().as_fraction(),
+            nominal_error: config.nominal_error.abs().as_fraction(),
+            memory_margin: config.memory_margin.abs().as_fraction(),
+            step_patience: config.step_patience.as_seconds(),
+            half_asymmetry: 0.5 * config.asymmetry.as_seconds(),
+            half_asymmetry_error: (asymmetry_error != Bound::UNKNOWN).then(|| 0.5 * asymmetry_error.as_seconds()),
+        }
+    }
+
+    /// The history for the proven rate.
+    pub fn history(&self) -> Shape {
+        Shape { widest: RATE_PROOF_SPAN / PROOF_BINS, crowd: PROOF_CROWD, capacity: PROOF_CAPACITY }
+    }
+
+    /// The prior that a remembered rate gives; `None` when it lies outside what the counter can be.
+    pub fn believable(&self, memory: &RateMemory, nominal: Period) -> Option<Slope> {
+        let rate = memory.period.relative_to(nominal).as_fraction();
+        let error = memory.bound.abs().as_fraction() + self.memory_margin;
+        (error.is_finite() && rate.abs() - error <= self.nominal_error).then_some(Slope { rate, error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_of_the_rate_can_fill_its_window() {
+        let shape = Assumptions::new(&ClassicConfig::default()).history();
+        assert!(shape.crowd < shape.capacity);
+        assert!(shape.capacity as f64 * 0.9 * shape.widest > RATE_PROOF_SPAN);
+    }
+}

@@ -1,0 +1,221 @@
+//! The learned filter: each direction is evidence of its own, queueing is one-sided and its density is learned.
+//!
+//! A bank of filters, each with another model of the oscillator, predicts the delays of both packets of an exchange and
+//! is scored by its predictions; their weighted mean is the clock. The filter only measures: the guard decides what is
+//! let in and what is proven, and is asked for three things: the prior of the rate, and twice whether a time is within
+//! the proof. `docs/algorithm/learned.md` has the equations.
+
+mod ambiguity;
+mod difference_rate;
+mod floor_memory;
+mod learning;
+mod path_change;
+mod recent;
+mod reinitialise;
+mod stages;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use crate::bank::group::Begin;
+use crate::bank::measurement::MICRO;
+use crate::bank::model;
+use crate::bank::revision::Revision;
+use crate::bank::{Bank, Blend, Densities, ModelSet};
+use crate::frame::{Frame, Point, Slope};
+use crate::guard::Guard;
+use crate::tuning::learned::YOUNG;
+use crate::{ClassicConfig, Events, LearnedConfig};
+use ambiguity::FloorAmbiguity;
+use difference_rate::DifferenceRate;
+use ffclock_units::{Counter, Exchange, Period};
+use floor_memory::FloorMemory;
+use learning::Learning;
+use path_change::Displacement;
+use recent::Recent;
+use reinitialise::Reinitialisation;
+pub use state::State;
+
+/// The filter. After [`Filter::new`] no memory is allocated.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    config: LearnedConfig,
+    nominal: Period,
+    half_asymmetry: f64,
+    step_patience: f64,
+    set: ModelSet,
+    learning: Learning,
+    bank: Bank,
+    /// What hypotheses are tried in.
+    scratch: Bank,
+    recent: Recent,
+    reinitialisation: Reinitialisation,
+    floor_memory: FloorMemory,
+    displacement: Displacement,
+    ambiguity: FloorAmbiguity,
+    now: Option<Now>,
+    shifts: Shifts,
+    revisions: Revisions,
+}
+
+/// How often floors moved, of either way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shifts {
+    pub up: u64,
+    pub down: u64,
+}
+
+/// An exchange, and what the filter is given beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    pub exchange: &'a Exchange,
+    pub guard: &'a Guard,
+    /// Whether the exchange is comparable with the time before it.
+    pub continuity: Continuity,
+    /// The counter's rate by other means, s/s: for a filter that has lost track.
+    pub fallback_rate: f64,
+}
+
+/// An exchange in the frame of the time before it.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    now: Now,
+    point: Point,
+}
+
+/// Whether an exchange is comparable with the time before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continuity {
+    /// It is.
+    Kept,
+    /// The server's time stepped.
+    Stepped,
+    /// The counter or the server is another: nothing of the past is comparable.
+    Restarted,
+}
+
+/// What an exchange made of the filter.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    pub events: Events,
+    /// The error that the exchange alone ascribes to the clock as it was predicted, s; NaN where nothing was.
+    pub offset: f64,
+    pub revisions: Revisions,
+}
+
+/// What the last exchange made the filter believe of the time before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Revisions {
+    /// A new beginning of the time.
+    pub began: bool,
+    pub list: [Option<Revision>; 2],
+}
+
+impl Revisions {
+    fn note(&mut self, revision: Revision) {
+        if let Some(cell) = self.list.iter_mut().find(|cell| cell.is_none()) {
+            *cell = Some(revision);
+        }
+    }
+}
+
+/// What exists from the first exchange on.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    /// The frame, through the published time at the last exchange.
+    frame: Frame,
+    /// The end of the last exchange that was used.
+    counter: Counter,
+    blend: Blend,
+    /// The difference clock's.
+    difference: DifferenceRate,
+    /// Seconds until `blend.deviation_later`.
+    later: f64,
+    /// The time between exchanges, s, smoothed.
+    poll: f64,
+    /// Exchanges that the present time rests on.
+    past: u64,
+    /// Exchanges in a row that no model explained.
+    astray: u32,
+    /// Exchanges in a row after which the time lay outside what is proven.
+    outside: u32,
+}
+
+impl Filter {
+    /// A filter without history. `classic` holds the options of the path and the server; `nominal` is the period that
+    /// the counter is sold with.
+    pub fn new(config: LearnedConfig, classic: &ClassicConfig, nominal: Period) -> Self {
+        let families = [config.edges || !config.humps, config.humps];
+        let set = ModelSet { models: model::models(&config), families };
+        let nothing = Begin { theta: 0.0, rate: 0.0, rate_variance: 1.0, floors: [0.0; 2], variance: 1.0 };
+        let bank = Bank::begin(&nothing, &set);
+        let learning = Learning::new(&config);
+        Filter {
+            half_asymmetry: 0.5 * classic.asymmetry.as_seconds() / MICRO,
+            step_patience: classic.step_patience.as_seconds(),
+            reinitialisation: Reinitialisation::new(&learning, &config),
+            learning,
+            recent: Recent::new(&bank),
+            floor_memory: FloorMemory::default(),
+            displacement: Displacement::default(),
+            ambiguity: FloorAmbiguity::NEW,
+            now: None,
+            shifts: Shifts::default(),
+            revisions: Revisions::default(),
+            config,
+            nominal,
+            set,
+            scratch: bank.clone(),
+            bank,
+        }
+    }
+
+    /// The bytes that its parts occupy beside itself.
+    pub fn bytes(&self) -> usize {
+        self.learning.bytes() + self.recent.bytes() + self.reinitialisation.bytes()
+    }
+
+    /// What is known of queueing now.
+    pub fn densities(&self) -> Densities<'_> {
+        self.learning.densities()
+    }
+
+    /// Forgets the time; the next exchange begins it.
+    pub fn forget(&mut self) {
+        self.now = None;
+    }
+
+    /// Takes an exchange that the guard let in, or that only another filter suspects.
+    pub fn measure(&mut self, input: &Input<'_>) -> Measured {
+        self.revisions = Revisions::default();
+        let point = self.now.map(|now| now.frame.place(input.exchange));
+        let offset = self.now.zip(point).map_or(f64::NAN, |(now, point)| {
+            now.blend.rate * MICRO * point.middle - (point.height() - self.half_asymmetry * MICRO)
+        });
+        let is_young = self.now.is_some_and(|now| now.past < YOUNG);
+        let is_over = match input.continuity {
+            Continuity::Kept => false,
+            Continuity::Stepped => is_young,
+            Continuity::Restarted => true,
+        };
+        if is_over {
+            self.now = None;
+        }
+        let mut events = Events::NONE;
+        match self.now.zip(point) {
+            Some((now, point)) => self.pass(input, Placed { now, point }, &mut events),
+            None => self.begin(input, &mut events),
+        }
+        Measured { events, offset, revisions: self.revisions }
+    }
+
+    /// Where the filter begins with an exchange in its own frame.
+    fn beginning(&self, input: &Input<'_>, frame: &Frame) -> Begin {
+        self.begin_at(&frame.place(input.exchange), input.guard.prior())
+    }
+
+    /// Where a filter begins with an exchange, given what is known of the rate.
+    pub fn begin_at(&self, point: &Point, prior: Slope) -> Begin {
+        Begin::at(point, self.half_asymmetry, prior)
+    }
+}

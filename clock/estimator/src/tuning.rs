@@ -1,0 +1,46 @@
+//! Every number of the estimators that is not physics: its unit, where it comes from, and what it is for.
+//!
+//! Origins are named so:
+//! - *oscillator*: a noise level, stated as an Allan deviation (NIST SP 1065). White frequency noise of s per square
+//!   root of a second has `sigma_y(tau) = s / sqrt(tau)`; a random walk of the frequency of q per square root of a
+//!   second has `sigma_y(tau) = q sqrt(tau / 3)`.
+//! - *false alarm*: a likelihood ratio in nats. Where nothing happened, a test that asks for g nats is passed with a
+//!   probability of at most exp(-g) for one hypothesis (Wald's inequality); h hypotheses multiply it by h.
+//!   Densities are learned, not known, so the true rate is higher; sweeps over the scenarios settled the values.
+//! - *sweep*: chosen by the figures of the scenarios; `tools/mutation --sensitivity` prints what half and double cost.
+//! - *rounding*: what floats or stamps can lose.
+//! - *papers*: the "good" preset of the RADclock programs.
+//! - *size*: bounds work or memory, and changes figures little.
+//!
+//! # One physical quantity, three values
+//! How far an ordinary oscillator's frequency walks in a second has three values today. Each was swept on its own and
+//! stands in another trade; one value for all would change the bits of every trace.
+//!
+//! | constant | ppm/sqrt(s) | sigma_y(1000 s) | why it differs |
+//! |---|---|---|---|
+//! | [`bank::USUAL_WALK`] | 3e-4 | 5.5e-9 | the walk of members that have a cycle besides |
+//! | [`learned::DIFFERENCE_WALK`] | 2e-4 | 3.7e-9 | sets only how long the difference clock averages |
+//! | [`smooth::CURVE_WALK`] | 1e-3 | 1.8e-8 | bounds what is unseen between exchanges: the cautious one |
+//!
+//! White frequency noise has one value, 3 ns per square root of a second, written as a variance in [`bank::PHASE_WALK`]
+//! and as a deviation in [`smooth::CURVE_PHASE_WALK`], whose square is not the same float.
+
+pub mod bank;
+pub mod classic;
+pub mod guard;
+pub mod learned;
+pub mod smooth;
+
+/// Exchanges that make an authority of a past: with fewer a filter is warming up and a server is outvoted soon.
+/// Exchanges. Sweep: a burst at the start has 8.
+pub const YOUNG: u64 = 8;
+
+/// A pair of exchanges closer than this says nothing of the rate. s. Rounding: stamps of 10 us over 1 ms are 1 %.
+pub const CLOSEST_PAIR: f64 = 1e-3;
+
+/// What the arithmetic of a filter can lose of a time. s. Rounding, with room: floats of microseconds lose less than 1
+/// ns.
+pub const LEAST_UNCERTAINTY: f64 = 1e-8;
+
+/// The variance of a floor that is recognised when it returns. us^2: 0.2 us. Sweep.
+pub const REMEMBERED_VARIANCE: f64 = 0.04;

@@ -1,0 +1,55 @@
+//! The guard: admission, identity, proof and challenge. What the proof assumes of oscillator and server are options of
+//! the configuration, not numbers here.
+
+pub use super::{CLOSEST_PAIR, YOUNG};
+
+/// A longer round trip, or wider stamps, say nothing worth knowing. s. Size: the longest poll in a hurry.
+pub const LONGEST_TRIP: f64 = 16.0;
+
+/// A server's stamps may be this coarse: a shorter net round trip than minus this is impossible. s. Rounding: clocks
+/// that count microseconds.
+pub const COARSENESS: f64 = 2e-6;
+
+/// This many exchanges in a row that are in order among themselves but older than the last one mean that the last one
+/// was wrong. Sweep.
+pub const STRAYS: u32 = 8;
+
+/// Exchanges that support a new time of the server against an established past, and against a young one. Sweep: a
+/// quarter of an hour decides as well (`step_patience`).
+pub const SUPPORTERS: u64 = 8;
+pub const SUPPORTERS_AGAINST_YOUNG: u64 = 3;
+
+/// This many contradictions in a row without a candidate that lasts mean that the assumption about the counter is
+/// wrong, and this many against a young past. Sweep.
+pub const HOPELESS: u64 = 64;
+pub const HOPELESS_WHILE_YOUNG: u64 = 16;
+
+/// The counter then is given this many times the room about its nominal rate, and no more than this, s/s.
+pub const NOMINAL_ROOM: f64 = 4.0;
+pub const LARGEST_NOMINAL_ERROR: f64 = 0.5;
+
+/// A rate that deviates from its mean by more than this many times the wander is no oscillator any more. Sweep.
+pub const EXCESS_LIMIT: f64 = 10.0;
+
+/// How far back the proven rate looks. s. A day: the pair error vanishes, and the wander is one of days.
+pub const RATE_PROOF_SPAN: f64 = 86_400.0;
+
+/// Bins of the history of the proof: how many to the span, how many before widths double, and how many there can be.
+/// Size.
+pub const PROOF_BINS: f64 = 32.0;
+pub const PROOF_CROWD: usize = 36;
+pub const PROOF_CAPACITY: usize = 48;
+
+/// The room that a calibrated exchange gives to the widths of its stamps. Rounding: rates of up to 10 %.
+pub const BLUR_MARGIN: f64 = 1.1;
+
+/// The frame moves on before positions in it exceed this. s. Rounding: a position is then fine to 1e-11 s.
+pub const FRAME_REACH: f64 = 65_536.0;
+
+/// What the arithmetic between the proof and a page can add to an error: s, and s/s. Rounding.
+pub const ROUNDING: f64 = 1e-12;
+pub const RATE_ROUNDING: f64 = 1e-14;
+
+/// What a few operations on floats can lose: s, and as a part of the operands. Rounding.
+pub const FLOAT_ROUNDING: f64 = 1e-15;
+pub const FLOAT_OPERATIONS: f64 = 8.0;
