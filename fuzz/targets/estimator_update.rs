@@ -66,7 +66,10 @@ fuzz_target!(|bytes: &[u8]| {
         other.update(&exchange);
         assert_eq!(one.estimate(), other.estimate());
         if let Some(estimate) = one.estimate() {
-            assert!(estimate.bound >= Bound::ZERO && estimate.uncertainty.as_span() <= estimate.bound.as_span(), "{estimate:?}");
+            assert!(
+                estimate.bound >= Bound::ZERO && estimate.uncertainty.as_span() <= estimate.bound.as_span(),
+                "{estimate:?}"
+            );
             let proven = one.proven(exchange.received.counter);
             assert!(proven.is_some_and(|proven| proven.earliest <= proven.latest), "{proven:?}");
         }
