@@ -73,6 +73,8 @@ families! {
     SOURCE_SELECTED = "ffclock_source_selected": Gauge, "Whether this source is published.";
     SOURCE_FALSETICKER = "ffclock_source_falseticker": Gauge,
         "Whether the majority of the servers contradicts this source.";
+    SOURCE_TRUECHIMER = "ffclock_source_truechimer": Gauge,
+        "Whether this source agrees with every majority of the servers.";
     SOURCE_REACHABLE = "ffclock_source_reachable": Gauge, "Whether this source answers.";
     SOURCE_STRATUM = "ffclock_source_stratum": Gauge, "Distance from a primary source.";
     SOURCE_ROOT_DISTANCE = "ffclock_source_root_distance_seconds": Gauge in "seconds",

@@ -6,6 +6,7 @@
 
 mod driving;
 mod electing;
+mod election_log;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -111,7 +112,7 @@ impl<'a> Keeper<'a> {
             writer: Writer::open(page, BootId::parse(&boot)),
             kernel_clock,
             published: None,
-            election: Election::new(now),
+            election: Election::new(Span::ZERO),
             leaps: LeapTable::built_in(),
             last_break: None,
             next_heartbeat: now,
@@ -237,12 +238,13 @@ impl<'a> Keeper<'a> {
         let kind = self.host_counter.kind();
         let past = self.host_counter.begin_epoch(broken);
         self.published = None;
-        self.election = Election::new(self.context.now);
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
         // The marks of the old one belong to counter readings of before.
         self.renew_stamper();
         self.context.calibrator = Calibrator::new(&self.config, self.host_counter.nominal.period);
-        let beginning = Beginning { environment: self.environment(), past, pace: self.pace() };
+        let pace = self.pace();
+        self.election.begin_epoch(self.longest_delay(pace));
+        let beginning = Beginning { environment: self.environment(), past, pace };
         for peer in &mut self.peers {
             peer.begin_epoch(&beginning, &mut self.context);
         }
@@ -256,6 +258,15 @@ impl<'a> Keeper<'a> {
     fn pace(&mut self) -> Pace {
         let before = self.last_break.replace(self.context.now);
         if before.is_some_and(|before| self.context.now - before < BREAKS_APART) { Pace::Poll } else { Pace::AtOnce }
+    }
+
+    /// How long the requests after a break wait.
+    fn longest_delay(&self, pace: Pace) -> Span {
+        let polls = self.peers.iter().map(|peer| peer.config().source.poll);
+        match pace {
+            Pace::AtOnce => Span::ZERO,
+            Pace::Poll => polls.max().unwrap_or_default(),
+        }
     }
 
     fn environment(&self) -> Environment {
@@ -339,7 +350,8 @@ impl<'a> Keeper<'a> {
     }
 
     fn adopt_leaps(&mut self, now: Moment<Utc>) {
-        // Who is not believed about the time is not believed about leap seconds.
+        // A server that is not believed about the time is not believed about leap seconds. Without a majority the table
+        // stays as it is: one that was announced is still to come.
         let voters = self.peers.iter().enumerate();
         let heard = voters.filter(|(server, peer)| peer.was_heard() && self.election.is_truechimer(*server));
         let vote = |(server, peer): (usize, &Peer)| Vote {
@@ -347,6 +359,9 @@ impl<'a> Keeper<'a> {
             published: self.election.selected() == Some(server),
         };
         let votes: Vec<Vote> = heard.map(vote).collect();
+        if votes.is_empty() {
+            return;
+        }
         let decision = leaps::decide(self.leaps, now, &votes);
         let journal = &mut self.context.journal;
         if decision.is_disputed {
@@ -410,6 +425,7 @@ impl<'a> Keeper<'a> {
             journal.insist(Weight::Warning, kind, "");
         }
         let mut before = std::mem::take(&mut self.peers);
+        let (mut kept, wanted) = (0, config.servers.len());
         let followed =
             self.election.selected().and_then(|selected| before.get(selected)).map(|peer| peer.name().to_owned());
         for server in config.servers {
@@ -418,6 +434,7 @@ impl<'a> Keeper<'a> {
                     let mut peer = before.remove(position);
                     peer.reconfigure(server);
                     self.peers.push(peer);
+                    kept += 1;
                 }
                 None => self.add_server(server),
             }
@@ -425,6 +442,9 @@ impl<'a> Keeper<'a> {
         for mut gone in before {
             gone.flush_record(&mut self.context);
             self.context.journal.insist(Weight::Notice, "no longer asked", gone.name());
+        }
+        if kept < wanted {
+            self.election.wait_for_added(self.context.now);
         }
         self.election.follow(self.peers.iter().position(|peer| Some(peer.name()) == followed.as_deref()));
         if self.config.stamps == StampChoice::Module {

@@ -280,9 +280,9 @@ impl Peer {
         self.estimator.proven(counter)
     }
 
-    /// Whether its first estimate may still come: it was not given up and did not refuse.
-    pub(crate) fn is_expected(&self) -> bool {
-        !matches!(self.source.reachability(), Reachability::Unreachable | Reachability::Denied)
+    /// Whether it may still answer: it did not refuse.
+    pub(crate) fn may_answer(&self) -> bool {
+        self.source.reachability() != Reachability::Denied
     }
 
     /// Who the server follows, as it last said.

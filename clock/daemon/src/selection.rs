@@ -2,7 +2,7 @@
 //! with hysteresis so that two equals do not alternate; and the last such clock, carried on, while no majority agrees.
 
 use ffclock_estimator::ProvenInterval;
-use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Status, TaiReading};
+use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, StandardUncertainty, Status, TaiReading};
 
 /// One server's clock at the present moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,23 +29,29 @@ pub(crate) fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
 }
 
 /// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its
-/// bound covers every server's interval, now and as these move away. One server that is right is enough for the bound
-/// to hold.
+/// bound covers every server's interval, now and as these move away; so does the bound of the difference clock. One
+/// server that is right is enough for both to hold. Which of them is right is unknown, so the uncertainty is the bound.
 pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> Estimate {
     let mut held = Estimate { status: Status::Holdover, ..*agreed };
     for Candidate { now, .. } in candidates {
         let apart = Bound::of(now.time - agreed.time);
         held.bound = held.bound.max(apart + now.bound);
-        held.bound_growth = held.bound_growth.max(growth_beside(agreed.period, now));
+        held.bound_growth = held.bound_growth.max(growth_beside(agreed.period, now.period, now.bound_growth));
+        let difference = growth_beside(agreed.difference_period, now.difference_period, now.difference_bound);
+        held.difference_bound = held.difference_bound.max(difference);
     }
-    held
+    Estimate {
+        uncertainty: StandardUncertainty::of(held.bound.as_span()),
+        uncertainty_growth: held.bound_growth,
+        ..held
+    }
 }
 
-/// How fast the bound of a clock at `period` grows when it is to cover `other` from now on: by what the two rates
+/// How fast the bound of a clock at `period` grows when it is to cover another clock from now on: by what the two rates
 /// differ, and by the growth of the other's bound, which counts by the other's time.
-fn growth_beside(period: Period, other: &Estimate) -> GrowthRate {
-    let apart = other.period.relative_to(period).abs().as_fraction();
-    let growth = other.bound_growth.as_rate().as_fraction() * (1.0 + apart);
+fn growth_beside(period: Period, other: Period, other_growth: GrowthRate) -> GrowthRate {
+    let apart = other.relative_to(period).abs().as_fraction();
+    let growth = other_growth.as_rate().as_fraction() * (1.0 + apart);
     GrowthRate::of(Rate::from_fraction(apart + growth + RATE_ROUNDING))
 }
 
@@ -55,16 +61,15 @@ const RATE_ROUNDING: f64 = 1e-14;
 /// A challenger must be better by this share of the holder's bound: 1/4.
 const MARGIN_SHIFT: u32 = 2;
 
-/// The server to publish, given the one that is published now.
+/// The server to publish among those that may be followed, given the one that is published now.
 ///
-/// A synchronised clock comes before one that runs free; among equals the holder keeps its place unless a challenger's
+/// A synchronised clock comes before one in holdover; among equals the holder keeps its place unless a challenger's
 /// bound is smaller by a quarter. A holder that has vanished is replaced at once.
 pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<usize> {
-    let usable = candidates.iter().filter(|candidate| candidate.has_vote());
     let rank = |candidate: &&Candidate| {
         (std::cmp::Reverse(class(candidate.now.status)), candidate.now.bound, candidate.server)
     };
-    let best = usable.min_by_key(rank)?;
+    let best = candidates.iter().min_by_key(rank)?;
     let held = candidates.iter().find(|candidate| Some(candidate.server) == holder);
     match held {
         Some(held)
@@ -79,9 +84,8 @@ pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<
 /// Warming up counts with synchronised: its bound already says how little it knows.
 fn class(status: Status) -> u8 {
     match status {
-        Status::Unsynchronised => 0,
-        Status::Holdover => 1,
-        Status::WarmingUp | Status::Synchronised => 2,
+        Status::Unsynchronised | Status::Holdover => 0,
+        Status::WarmingUp | Status::Synchronised => 1,
     }
 }
 
@@ -93,7 +97,7 @@ fn clearly_smaller(challenger: Bound, held: Bound) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Moment, Span, StandardUncertainty};
+    use ffclock_units::{Moment, Span};
 
     fn candidate(server: usize, micros: i64, status: Status) -> Candidate {
         of(server, estimate(0, micros, status))
@@ -148,11 +152,8 @@ mod tests {
     #[test]
     fn a_server_that_never_answers_is_not_kept() {
         // Lesson of the original: a preferred server stuck at one that never answers.
-        let two = [candidate(0, 10, Status::Unsynchronised), candidate(1, 900, Status::Synchronised)];
-        assert_eq!(select(&two, Some(0)), Some(1));
         let lost = [candidate(0, 10, Status::Holdover), candidate(1, 900, Status::Synchronised)];
         assert_eq!(select(&lost, Some(0)), Some(1));
-        assert_eq!(select(&[candidate(0, 10, Status::Unsynchronised)], Some(0)), None);
         assert_eq!(select(&[], Some(3)), None);
     }
 
@@ -172,6 +173,8 @@ mod tests {
                 assert!(held.contains(own.earliest) && held.contains(own.latest), "{held:?} {own:?}");
             }
         }
+        assert!(held.difference_bound >= GrowthRate::of(Rate::from_ppm(1.0)));
+        assert_eq!(held.uncertainty.as_span(), held.bound.as_span());
         assert_eq!(without_majority(&agreed, &[]).bound, agreed.bound);
     }
 }

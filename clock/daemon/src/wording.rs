@@ -92,7 +92,7 @@ mod tests {
         let document = include_str!("../../../docs/operations.md");
         let program = [
             include_str!("keeper.rs"),
-            include_str!("keeper/electing.rs"),
+            include_str!("keeper/election_log.rs"),
             include_str!("keeper/reporting.rs"),
             include_str!("peer.rs"),
         ];

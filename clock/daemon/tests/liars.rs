@@ -96,6 +96,25 @@ fn two_liars_of_five_that_tell_the_same_lie_are_outvoted() {
     assert!(judge.readings > 500);
 }
 
+/// Their intervals lie within those of the vague servers, and only the exact one excludes them.
+#[test]
+fn two_liars_who_please_the_vague_servers_are_not_followed() {
+    let case = Case::new("pleasing", 5);
+    case.corrupt(2, Span::ZERO);
+    case.corrupt(3, Span::from_millis(10));
+    case.corrupt(4, Span::from_millis(10));
+    let (daemon, mut judge) = case.start();
+    judge.watch(Duration::from_millis(1500));
+    let status = daemon.wait_for("all answers", |status| {
+        status.quorum == Some(QuorumReport::Majority) && status.sources.iter().all(|source| source.used > 0)
+    });
+    assert_eq!(beliefs(&status)[..2], [BeliefReport::Truechimer; 2]);
+    assert_eq!(beliefs(&status)[2..], [BeliefReport::Undecided; 3]);
+    assert!(status.events.iter().any(|event| event.text.starts_with("undecided")), "{:?}", status.events);
+    judge.watch(Duration::from_secs(1));
+    assert!(judge.readings > 500);
+}
+
 #[test]
 fn a_followed_server_that_begins_to_lie_is_left_and_believed_again_when_it_stops() {
     let case = Case::new("turncoat", 3);
@@ -146,7 +165,7 @@ fn a_clock_that_nobody_vouches_for_is_not_published() {
 }
 
 #[test]
-fn the_first_answer_alone_decides_nothing_until_the_others_are_given_up() {
+fn the_first_answer_alone_decides_nothing_for_a_while() {
     let case = Case::new("first", 3);
     case.corrupt(0, LIE);
     case.silence(1, true);

@@ -1,48 +1,61 @@
 //! Which servers to believe, from what each of them proves about the true time.
 //!
 //! Each server gives a closed interval that holds the true time as long as the server's claim about itself is true.
-//! Where more than half of the electorate share an instant, at most a minority is wrong if that instant is the true
-//! one; a server that misses every such instant is a falseticker. This is the intersection of Marzullo (1984), the
+//! Where more than half of the electorate share an instant, that instant can be the true time with a minority wrong. A
+//! server that shares none of these instants is a falseticker. The intersection is that of Marzullo (1984), the
 //! ancestor of RFC 5905 section 11.2.1, over proven intervals instead of midpoints.
 
 use crate::ProvenInterval;
 use alloc::vec::Vec;
 use ffclock_units::{Moment, Tai};
 
-/// How a server's interval stands to those of the majority.
+/// How a server's interval stands to those of the majorities. A majority is a set of more than half of the electorate
+/// whose intervals share an instant, and to which no further server can be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Belief {
-    /// It belongs to every largest set of servers that agree.
+    /// It belongs to every majority.
     Truechimer,
-    /// It belongs to one of the largest sets and not to another: no vote can say which of them is wrong.
+    /// It belongs to one majority and not to another: no vote can say which of them is wrong.
     Undecided,
-    /// It belongs to none of them: its claim about itself is false.
+    /// It belongs to no majority: its claim about itself is false.
     Falseticker,
 }
 
-/// The belief in each server, in the order of `intervals`, all at the same counter reading; `None` when no instant is
-/// shared by more than half of `electorate`, the number of servers that have a vote. A server that has not answered yet
-/// may have one.
+/// The belief in each server, in the order of `intervals`, all at the same counter reading. `None` without a majority
+/// of the electorate, which is these servers and `unheard` others that have no interval yet.
 ///
-/// With a majority there is always a truechimer: two sets of more than half share a member, and since they are
-/// intervals, the members that the outermost sets share belong to all sets between them.
-pub fn beliefs(intervals: &[ProvenInterval], electorate: usize) -> Option<Vec<Belief>> {
-    // Coverage only ever rises where an interval begins, so a most-covered region begins at one of these instants.
-    let coverage = |instant| intervals.iter().filter(|interval| interval.contains(instant)).count();
-    let most = intervals.iter().map(|interval| coverage(interval.earliest)).max()?;
-    if 2 * most <= electorate.max(intervals.len()) {
+/// With a majority there is always a truechimer: two majorities share a member, and since the sets are of intervals,
+/// what the outermost majorities share belongs to all between them. Where the liars are a minority and each false
+/// interval misses that of at least one honest server, every truechimer's interval holds the true time.
+pub fn beliefs(intervals: &[ProvenInterval], unheard: usize) -> Option<Vec<Belief>> {
+    let electorate = intervals.len() + unheard;
+    let majorities: Vec<Moment<Tai>> = intervals
+        .iter()
+        .map(|interval| interval.earliest)
+        .filter(|&instant| 2 * sharing(intervals, instant).count() > electorate && is_largest_at(intervals, instant))
+        .collect();
+    if majorities.is_empty() {
         return None;
     }
-    let begins = intervals.iter().map(|interval| interval.earliest);
-    let leading: Vec<Moment<Tai>> = begins.filter(|&begin| coverage(begin) == most).collect();
-    let belief = |interval: &ProvenInterval| match leading.iter().filter(|&&begin| interval.contains(begin)).count() {
+    let belief = |interval: &ProvenInterval| match majorities.iter().filter(|&&at| interval.contains(at)).count() {
         0 => Belief::Falseticker,
-        shared if shared == leading.len() => Belief::Truechimer,
+        shared if shared == majorities.len() => Belief::Truechimer,
         _ => Belief::Undecided,
     };
     let beliefs: Vec<Belief> = intervals.iter().map(belief).collect();
     debug_assert!(beliefs.contains(&Belief::Truechimer), "two majorities share a member");
     Some(beliefs)
+}
+
+fn sharing(intervals: &[ProvenInterval], instant: Moment<Tai>) -> impl Iterator<Item = &ProvenInterval> {
+    intervals.iter().filter(move |interval| interval.contains(instant))
+}
+
+/// Whether no interval can be added to those that share `instant`, where one of them begins: none begins between it and
+/// the earliest of their ends.
+fn is_largest_at(intervals: &[ProvenInterval], instant: Moment<Tai>) -> bool {
+    let end = sharing(intervals, instant).map(|interval| interval.latest).min();
+    !intervals.iter().any(|other| instant < other.earliest && end.is_some_and(|end| other.earliest <= end))
 }
 
 #[cfg(test)]
@@ -60,7 +73,7 @@ mod tests {
 
     fn judged(intervals: &[(i64, i64)]) -> Option<Vec<Belief>> {
         let intervals: Vec<ProvenInterval> = intervals.iter().copied().map(of_micros).collect();
-        beliefs(&intervals, intervals.len())
+        beliefs(&intervals, 0)
     }
 
     #[test]
@@ -98,6 +111,14 @@ mod tests {
     }
 
     #[test]
+    fn two_liars_who_please_the_vague_servers_do_not_outvote_the_exact_one() {
+        let [vague, vaguer, exact] = [(-15_000, 15_000), (-14_000, 16_000), (-100, 100)];
+        let liar = (10_000, 10_100);
+        let verdict = judged(&[vague, vaguer, exact, liar, liar]).unwrap();
+        assert_eq!(verdict, [Truechimer, Truechimer, Undecided, Undecided, Undecided]);
+    }
+
+    #[test]
     fn intervals_that_touch_agree() {
         assert_eq!(judged(&[(0, 5), (5, 9)]), Some(vec![Truechimer, Truechimer]));
     }
@@ -105,31 +126,35 @@ mod tests {
     #[test]
     fn servers_that_are_still_expected_have_a_vote() {
         let one = [of_micros((0, 5))];
-        assert_eq!(beliefs(&one, 1), Some(vec![Truechimer]));
-        assert_eq!(beliefs(&one, 2), None);
+        assert_eq!(beliefs(&one, 0), Some(vec![Truechimer]));
+        assert_eq!(beliefs(&one, 1), None);
         let two = [of_micros((0, 5)), of_micros((1, 6))];
-        assert_eq!(beliefs(&two, 3), Some(vec![Truechimer, Truechimer]));
+        assert_eq!(beliefs(&two, 1), Some(vec![Truechimer, Truechimer]));
+        assert_eq!(beliefs(&two, 2), None);
     }
 
     proptest! {
-        /// As long as the liars are a minority, no honest server is a falseticker and every truechimer's interval
-        /// agrees with theirs.
+        /// A minority of liars, each excluded by an honest server, never makes a truechimer of one that is wrong, and
+        /// never makes a falseticker of an honest server.
         #[test]
-        fn no_minority_of_liars_turns_the_vote(
+        fn no_visible_lie_of_a_minority_is_believed(
             honest in prop::collection::vec((0i64..1_000, 0i64..1_000), 1..9),
-            liars in prop::collection::vec((-5_000i64..5_000, 0i64..1_000), 0..8),
+            liars in prop::collection::vec((-3_000i64..3_000, 0i64..1_000), 0..8),
         ) {
-            let liars = &liars[..liars.len().min(honest.len() - 1)];
             // The true time is 0.
-            let mut intervals: Vec<_> = honest.iter().map(|&(before, after)| of_micros((-before, after))).collect();
-            intervals.extend(liars.iter().map(|&(begin, width)| of_micros((begin, begin + width))));
-            let beliefs = beliefs(&intervals, intervals.len()).expect("the honest servers are a majority");
+            let honest: Vec<_> = honest.iter().map(|&(before, after)| of_micros((-before, after))).collect();
+            let are_apart = |one: &ProvenInterval, other: &ProvenInterval| {
+                one.latest < other.earliest || other.latest < one.earliest
+            };
+            let lies = liars.iter().map(|&(begin, width)| of_micros((begin, begin + width)));
+            let visible = lies.filter(|lie| honest.iter().any(|other| are_apart(lie, other)));
+            let mut intervals = honest.clone();
+            intervals.extend(visible.take(honest.len() - 1));
+            let beliefs = beliefs(&intervals, 0).expect("the honest servers are a majority");
+            prop_assert!(beliefs[..honest.len()].iter().all(|belief| *belief != Falseticker));
             let truth = Moment::from_origin(Span::ZERO);
-            if beliefs.iter().all(|belief| *belief != Undecided) && liars.iter().all(|(begin, _)| !(-2_000..=1_000).contains(begin)) {
-                prop_assert!(beliefs[..honest.len()].iter().all(|belief| *belief == Truechimer));
-                for (interval, belief) in intervals.iter().zip(&beliefs) {
-                    prop_assert_eq!(*belief == Truechimer, interval.contains(truth));
-                }
+            for (interval, belief) in intervals.iter().zip(&beliefs) {
+                prop_assert!(*belief != Truechimer || interval.contains(truth));
             }
         }
 

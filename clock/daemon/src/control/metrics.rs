@@ -97,6 +97,7 @@ fn describe_clock(text: &mut Exposition, status: &StatusReport) {
 fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.of_sources(&metrics::SOURCE_SELECTED, sources, |s| Some(f64::from(s.selected)));
     text.of_sources(&metrics::SOURCE_FALSETICKER, sources, |s| Some(f64::from(s.belief == BeliefReport::Falseticker)));
+    text.of_sources(&metrics::SOURCE_TRUECHIMER, sources, truechimer);
     text.of_sources(&metrics::SOURCE_REACHABLE, sources, |s| Some(f64::from(s.state == SourceState::Reachable)));
     text.of_sources(&metrics::SOURCE_STRATUM, sources, |s| s.stratum.map(f64::from));
     text.of_sources(&metrics::SOURCE_ROOT_DISTANCE, sources, |s| s.root_distance_s);
@@ -117,6 +118,11 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
 /// source.
 fn agreement_is(source: &SourceReport, agreement: Agreement) -> Option<f64> {
     (source.estimator == Algorithm::Learned).then(|| f64::from(source.agreement == agreement))
+}
+
+/// Whether the server agrees with every majority; nothing before it has an interval.
+fn truechimer(source: &SourceReport) -> Option<f64> {
+    (source.belief != BeliefReport::Unknown).then(|| f64::from(source.belief == BeliefReport::Truechimer))
 }
 
 #[cfg(test)]

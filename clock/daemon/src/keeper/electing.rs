@@ -2,16 +2,20 @@
 //! agrees.
 
 use super::Keeper;
-use crate::journal::{Entry, Journal, Weight};
+use super::election_log::{ElectionLog, ElectionOutcome};
 use crate::peer::Peer;
 use crate::selection::{Candidate, carried, select, without_majority};
 use ffclock_control::protocol::{BeliefReport, QuorumReport};
 use ffclock_estimator::{Belief, beliefs};
 use ffclock_units::{Counter, Estimate, Moment, Mono, ServerIdentity, Span};
 
-/// How long after a start the servers that have not answered yet keep their vote: twice what a look-up and the first
-/// burst of requests take, so that the first answer alone decides nothing.
-const EXPECTED_FOR: Span = Span::from_secs(16);
+/// How long the servers without an interval keep their vote after the first interval of an epoch: a look-up and several
+/// requests long, so that the first answer alone decides nothing.
+const UNHEARD_FOR: Span = Span::from_secs(16);
+
+/// How long a first majority waits for the answers of the other servers, which may yet turn the vote: two requests of a
+/// burst long.
+const HEARD_WITHIN: Span = Span::from_secs(4);
 
 /// What is to be published.
 #[derive(Clone, Copy)]
@@ -23,34 +27,41 @@ pub(super) struct Published {
 
 /// The state of the vote since the counter's epoch began.
 pub(super) struct Election {
-    begin: Moment<Mono>,
+    /// How long servers without an interval keep their vote.
+    patience: Span,
+    /// When the first server had an interval.
+    begin: Option<Moment<Mono>>,
     quorum: QuorumReport,
     /// By server; one that is not here has no interval.
     beliefs: Vec<BeliefReport>,
     selected: Option<usize>,
     /// What was published when a majority last agreed.
     agreed: Option<Published>,
-    logged: Logged,
-}
-
-/// What the log says. The limiter may keep a change from it for a minute; a change that lasts is logged then.
-#[derive(Default)]
-struct Logged {
-    is_disagreement: bool,
-    selected: Option<String>,
-    falsetickers: Vec<String>,
+    log: ElectionLog,
 }
 
 impl Election {
-    pub(super) fn new(begin: Moment<Mono>) -> Self {
+    /// Before the first interval of an epoch. `delay` is how long requests wait at its beginning.
+    pub(super) fn new(delay: Span) -> Self {
         Election {
-            begin,
+            patience: UNHEARD_FOR + delay,
+            begin: None,
             quorum: QuorumReport::Waiting,
             beliefs: Vec::new(),
             selected: None,
             agreed: None,
-            logged: Logged::default(),
+            log: ElectionLog::default(),
         }
+    }
+
+    /// The counter began another epoch: nothing is known but what the log says.
+    pub(super) fn begin_epoch(&mut self, delay: Span) {
+        *self = Election { log: std::mem::take(&mut self.log), ..Election::new(delay) };
+    }
+
+    /// Servers were added: they have a vote before they have answered.
+    pub(super) fn wait_for_added(&mut self, now: Moment<Mono>) {
+        (self.patience, self.begin) = (UNHEARD_FOR, Some(now));
     }
 
     /// The server whose clock is published.
@@ -76,14 +87,15 @@ impl Election {
         self.belief(server) == BeliefReport::Truechimer
     }
 
-    /// Counts the votes. `expected` servers have not answered yet. Returns the candidates that may be followed.
-    fn count(&mut self, candidates: &[Candidate], expected: usize) -> Vec<Candidate> {
+    /// Counts the votes at `now`; `silent` servers have no interval yet. Returns the candidates that may be followed.
+    fn count(&mut self, candidates: &[Candidate], silent: usize, now: Moment<Mono>) -> Vec<Candidate> {
         let voters: Vec<Candidate> = candidates.iter().copied().filter(Candidate::has_vote).collect();
         let intervals: Vec<_> = voters.iter().map(|voter| voter.proven).collect();
-        let verdict = beliefs(&intervals, intervals.len() + expected);
-        self.quorum = match &verdict {
+        let unheard = if voters.is_empty() { 0 } else { self.unheard(silent, now) };
+        let verdict = beliefs(&intervals, unheard).filter(|_| !self.may_yet_turn(unheard, now));
+        self.quorum = match verdict {
             Some(_) => QuorumReport::Majority,
-            None if beliefs(&intervals, 0).is_some() || intervals.is_empty() => QuorumReport::Waiting,
+            None if unheard > 0 || voters.is_empty() => QuorumReport::Waiting,
             None => QuorumReport::Disagreement,
         };
         let verdict = verdict.unwrap_or_else(|| vec![Belief::Undecided; voters.len()]);
@@ -95,6 +107,18 @@ impl Election {
             }
         }
         voters.into_iter().filter(|voter| self.is_truechimer(voter.server)).collect()
+    }
+
+    /// How many of the silent servers have a vote.
+    fn unheard(&mut self, silent: usize, now: Moment<Mono>) -> usize {
+        let begin = *self.begin.get_or_insert(now);
+        if now - begin < self.patience { silent } else { 0 }
+    }
+
+    /// Whether it is too early for a first majority: servers whose answers are due may be against it.
+    fn may_yet_turn(&self, unheard: usize, now: Moment<Mono>) -> bool {
+        let is_early = self.begin.is_none_or(|begin| now - begin < HEARD_WITHIN);
+        self.agreed.is_none() && unheard > 0 && is_early
     }
 }
 
@@ -115,7 +139,8 @@ impl Keeper<'_> {
     /// Lets the servers vote and returns what is to be published at `counter`, if anything.
     pub(super) fn elect(&mut self, counter: Counter) -> Option<Published> {
         let candidates = self.candidates(counter);
-        let believed = self.election.count(&candidates, self.expected());
+        let silent = self.peers.iter().filter(|peer| peer.may_answer() && peer.proven(counter).is_none()).count();
+        let believed = self.election.count(&candidates, silent, self.context.now);
         self.election.selected = select(&believed, self.election.selected);
         self.log_election();
         if let Some(followed) = self.selected_peer() {
@@ -123,7 +148,7 @@ impl Keeper<'_> {
             self.election.agreed = Some(published);
             return Some(published);
         }
-        let agreed = self.election.agreed.filter(|_| !candidates.is_empty())?;
+        let agreed = self.election.agreed?;
         let estimate = without_majority(&carried(&agreed.estimate, counter), &candidates);
         Some(Published { estimate, ..agreed })
     }
@@ -137,74 +162,11 @@ impl Keeper<'_> {
         clocks.filter_map(candidate).collect()
     }
 
-    /// How many servers have a vote without having answered. Once a majority has agreed, a server that was added waits
-    /// for its answer.
-    fn expected(&self) -> usize {
-        if self.election.agreed.is_some() || self.context.now - self.election.begin >= EXPECTED_FOR {
-            return 0;
-        }
-        self.peers.iter().filter(|peer| peer.estimate().is_none() && peer.is_expected()).count()
-    }
-
     fn log_election(&mut self) {
+        let servers = self.peers.iter().enumerate();
+        let beliefs = servers.map(|(server, peer)| (peer.name().to_owned(), self.election.belief(server))).collect();
         let selected = self.selected_peer().map(|peer| peer.name().to_owned());
-        let believed: Vec<(String, BeliefReport)> =
-            self.peers.iter().enumerate().map(|(s, peer)| (peer.name().to_owned(), self.election.belief(s))).collect();
-        let quorum = self.election.quorum;
-        self.election.logged.follow(&mut self.context.journal, quorum, selected, &believed);
-    }
-}
-
-impl Logged {
-    fn follow(
-        &mut self,
-        journal: &mut Journal,
-        quorum: QuorumReport,
-        selected: Option<String>,
-        beliefs: &[(String, BeliefReport)],
-    ) {
-        for (name, belief) in beliefs {
-            self.follow_belief(journal, name, *belief);
-        }
-        self.falsetickers.retain(|name| beliefs.iter().any(|(known, _)| known == name));
-        self.follow_quorum(journal, quorum);
-        if let Some(name) = selected.filter(|name| Some(name) != self.selected.as_ref()) {
-            let entry =
-                Entry { weight: Weight::Notice, source: Some(&name), kind: "published from now on", detail: "" };
-            if journal.tell_state(&entry) {
-                self.selected = Some(name);
-            }
-        }
-    }
-
-    fn follow_quorum(&mut self, journal: &mut Journal, quorum: QuorumReport) {
-        let (is_disagreement, weight, kind) = match quorum {
-            QuorumReport::Waiting => return,
-            QuorumReport::Majority => (false, Weight::Notice, "a majority of the servers agrees again"),
-            QuorumReport::Disagreement => {
-                (true, Weight::Warning, "the servers disagree and none has a majority: no server is followed")
-            }
-        };
-        let is_news = is_disagreement != self.is_disagreement;
-        if is_news && journal.tell_state(&Entry { weight, source: None, kind, detail: "" }) {
-            *self = Logged { is_disagreement, selected: None, ..std::mem::take(self) };
-        }
-    }
-
-    fn follow_belief(&mut self, journal: &mut Journal, name: &str, belief: BeliefReport) {
-        let position = self.falsetickers.iter().position(|known| known == name);
-        let (weight, kind) = match (position, belief) {
-            (None, BeliefReport::Falseticker) => (Weight::Warning, "falseticker: its time contradicts the majority's"),
-            (Some(_), BeliefReport::Truechimer) => {
-                (Weight::Notice, "no falseticker any more: it agrees with the majority")
-            }
-            _ => return,
-        };
-        if journal.tell_state(&Entry { weight, source: Some(name), kind, detail: "" }) {
-            match position {
-                Some(position) => drop(self.falsetickers.remove(position)),
-                None => self.falsetickers.push(name.to_owned()),
-            }
-        }
+        let outcome = ElectionOutcome { quorum: self.election.quorum, selected, beliefs };
+        self.election.log.follow(&mut self.context.journal, outcome);
     }
 }
