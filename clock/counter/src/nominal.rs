@@ -63,7 +63,7 @@ pub enum NominalError {
     #[error("the counter does not run steadily against CLOCK_MONOTONIC_RAW")]
     Unsteady,
     /// The kernel slews the only clock that could be asked for.
-    #[error("this kernel has no clock that nobody slews: use tsc or module:active")]
+    #[error("this kernel has no clock that is never slewed: use tsc or module:active")]
     NoRawClock,
     /// The kernel module does not give it.
     #[error("{0}")]
