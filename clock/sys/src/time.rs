@@ -16,7 +16,7 @@ pub fn system_utc_now() -> Moment<Utc> {
     Moment::from_origin(HostClock::Realtime.read().map_or(Span::ZERO, ClockReading::since_origin))
 }
 
-/// 64 bits that nobody can guess.
+/// 64 bits that cannot be guessed.
 ///
 /// # Errors
 /// When the kernel has no random numbers (before Linux 3.17, or early in the boot and interrupted).

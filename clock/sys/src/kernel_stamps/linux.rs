@@ -42,8 +42,7 @@ pub(crate) fn of_received(message: &Message) -> Option<Moment<Utc>> {
 /// The next thing in the error queue that can be understood.
 pub(crate) fn next_entry(socket: BorrowedFd<'_>) -> Option<Entry> {
     loop {
-        // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it is
-        // read.
+        // Empty, or missing: a stand-in for the kernel may have no error queue. A broken socket shows when it is read.
         let message = ffi::receive_message(socket, &mut [], libc::MSG_ERRQUEUE).ok()?;
         let extras = extras(&message);
         match extras.error {
