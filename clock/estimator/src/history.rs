@@ -254,7 +254,7 @@ impl History {
         self.start.saturating_add(filled.partition_point(|&position| position < x))
     }
 
-    /// No record is compared with a floor higher than `floor` any more.
+    /// From here on no record is compared with a floor higher than `floor`.
     pub fn lower_floor(&mut self, floor: f64) {
         for cell in self.floor.get_mut(self.start..self.end).unwrap_or(&mut []) {
             *cell = cell.min(floor);

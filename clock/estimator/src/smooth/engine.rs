@@ -71,7 +71,7 @@ impl Engine {
         Engine { models: models(config), families, teacher: Teacher::new(config) }
     }
 
-    /// Works a segment out; shows `progress` how many more nodes are done.
+    /// Smooths a segment; reports to `progress` how many more nodes are done.
     pub fn smooth(&self, segment: &Segment, progress: &mut dyn FnMut(usize)) -> Vec<Marginal> {
         let family = self.models.map(|model| Group::begin(&segment.begin, &model));
         let mut starts: Starts = [family, family];

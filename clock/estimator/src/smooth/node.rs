@@ -76,7 +76,7 @@ pub struct Segment {
     pub nodes: Vec<Node>,
     /// The floors that were left, for each way: relative to the first one, us, and at which node.
     pub left: [Vec<(f64, usize)>; 2],
-    /// By how much each floor has moved in all, us.
+    /// The total move of each floor, us.
     pub moved: [f64; 2],
     /// What the causal filter had learned of queueing by the end of each block, by family and way.
     pub learned: Vec<[[Tabulated; 2]; 2]>,

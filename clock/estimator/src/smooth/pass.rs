@@ -56,7 +56,7 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Forwards from `start`, which holds at the node before the first. Tells the beliefs about the packets before
+    /// Forwards from `start`, which holds at the node before the first. Returns the beliefs about the packets before
     /// their own evidence.
     pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: Evidence) -> (Vec<Step>, Beliefs) {
         let mut group = *start;
