@@ -33,7 +33,7 @@ def check(data: bytes) -> int:
 
 
 class Truth:
-    """TAI [2^-64 s] as a function of the counter, as `ffclock-lab lab server` tells it."""
+    """TAI [2^-64 s] as a function of the counter, as `ffclock-lab lab server` defines it."""
 
     def __init__(self, arguments: dict[str, str]) -> None:
         self.origin = int(arguments["--origin-counter"])
