@@ -42,7 +42,7 @@ pub struct Present<'a> {
     pub rate: f64,
     /// The present floor.
     pub floor: f64,
-    /// Whether every value is believed, because there is nothing yet to hold it against.
+    /// Whether every value is believed, because there is nothing yet to compare it with.
     pub trusting: bool,
     pub thresholds: &'a Thresholds,
 }
