@@ -51,7 +51,7 @@ impl TimeReading {
     }
 }
 
-/// An answer that was longer on its way, in both directions together, than twice this [ns] says nothing about a clock.
+/// An answer whose round trip is longer than twice this [ns] says nothing about a clock.
 const LONGEST_HALF: f64 = 50e6;
 
 /// Answers that a run of a minute gives even on a busy host; a quiet one gives some 500.

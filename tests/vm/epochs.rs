@@ -72,7 +72,7 @@ struct Beginning {
 }
 
 /// The rate of the TSC against the HPET, whose frequency is certain: what the guest's kernel measured at boot may be
-/// off by much, on a busy host by a multiple.
+/// far off, on a busy host by a multiple.
 fn measured_hertz(device: &Ffcounter) -> Result<f64, String> {
     let (begin, first) = read_together(device)?;
     thread::sleep(Duration::from_millis(300));
@@ -81,7 +81,7 @@ fn measured_hertz(device: &Ffcounter) -> Result<f64, String> {
 }
 
 /// The HPET and the TSC at the middle of its reading, from the quickest of a few: a guest that its host holds up
-/// between the two would measure a rate that is wrong by as much.
+/// between the two would measure a rate that is wrong by that time.
 fn read_together(device: &Ffcounter) -> Result<(f64, Sample), String> {
     let mut quickest: Option<(u64, u64, Sample)> = None;
     for _ in 0..50 {

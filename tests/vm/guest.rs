@@ -337,7 +337,7 @@ fn watch_suspend(is_over: &AtomicBool) -> Outcome {
 }
 
 /// What calls cost [ns]: of each the least mean over a few calls, one call in turn with the others so that a busy
-/// machine is equally unkind to all.
+/// machine affects all equally.
 fn costs<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
     const CALLS: u32 = 300;
     let mut least = [f64::INFINITY; N];
