@@ -10,7 +10,7 @@ static TSC_PAGE: OnceLock<Option<CounterPage>> = OnceLock::new();
 
 /// Why it could not be opened, and when that was tried.
 static REFUSED: Mutex<Option<(Instant, FfcounterError)>> = Mutex::new(None);
-/// How long that is believed: who reads a clock in a loop does not open a file each time.
+/// How long that answer is kept, so that a loop that reads a clock does not open a file each time.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// The device, opened at the first call; where there was none, again after [`TRY_AGAIN`].
