@@ -1,4 +1,4 @@
-//! Connections whose other end may vanish without a word: a host that loses its power or its network sends no farewell.
+//! Connections whose other end may vanish silently: a host that loses its power or its network closes no connection.
 
 use crate::ffi;
 use ffclock_units::Span;

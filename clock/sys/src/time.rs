@@ -1,4 +1,4 @@
-//! Two clocks of the host, for deadlines and for looking at what others keep, and random numbers.
+//! Two clocks of the host, for deadlines and for comparison, and random numbers.
 
 use crate::ffi;
 use ffclock_counter::{ClockReading, HostClock};

@@ -1,4 +1,4 @@
-//! What FreeBSD has in its own way, or has not.
+//! Calls that FreeBSD has in another form, or lacks.
 
 use super::checked;
 use std::io;

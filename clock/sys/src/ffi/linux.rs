@@ -1,4 +1,4 @@
-//! Calls that Linux alone has, or has in its own way.
+//! Calls that only Linux has, or has in another form.
 
 use super::{checked, owned};
 use std::io;

@@ -25,7 +25,7 @@ pub(crate) fn number_packets(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Has ICMP messages come through the error queue.
+/// Makes ICMP messages arrive through the error queue.
 pub(crate) fn queue_errors(socket: &UdpSocket) -> io::Result<()> {
     let (level, option) = match socket.local_addr()? {
         SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
