@@ -103,7 +103,7 @@ impl Segment {
         let since = match revision {
             Revision::Floor(change) => change.since,
             Revision::NoiseBurst { since, .. } => *since,
-            // Who sees the whole recording sees such a floor anyway.
+            // A smoother, which sees the whole recording, sees such a floor anyway.
             Revision::UnseenFloor { .. } => return,
         };
         let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.measurements.is_some());
@@ -150,7 +150,7 @@ mod tests {
         Segment::new(0, Frame::at(Period::from_hertz(1e9).unwrap(), &exchange), begin)
     }
 
-    /// Beside what the new floor is uncertain by.
+    /// In addition to the uncertainty of the new floor.
     #[test]
     fn a_floor_within_a_microsecond_of_one_that_was_left_is_that_one() {
         for (miss, back_to) in [(0.9, Some(3)), (1.1, None)] {
