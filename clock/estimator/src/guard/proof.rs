@@ -229,7 +229,8 @@ impl Proof {
         if agrees(self.rates.widened(excess)) { Standing::AgreesWithMoreWander } else { Standing::Contradicts }
     }
 
-    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would allow any rate.
+    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would allow any
+    /// rate.
     fn without_memory(&self, assumptions: &Assumptions) -> Option<Interval> {
         let remembered = self.remembered?;
         let measured = self.measured(assumptions).map(|measured| measured.meet(self.nominal));

@@ -273,7 +273,7 @@ fn make_directory(instances: &Path) -> io::Result<PathBuf> {
     result
 }
 
-/// Removes instances of processes that are no more. One that is in use, by a process that cannot be seen from here, is
+/// Removes instances of processes that have ended. One that is in use, by a process that cannot be seen from here, is
 /// busy and stays.
 fn remove_orphans(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
