@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Records new golden traces from the demonstration: tests/golden/record.py DIRECTORY PROGRAM [demo option ...]
 
-Runs PROGRAM (ffclock-lab, with ffclockd beside it) as `demo`, and leaves kernel.fftrace.gz and user.fftrace.gz in DIRECTORY. With the embedded
-server the truth is a function of the counter, whose parameters stand in the command line of the server: each reply then gets its true
-time, worked out here in exact fractions. docs/trace.md describes the format, and is all that this program knows of it.
+Runs PROGRAM (ffclock-lab, with ffclockd beside it) as `demo`, and leaves kernel.fftrace.gz and user.fftrace.gz in
+DIRECTORY. With the embedded server the truth is a function of the counter, whose parameters stand in the command line
+of the server: each reply then gets its true time, worked out here in exact fractions. docs/trace.md describes the
+format, and is all that this program knows of it.
 """
 
 import gzip
@@ -33,7 +34,7 @@ def check(data: bytes) -> int:
 
 
 class Truth:
-    """TAI [2^-64 s] as a function of the counter, as `ffclock-lab lab server` tells it."""
+    """TAI [2^-64 s] as a function of the counter, as `ffclock-lab lab server` defines it."""
 
     def __init__(self, arguments: dict[str, str]) -> None:
         self.origin = int(arguments["--origin-counter"])

@@ -12,7 +12,7 @@ fn text(error: impl ToString) -> String {
 
 /// Answers each packet with what it says and the time that ffclockd publishes, as `question nanoseconds-since-1970
 /// bound-in-ns status`, until it is killed.
-pub(crate) fn tell_time(port: &str) -> Outcome {
+pub(crate) fn answer_time(port: &str) -> Outcome {
     let socket = UdpSocket::bind(("0.0.0.0", port.parse().map_err(text)?)).map_err(text)?;
     let mut buffer = [0; 64];
     let mut clock = Clock::open();
@@ -38,20 +38,20 @@ fn say(clock: &Clock) -> String {
     }
 }
 
-/// A time as told by somebody, between two readings of our TSC.
-struct Told {
+/// A time that a clock showed, between two readings of our TSC.
+struct TimeReading {
     before: u64,
     nanos: i128,
     after: u64,
 }
 
-impl Told {
+impl TimeReading {
     fn middle(&self) -> f64 {
         self.before as f64 / 2.0 + self.after as f64 / 2.0
     }
 }
 
-/// An answer that was longer on its way, in both directions together, than twice this [ns] says nothing about a clock.
+/// An answer whose round trip is longer than twice this [ns] says nothing about a clock.
 const LONGEST_HALF: f64 = 50e6;
 
 /// Answers that a run of a minute gives even on a busy host; a quiet one gives some 500.
@@ -63,7 +63,7 @@ const BOUND_MAX: f64 = 2000.0;
 
 /// What the guest's clock says: its bound [ns] and its status with it.
 struct Answer {
-    told: Told,
+    time: TimeReading,
     bound: f64,
     status: String,
 }
@@ -95,7 +95,7 @@ pub(crate) fn ask(server: &str, guest: &str, seconds: f64) -> Outcome {
         thread::sleep(Duration::from_millis(100));
         let Ok(truth) = ask_server(&server) else { continue };
         match ask_guest(&guest) {
-            Ok(told) => seen.compare(&truth, &told, hertz),
+            Ok(answer) => seen.compare(&truth, &answer, hertz),
             Err(why) => {
                 seen.refused += 1;
                 seen.too_early += usize::from(seen.errors.is_empty() && seen.slow == 0);
@@ -107,11 +107,11 @@ pub(crate) fn ask(server: &str, guest: &str, seconds: f64) -> Outcome {
 }
 
 impl Seen {
-    fn compare(&mut self, truth: &Told, answer: &Answer, hertz: f64) {
-        let Answer { told, bound, status } = answer;
-        let true_nanos = (told.middle() - truth.middle()) / hertz * 1e9;
-        let error = (told.nanos - truth.nanos) as f64 - true_nanos;
-        let half = ((told.after - told.before) + (truth.after - truth.before)) as f64 / hertz * 5e8;
+    fn compare(&mut self, truth: &TimeReading, answer: &Answer, hertz: f64) {
+        let Answer { time, bound, status } = answer;
+        let true_nanos = (time.middle() - truth.middle()) / hertz * 1e9;
+        let error = (time.nanos - truth.nanos) as f64 - true_nanos;
+        let half = ((time.after - time.before) + (truth.after - truth.before)) as f64 / hertz * 5e8;
         if half > LONGEST_HALF {
             self.slow += 1;
             return;
@@ -199,7 +199,7 @@ fn exchange(
 
 /// NTP: the transmit timestamp of the reply that repeats ours (RFC 5905, section 7.3), seconds since 1900 and their
 /// 2^-32 parts.
-fn ask_server(server: &UdpSocket) -> Result<Told, String> {
+fn ask_server(server: &UdpSocket) -> Result<TimeReading, String> {
     let mut request = [0_u8; 48];
     request[0] = 0b00_100_011;
     let origin = tsc().to_be_bytes();
@@ -207,7 +207,7 @@ fn ask_server(server: &UdpSocket) -> Result<Told, String> {
     let (before, reply, after) = exchange(server, &request, |reply| reply.get(24..32) == Some(&origin))?;
     let stamp: [u8; 8] = reply.get(40..48).and_then(|bytes| bytes.try_into().ok()).ok_or("a short reply")?;
     let units = i128::from(u64::from_be_bytes(stamp)) - (2_208_988_800_i128 << 32);
-    Ok(Told { before, nanos: (units * 1_000_000_000) >> 32, after })
+    Ok(TimeReading { before, nanos: (units * 1_000_000_000) >> 32, after })
 }
 
 fn ask_guest(guest: &UdpSocket) -> Result<Answer, String> {
@@ -220,5 +220,5 @@ fn ask_guest(guest: &UdpSocket) -> Result<Answer, String> {
     let bound = words.next().and_then(|word| word.parse().ok()).ok_or(said)?;
     // While it warms up the time is right within its bound, too.
     let status = words.next().filter(|status| *status != Status::Unsynchronised.name()).ok_or(said)?.to_owned();
-    Ok(Answer { told: Told { before, nanos, after }, bound, status })
+    Ok(Answer { time: TimeReading { before, nanos, after }, bound, status })
 }

@@ -41,7 +41,7 @@ fn follow_switches(is_over: &AtomicBool) -> Outcome {
 /// epoch each time, and no value that is off by a turn; the HPET, which turns more slowly, goes on.
 pub(crate) fn paused(seconds: f64) -> Outcome {
     let (pm, hpet) = (Epochs::of(ModuleCounter::AcpiPm)?, Epochs::of(ModuleCounter::Hpet)?);
-    // For whoever waits to stop us.
+    // For the host, which waits to stop us.
     println!("GUEST paused: ready");
     let [pm, hpet] = thread::scope(|scope| {
         [pm, hpet]
@@ -51,10 +51,10 @@ pub(crate) fn paused(seconds: f64) -> Outcome {
     let (pm, hpet) = (pm?, hpet?);
     println!("FIGURE paused.longest_s {:.3} without a reading", pm.longest_gap);
     println!("FIGURE paused.epochs_seen acpi_pm {}, hpet {}", pm.begun.len(), hpet.begun.len());
-    Found(pm.longest_gap > HALF_TURN).or_fail(|| "nobody stopped this guest".to_owned())?;
+    Found(pm.longest_gap > HALF_TURN).or_fail(|| "this guest was not stopped".to_owned())?;
     Found(pm.begun.len() >= 2).or_fail(|| "the ACPI timer has no new epoch".to_owned())?;
     Found(hpet.begun.len() == 1).or_fail(|| "the HPET has a new epoch, and lost nothing".to_owned())?;
-    // Whoever still knows the epoch before must take the new values for none of it.
+    // A reader that still knows the previous epoch must not take the new values for values of it.
     let firsts: Vec<u64> = pm.begun.values().map(|beginning| beginning.sample.value).collect();
     Found(firsts.windows(2).all(|two| two[1].wrapping_sub(two[0]) >= 1 << 47))
         .or_fail(|| format!("epochs of the ACPI timer begin at {firsts:?}"))
@@ -72,7 +72,7 @@ struct Beginning {
 }
 
 /// The rate of the TSC against the HPET, whose frequency is certain: what the guest's kernel measured at boot may be
-/// off by much, on a busy host by a multiple.
+/// far off, on a busy host by a multiple.
 fn measured_hertz(device: &Ffcounter) -> Result<f64, String> {
     let (begin, first) = read_together(device)?;
     thread::sleep(Duration::from_millis(300));
@@ -81,7 +81,7 @@ fn measured_hertz(device: &Ffcounter) -> Result<f64, String> {
 }
 
 /// The HPET and the TSC at the middle of its reading, from the quickest of a few: a guest that its host holds up
-/// between the two would measure a rate that is wrong by as much.
+/// between the two would measure a rate that is wrong by that time.
 fn read_together(device: &Ffcounter) -> Result<(f64, Sample), String> {
     let mut quickest: Option<(u64, u64, Sample)> = None;
     for _ in 0..50 {

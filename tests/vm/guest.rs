@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         ["stamped", control, least] => network::stamped(control, number(least)),
         ["suspend"] => suspend(),
         ["latency"] => latency(),
-        ["clock", port] => clock::tell_time(port),
+        ["clock", port] => clock::answer_time(port),
         ["ask", server, guest, seconds] => clock::ask(server, guest, number(seconds)),
         _ => Err("unknown words".to_owned()),
     };
@@ -175,7 +175,7 @@ pub(crate) fn tsc() -> u64 {
     read_ordered(CounterId::CPU).raw()
 }
 
-/// Readers on every CPU hand each other the largest value seen: nobody may read less afterwards.
+/// Readers on every CPU hand each other the largest value seen: no later reading may be smaller.
 fn concurrent() -> Outcome {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     Found(cpus >= 2).or_fail(|| format!("{cpus} CPU is not enough"))?;
@@ -215,7 +215,7 @@ fn hand_over(counter: ModuleCounter, seen: &AtomicU64, epochs: &AtomicU64) -> Ou
     Ok(())
 }
 
-/// Whoever has the device open keeps the module in place, also through its page alone.
+/// A process that has the device open, or only its page, keeps the module in place.
 fn unload(module: &str) -> Outcome {
     let remove = || Command::new("rmmod").arg("ffcounter").output().is_ok_and(|output| output.status.success());
     let device = open()?;
@@ -225,7 +225,7 @@ fn unload(module: &str) -> Outcome {
     Found(!remove()).or_fail(|| "removed while mapped".to_owned())?;
     let reading = page.read().ok_or("the page of the TSC is closed")?;
     drop(page);
-    Found(remove()).or_fail(|| "not removed although nobody uses it".to_owned())?;
+    Found(remove()).or_fail(|| "not removed although it is unused".to_owned())?;
     let missing = matches!(Ffcounter::open(), Err(FfcounterError::Missing(_)));
     Found(missing).or_fail(|| "the device outlives the module".to_owned())?;
     thread::sleep(Duration::from_millis(1100));
@@ -238,13 +238,13 @@ fn unload(module: &str) -> Outcome {
 
 /// Ordinary users read if they are in the group of the device.
 fn access() -> Outcome {
-    const NOBODY: u32 = 65534;
+    const UNPRIVILEGED: u32 = 65534;
     let probe = || {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        Command::new(own).arg("probe").uid(NOBODY).gid(NOBODY).status().map_err(|error| error.to_string())
+        Command::new(own).arg("probe").uid(UNPRIVILEGED).gid(UNPRIVILEGED).status().map_err(|error| error.to_string())
     };
-    Found(probe()?.code() == Some(3)).or_fail(|| "anybody may open the device".to_owned())?;
-    std::os::unix::fs::chown("/dev/ffcounter", None, Some(NOBODY)).map_err(|error| error.to_string())?;
+    Found(probe()?.code() == Some(3)).or_fail(|| "any user may open the device".to_owned())?;
+    std::os::unix::fs::chown("/dev/ffcounter", None, Some(UNPRIVILEGED)).map_err(|error| error.to_string())?;
     Found(probe()?.success()).or_fail(|| "the group may not open the device".to_owned())?;
     Ok(())
 }
@@ -337,7 +337,7 @@ fn watch_suspend(is_over: &AtomicBool) -> Outcome {
 }
 
 /// What calls cost [ns]: of each the least mean over a few calls, one call in turn with the others so that a busy
-/// machine is equally unkind to all.
+/// machine affects all equally.
 fn costs<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
     const CALLS: u32 = 300;
     let mut least = [f64::INFINITY; N];

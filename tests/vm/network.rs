@@ -52,7 +52,7 @@ pub(crate) fn stamps() -> Outcome {
     thread::sleep(Duration::from_millis(20));
     let after_end = device.read_stamps(&mut more).map_err(text)?.len();
     // One packet's receiving half may have come between the two readings above.
-    Found(after_end <= 1).or_fail(|| format!("{after_end} stamps although nobody wants them"))
+    Found(after_end <= 1).or_fail(|| format!("{after_end} stamps although none were asked for"))
 }
 
 /// A full ring keeps the newest and counts the others; an empty one says so.
@@ -63,26 +63,26 @@ fn overflow(device: &Ffcounter, one: &UdpSocket, other: &UdpSocket) -> Outcome {
     let mut more = room();
     let kept = device.read_stamps(&mut more).map_err(text)?;
     let (count, words) = (kept.len(), [kept.first(), kept.last()].map(|stamp| stamp.map(word)));
-    let told = kept.last().map_or(0, |stamp| stamp.lost);
-    Found(count == 256 && told == 600 - 256 && words == [Some(172), Some(299)])
-        .or_fail(|| format!("a full ring kept {count} of 600, from packet {words:?}, and told of {told} lost"))?;
+    let lost = kept.last().map_or(0, |stamp| stamp.lost);
+    Found(count == 256 && lost == 600 - 256 && words == [Some(172), Some(299)])
+        .or_fail(|| format!("a full ring kept {count} of 600, from packet {words:?}, and reported {lost} lost"))?;
     let mut same = File::from(device.as_fd().try_clone_to_owned().map_err(text)?);
     let empty = same.read(&mut [0; 4096]).map_err(|error| error.raw_os_error());
     Found(empty == Err(Some(EAGAIN))).or_fail(|| format!("a read with nothing waiting gave {empty:?}"))
 }
 
 /// Of a daemon whose stamps are to be taken at the driver, at least `least` were, and most: it keeps time as well
-/// without any, so only its status tells.
+/// without any, so only its status shows it.
 pub(crate) fn stamped(control: &str, least: f64) -> Outcome {
     let mut daemon = UnixStream::connect(control).map_err(text)?;
     daemon.write_all(b"{\"command\":\"status\"}\n").map_err(text)?;
     let mut status = String::new();
     BufReader::new(daemon).read_line(&mut status).map_err(text)?;
-    let told = status.split_once("\"stamps\":\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or("nothing");
-    println!("FIGURE clock.stamps {told}");
-    let before = |words: &str| -> Option<f64> { told.split_once(words)?.0.rsplit([' ', '(']).next()?.parse().ok() };
+    let stamps = status.split_once("\"stamps\":\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or("nothing");
+    println!("FIGURE clock.stamps {stamps}");
+    let before = |words: &str| -> Option<f64> { stamps.split_once(words)?.0.rsplit([' ', '(']).next()?.parse().ok() };
     let (at_driver, by_socket) = (before(" at the driver").unwrap_or(0.0), before(" by the socket").unwrap_or(0.0));
-    Found(at_driver >= least && at_driver > by_socket).or_fail(|| format!("the status says of the stamps: {told}"))
+    Found(at_driver >= least && at_driver > by_socket).or_fail(|| format!("the status says of the stamps: {stamps}"))
 }
 
 /// As the kernel numbers it (asm-generic/errno-base.h).

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn test_items_are_told_from_the_rest() {
+    fn test_items_are_distinguished_from_the_rest() {
         let scan =
             Scan::of("fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n#[cfg(not(test))]\nfn c() {}\n").unwrap();
         assert_eq!((1..=7).filter(|&line| scan.is_test(line)).collect::<Vec<_>>(), [2, 3, 4, 5]);
@@ -316,9 +316,9 @@ mod tests {
     #[test]
     fn modules_know_their_place_and_their_attributes() {
         let scan = Scan::of("mod a;\nmod b { mod c; }\n#[cfg(test)] mod d;\n#[path = \"other.rs\"] mod e;").unwrap();
-        let told: Vec<_> = scan.modules.iter().map(|m| (m.path.join("/"), m.is_test, m.explicit.as_deref())).collect();
+        let found: Vec<_> = scan.modules.iter().map(|m| (m.path.join("/"), m.is_test, m.explicit.as_deref())).collect();
         let expected = [("a", false, None), ("b/c", false, None), ("d", true, None), ("e", false, Some("other.rs"))];
-        assert_eq!(told, expected.map(|(path, is_test, explicit)| (path.to_owned(), is_test, explicit)));
+        assert_eq!(found, expected.map(|(path, is_test, explicit)| (path.to_owned(), is_test, explicit)));
     }
 
     #[test]

@@ -42,7 +42,7 @@ enum Goal {
     Ratio(f64),
     /// In its own unit.
     Value(f64),
-    /// Told for comparison.
+    /// No goal: shown for comparison.
     None,
 }
 

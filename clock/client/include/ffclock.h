@@ -2,8 +2,8 @@
  *
  * Made by cbindgen from clock/client/src/c_api.rs; do not edit.
  *
- * Readings and stamps ask nobody and never wait. Functions return 0 (FFCLOCK_ERROR_OK) or say what went wrong, and then
- * leave the place for the result as it was. Null pointers are errors. */
+ * Readings and stamps make no request and never wait. Functions return 0 (FFCLOCK_ERROR_OK) or say what went wrong, and
+ * then leave the place for the result as it was. Null pointers are errors. */
 
 #ifndef FFCLOCK_H
 #define FFCLOCK_H
@@ -189,7 +189,7 @@ enum ffclock_error ffclock_open(const char *path, struct ffclock **clock);
  * Closes a clock. A null pointer is ignored.
  *
  * # Safety
- * `clock` is null or comes from ffclock_open(), was not closed before, and is not used any more.
+ * `clock` is null or comes from ffclock_open(), was not closed before, and is not used afterwards.
  */
 void ffclock_close(struct ffclock *clock);
 

@@ -1,4 +1,4 @@
-/* The page of ffclockd for programs that read it without libffclock. The meanings are told in docs/page.md.
+/* The page of ffclockd for programs that read it without libffclock. docs/page.md gives the meanings.
  *
  * Made from clock/page/src/layout.rs by clock/client/tests/page_header.rs; do not edit.
  *

@@ -133,7 +133,7 @@ pub unsafe extern "C" fn ffclock_open(path: *const c_char, clock: *mut *mut CClo
 /// Closes a clock. A null pointer is ignored.
 ///
 /// # Safety
-/// `clock` is null or comes from ffclock_open(), was not closed before, and is not used any more.
+/// `clock` is null or comes from ffclock_open(), was not closed before, and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ffclock_close(clock: *mut CClock) {
     if !clock.is_null() {
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn ffclock_close(clock: *mut CClock) {
 /// `clock` is null or open, and no other thread uses it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ffclock_reopen(clock: *mut CClock) -> ErrorCode {
-    // SAFETY: the caller passes a clock that nobody else uses now.
+    // SAFETY: the caller passes a clock that no other thread uses now.
     match unsafe { clock.as_mut() }.map(|clock| clock.0.reopen()) {
         None => ErrorCode::NullPointer,
         Some(Ok(())) => ErrorCode::Ok,

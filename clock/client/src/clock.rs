@@ -18,8 +18,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The clock that a daemon publishes. It can be shared between threads; none ever waits for another, nor for the
 /// daemon.
 ///
-/// A restarted daemon goes on in the same page. Only where somebody has removed the file does a new one appear that
-/// this clock does not see; its readings are then [`Status::Unsynchronised`] after a while, and
+/// A restarted daemon continues in the same page. Only if the file was removed does the daemon create a new one, which
+/// this clock does not see: its readings then become [`Status::Unsynchronised`] after a while, and
 /// [`reopen`](Self::reopen) finds the new file.
 #[derive(Debug)]
 pub struct Clock {

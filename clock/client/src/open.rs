@@ -27,7 +27,7 @@ pub enum OpenError {
         error: PageFileError,
     },
     /// The file has a page's size, and yet is not a page for this reader.
-    #[error("{path}: {error}; restart ffclockd of the same version as this library to write it anew")]
+    #[error("{path}: {error}; restart ffclockd of the same version as this library to rewrite it")]
     Page {
         /// The file.
         path: PathBuf,
@@ -127,7 +127,7 @@ fn in_short(error: &FfcounterError) -> &'static str {
         }
         FfcounterError::Foreign(_) => "machines of this kind have none",
         FfcounterError::NoCounter(_) => {
-            "this machine has none any more (`ffclock-lab counters` lists those that it has)"
+            "this machine no longer has one (`ffclock-lab counters` lists those that it has)"
         }
         FfcounterError::Asleep(_) => "it is asleep: a suspend is under way, and a new epoch follows it",
         FfcounterError::StampingDenied | FfcounterError::Io { .. } => {

@@ -10,11 +10,11 @@ use libc::cpuset_t as CpuSet;
 /// The CPUs that this thread may run on, by number, ascending.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel does not give them.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     // SAFETY: a cpu_set_t is an array of integers, for which zero is a value.
     let mut set: CpuSet = unsafe { core::mem::zeroed() };
-    // SAFETY: `set` is as large as the call is told and outlives it.
+    // SAFETY: `set` has the size that the call gets and outlives it.
     let result = unsafe { libc::sched_getaffinity(0, size_of::<CpuSet>(), &raw mut set) };
     if result != 0 {
         return Err(io::Error::last_os_error());
@@ -40,7 +40,7 @@ pub(crate) fn set_allowed(cpus: &[usize]) -> io::Result<()> {
     let mut set: CpuSet = unsafe { core::mem::zeroed() };
     // SAFETY: every index was found to lie within the set.
     cpus.iter().for_each(|&cpu| unsafe { libc::CPU_SET(cpu, &mut set) });
-    // SAFETY: `set` is as large as the call is told and outlives it.
+    // SAFETY: `set` has the size that the call gets and outlives it.
     let result = unsafe { libc::sched_setaffinity(0, size_of::<CpuSet>(), &raw const set) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Turns played between two CPUs, enough for thousands of handovers of about 100 ns within the time below.
 const TURNS: u64 = 4_000;
-/// A pair of CPUs is left alone after this time: on a busy host the partner may not be running. On an idle one they
-/// need 1 ms.
+/// The comparison of a pair of CPUs ends after this time: on a busy host the partner may not be running. On an idle one
+/// they need 1 ms.
 const TIME_PER_PAIR: Duration = Duration::from_millis(25);
 /// Hosts with very many CPUs are checked in part.
 const TIME_IN_ALL: Duration = Duration::from_millis(300);

@@ -48,7 +48,7 @@ pub struct Check {
 /// The counter to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// Which.
+    /// Its identity.
     pub kind: CounterId,
     /// Why, as a sentence for the status.
     pub reason: String,
@@ -125,7 +125,7 @@ fn check_kernel() -> Check {
 fn judge_clocksources(current: Option<&str>, available: Option<&[String]>) -> Check {
     let offered = offers(available.unwrap_or_default());
     let (ok, detail) = match current {
-        None => (false, "the kernel does not tell its clocksource".to_owned()),
+        None => (false, "the kernel does not name its clocksource".to_owned()),
         Some(current) if is_cpu_counter(current) => (true, format!("it is the kernel's clocksource ({current})")),
         Some(current) if offered => {
             (true, format!("warning: the kernel could use {CPU_COUNTER} as its clocksource but uses {current}"))
@@ -168,7 +168,7 @@ mod tests {
     use ffclock_units::Ticks;
 
     fn check(ok: bool) -> Check {
-        Check { name: "invariant", ok, detail: "as told".to_owned() }
+        Check { name: "invariant", ok, detail: "as reported".to_owned() }
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
     fn one_failed_check_rules_the_cpu_counter_out() {
         let chosen = decide(Choice::Auto, vec![check(true), check(false)]);
         assert_eq!(chosen.kind, CounterId::MonotonicRaw);
-        assert!(chosen.reason.contains("invariant: as told"), "{}", chosen.reason);
+        assert!(chosen.reason.contains("invariant: as reported"), "{}", chosen.reason);
         assert_eq!(decide(Choice::Auto, vec![check(true)]).kind, CounterId::CPU);
     }
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn disagreement_is_told_with_its_size() {
+    fn disagreement_is_reported_with_its_size() {
         let seen = Agreement { cpus: 2, handovers: 100, violations: 3, worst: Ticks::from_raw(700) };
         let check = check_agreement(Ok(seen));
         assert!(!check.ok && check.detail.contains("700 ticks"), "{check:?}");

@@ -2,7 +2,7 @@
 
 use ffclock_units::{Counter, Span};
 
-/// Whether whoever steers the system clock slews what [`HostClock::MonotonicRaw`] reads.
+/// Whether the clock that [`HostClock::MonotonicRaw`] reads is slewed together with the system clock.
 pub(crate) const RAW_IS_SLEWED: bool = cfg!(target_os = "freebsd");
 
 #[cfg(target_os = "linux")]
@@ -11,14 +11,14 @@ const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
 const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC;
 #[cfg(target_os = "linux")]
 const BOOTTIME: Option<libc::clockid_t> = Some(libc::CLOCK_BOOTTIME);
-/// What goes by this name there is `CLOCK_UPTIME`, which tells nothing of a suspend.
+/// FreeBSD has this name for `CLOCK_UPTIME`, which does not show a suspend.
 #[cfg(target_os = "freebsd")]
 const BOOTTIME: Option<libc::clockid_t> = None;
 
 /// A clock of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostClock {
-    /// The system clock: UTC as far as somebody keeps it; may be stepped and slewed at any time.
+    /// The system clock: UTC as well as it is disciplined; may be stepped and slewed at any time.
     Realtime,
     /// Never stepped, slewed together with the system clock, stands still in suspend.
     Monotonic,

@@ -41,8 +41,8 @@ pub fn available() -> Option<Vec<String>> {
     Some(usable(&crate::sysctl::text(c"kern.timecounter.choice").ok()?))
 }
 
-/// FreeBSD gives each timecounter with its quality, as in `ACPI-fast(900) TSC(-100)`, and uses none of negative quality
-/// unless told.
+/// FreeBSD gives each timecounter with its quality, as in `ACPI-fast(900) TSC(-100)`, and chooses none of negative
+/// quality by itself.
 #[cfg(any(test, target_os = "freebsd"))]
 fn usable(choice: &str) -> Vec<String> {
     let rated = choice.split_inclusive(')').filter_map(|one| one.strip_suffix(')')?.rsplit_once('('));
@@ -68,7 +68,7 @@ fn judge_list(available: &[String]) -> Trust {
     if offers(available) {
         return Trust::Trusted;
     }
-    Trust::Lost(format!("it does not offer {CPU_COUNTER} as a clocksource any more, only {}", available.join(" ")))
+    Trust::Lost(format!("it no longer offers {CPU_COUNTER} as a clocksource, only {}", available.join(" ")))
 }
 
 #[cfg(test)]

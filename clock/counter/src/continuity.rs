@@ -1,13 +1,13 @@
 //! Notices that the run of a counter was interrupted, so that an epoch ends and nothing is computed across the gap.
 //!
-//! Three witnesses are compared between one observation and the next: the counter, another clock of the kernel that
-//! nobody steps (`CLOCK_MONOTONIC_RAW` beside the CPU counter; `CLOCK_MONOTONIC`, which is slewed and so a coarse
-//! witness, beside the raw clock itself), and how far `CLOCK_BOOTTIME` ran ahead of `CLOCK_MONOTONIC`, which is the
-//! time spent in suspend. The name of the kernel's clocksource is watched too, since the raw clock changes its rate
-//! with it, and so is the kernel's opinion of the counter: it may give one up that it does not use itself.
+//! Three witnesses are compared between one observation and the next: the counter, another clock of the kernel that is
+//! never stepped (`CLOCK_MONOTONIC_RAW` beside the CPU counter; `CLOCK_MONOTONIC`, which is slewed and so a coarse
+//! witness, beside the raw clock itself), and the lead of `CLOCK_BOOTTIME` over `CLOCK_MONOTONIC`, which is the time
+//! spent in suspend. The name of the kernel's clocksource is watched too, since the raw clock changes its rate with it.
+//! So is the kernel's opinion of the counter: the kernel may stop trusting a counter that it does not use itself.
 //!
-//! A pause of a virtual machine in which all witnesses ran on, or all stood, cannot be seen from inside and does no
-//! harm to intervals.
+//! A pause of a virtual machine in which all witnesses ran on, or all stood still, cannot be seen from inside and does
+//! no harm to intervals.
 
 use crate::CpuDisagreement;
 use crate::clocks::RAW_IS_SLEWED;
@@ -27,7 +27,7 @@ pub struct Observation {
     /// The other clock, since its origin.
     pub witness: Span,
     /// The time spent in suspend so far (and an arbitrary constant): at least the first, at most the second; `None`
-    /// where it cannot be told.
+    /// where it is unknown.
     pub suspended: Option<(Span, Span)>,
 }
 
@@ -35,7 +35,7 @@ pub struct Observation {
 pub trait Readings {
     /// Reads the witnesses.
     fn observe(&mut self) -> Observation;
-    /// The kernel's clocksource, where it can be told.
+    /// The kernel's clocksource, where it is known.
     fn clocksource(&mut self) -> Option<String>;
     /// The epoch that the counter itself states; `None` for one that knows none.
     ///
@@ -44,7 +44,7 @@ pub trait Readings {
     fn stated_epoch(&mut self) -> Result<Option<u32>, String> {
         Ok(None)
     }
-    /// Whether the kernel trusts the counter; `None` where that cannot be told now.
+    /// Whether the kernel trusts the counter; `None` where that is unknown now.
     fn trust(&mut self) -> Option<Trust> {
         None
     }
@@ -77,32 +77,32 @@ impl HostReadings {
 pub enum Break {
     /// The host was suspended.
     Suspended {
-        /// For at least so long.
+        /// For at least this long.
         by: Span,
     },
     /// The counter disagrees with the other clock.
     CounterJumped {
-        /// How far it went too far (negative: not far enough, or backwards).
+        /// Its excess over the other clock (negative: it fell behind, or went backwards).
         by: Span,
     },
     /// The counter did not move.
     CounterStalled {
-        /// While the other clock went so far.
+        /// While the other clock advanced by this.
         over: Span,
     },
-    /// The counter cannot be read any more.
+    /// The counter can no longer be read.
     CounterVanished {
         /// As the kernel says it, with the remedy.
         why: String,
     },
-    /// The counter itself says that its values begin anew.
+    /// The counter itself states that a new epoch began.
     EpochEnded {
         /// The epoch before, `None` where the counter could not be read then.
         from: Option<u32>,
         /// The epoch now.
         to: u32,
     },
-    /// The kernel trusts the counter no more.
+    /// The kernel no longer trusts the counter.
     TrustLost {
         /// How that shows.
         why: String,
@@ -153,7 +153,7 @@ const UNKNOWN_RATIO: Tolerance = Tolerance { rate: Rate::from_ppm(1000.0), const
 const KNOWN_RATIO: Tolerance = Tolerance { rate: Rate::from_ppm(50.0), constant: Span::from_micros(200) };
 /// The ratio counts as known from this length of an epoch on.
 const RATIO_AFTER: Span = Span::from_secs(10);
-/// Less time in suspend than this cannot be told from the reading of the clocks.
+/// A shorter suspend cannot be distinguished from the time that reading the clocks takes.
 const SHORTEST_SUSPEND: Span = Span::from_millis(1);
 /// How often the clocksource is asked for: the file costs a few microseconds.
 const CLOCKSOURCE_EVERY: Span = Span::from_secs(1);
@@ -252,7 +252,8 @@ impl<R: Readings> Continuity<R> {
         }
     }
 
-    /// What was distrusted from the beginning was chosen all the same, and what cannot be told for once is as before.
+    /// A counter that was distrusted from the beginning was chosen in spite of it. An unknown opinion counts as
+    /// unchanged.
     fn check_trust(&mut self) -> Result<(), Break> {
         let Some(now) = self.readings.trust() else { return Ok(()) };
         match (self.trust.replace(now.clone()), now) {
@@ -262,7 +263,7 @@ impl<R: Readings> Continuity<R> {
     }
 
     fn check_clocksource(&mut self) -> Result<(), Break> {
-        // Where it cannot be told for once (no descriptor left to open the file), what was told before still counts.
+        // Where it cannot be read for once (no descriptor left to open the file), the last known name still counts.
         let Some(current) = self.readings.clocksource() else { return Ok(()) };
         match self.clocksource.replace(current.clone()) {
             Some(from) if from != current => Err(Break::ClocksourceChanged { from, to: current }),
@@ -365,9 +366,9 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    struct Told(Rc<RefCell<Host>>);
+    struct Scripted(Rc<RefCell<Host>>);
 
-    impl Readings for Told {
+    impl Readings for Scripted {
         fn observe(&mut self) -> Observation {
             let host = self.0.borrow();
             let jitter = Span::from_nanos(200);
@@ -396,7 +397,7 @@ mod tests {
         }
     }
 
-    fn watched(kind: CounterId, off: Rate) -> (Rc<RefCell<Host>>, Continuity<Told>) {
+    fn watched(kind: CounterId, off: Rate) -> (Rc<RefCell<Host>>, Continuity<Scripted>) {
         let counter = Counter::from_raw(u64::MAX - 1_000_000_000);
         let clocksource = Some("tsc".to_owned());
         let (witness, suspended, stated_epoch) = (Span::from_secs(100), Some(Span::ZERO), Ok(Some(7)));
@@ -405,7 +406,7 @@ mod tests {
         let host = Rc::new(RefCell::new(host));
         let period = Period::from_seconds(1e-9).unwrap();
         let nominal = Nominal { period, error: Rate::from_ppm(100.0), source: NominalSource::Crystal };
-        let watcher = Continuity::with_readings(Told(host.clone()), kind, nominal);
+        let watcher = Continuity::with_readings(Scripted(host.clone()), kind, nominal);
         (host, watcher)
     }
 
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn suspend_is_told_by_its_length() {
+    fn suspend_is_reported_by_its_length() {
         let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().run(Span::from_secs(5));
         host.borrow_mut().suspended = Some(Span::from_secs(3600));
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_are_told_with_their_sign() {
+    fn jumps_are_reported_with_their_sign() {
         for jump in [Span::from_millis(30), -Span::from_millis(30), Span::from_secs(3600), -Span::from_secs(3600)] {
             let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
             host.borrow_mut().run(Span::from_secs(16));
@@ -470,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_vanishes_is_told_with_the_reason_until_it_is_back() {
+    fn a_counter_that_vanishes_is_reported_with_the_reason_until_it_is_back() {
         let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().stated_epoch = Err("the module was removed".to_owned());
         for _ in 0..2 {
@@ -484,7 +485,7 @@ mod tests {
 
     /// As when the kernel marks the TSC unstable that it does not use itself.
     #[test]
-    fn a_counter_that_loses_the_kernels_trust_is_told_once() {
+    fn a_counter_that_loses_the_kernels_trust_is_reported_once() {
         let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         let lost = Trust::Lost("it offers hpet".to_owned());
         let course = [(None, false), (Some(Trust::Trusted), false), (Some(lost.clone()), true), (None, false)];
@@ -528,12 +529,12 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_seen_across_a_moment_in_which_the_clocksource_cannot_be_told() {
+    fn a_change_is_seen_across_a_moment_in_which_the_clocksource_is_unknown() {
         let (host, mut watcher) = watched(CounterId::MonotonicRaw, Rate::ZERO);
-        for (told, seen) in [(None, false), (Some("hpet"), true), (Some("hpet"), false)] {
-            host.borrow_mut().clocksource = told.map(str::to_owned);
+        for (current, seen) in [(None, false), (Some("hpet"), true), (Some("hpet"), false)] {
+            host.borrow_mut().clocksource = current.map(str::to_owned);
             host.borrow_mut().run(Span::from_secs(2));
-            assert_eq!(watcher.observe().is_err(), seen, "{told:?}");
+            assert_eq!(watcher.observe().is_err(), seen, "{current:?}");
         }
     }
 
@@ -547,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_cannot_tell_suspend_or_clocksource_is_watched_all_the_same() {
+    fn a_host_without_suspend_or_clocksource_is_watched_all_the_same() {
         let (host, mut watcher) = watched(CounterId::CPU, Rate::ZERO);
         host.borrow_mut().suspended = None;
         host.borrow_mut().clocksource = None;

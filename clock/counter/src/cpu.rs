@@ -20,7 +20,7 @@ pub(crate) fn read_ordered() -> Counter {
     })
 }
 
-/// Reads the TSC when it suits the CPU.
+/// Reads the TSC at a moment that the CPU chooses, unordered.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn read_unordered() -> Counter {
@@ -45,7 +45,7 @@ pub fn has_rdtscp() -> bool {
     cpuid(0x8000_0000, 0x8000_0001).is_some_and(|leaf| leaf.edx & (1 << 27) != 0)
 }
 
-/// The name that a hypervisor gives itself (CPUID leaf 0x40000000); `None` on a machine that is none's guest. The text
+/// The name that a hypervisor gives itself (CPUID leaf 0x40000000); `None` on a machine without one. The text
 /// is the hypervisor's: not to be shown to a terminal as it stands.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn hypervisor() -> Option<String> {
@@ -70,7 +70,7 @@ pub(crate) fn read_ordered() -> Counter {
     Counter::from_raw(ticks)
 }
 
-/// Reads the virtual counter when it suits the CPU.
+/// Reads the virtual counter at a moment that the CPU chooses, unordered.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(crate) fn read_unordered() -> Counter {

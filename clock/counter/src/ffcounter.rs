@@ -52,7 +52,7 @@ pub enum FfcounterError {
         /// What it speaks.
         found: u32,
     },
-    /// The machine has no such counter, or the module cannot tell which one it is.
+    /// The machine has no such counter, or the module cannot identify it.
     #[error(
         "this machine has no counter {0} that the module can read (`ffclock-lab counters` lists those that it has)"
     )]
@@ -78,7 +78,7 @@ pub enum FfcounterError {
 
 #[cfg(target_os = "linux")]
 impl FfcounterError {
-    /// The same once more.
+    /// A copy, which `io::Error` does not offer.
     fn repeated(&self) -> Self {
         match self {
             FfcounterError::Missing(path) => FfcounterError::Missing(path.clone()),
@@ -249,7 +249,7 @@ impl CounterPage {
         let sequence = self.mapped.word(layout::page::SEQUENCE);
         let (state, epoch) = (self.mapped.word(layout::page::STATE), self.mapped.word(layout::page::EPOCH));
         let counter = cpu::read_ordered();
-        // Whoever was interrupted between these lines looks again afterwards: an interrupt lets no later load through.
+        // A reader that was interrupted between these lines looks again: no later load passes an interrupt.
         let is_whole = sequence.is_multiple_of(2) && self.mapped.word(layout::page::SEQUENCE) == sequence;
         (is_whole && state == layout::page::STATE_TSC).then_some(PageReading { counter, epoch })
     }
@@ -274,11 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_the_module_are_told_apart() {
+    fn errors_of_the_module_are_distinguished() {
         let device = Ffcounter { file: File::open("/dev/null").unwrap(), path: PathBuf::from(DEVICE) };
-        let told = |errno| device.of_reading(ModuleCounter::Hpet, io::Error::from_raw_os_error(errno));
-        assert!(matches!(told(libc::ENODEV), FfcounterError::NoCounter(ModuleCounter::Hpet)));
-        assert!(matches!(told(libc::EAGAIN), FfcounterError::Asleep(ModuleCounter::Hpet)));
+        let error = |errno| device.of_reading(ModuleCounter::Hpet, io::Error::from_raw_os_error(errno));
+        assert!(matches!(error(libc::ENODEV), FfcounterError::NoCounter(ModuleCounter::Hpet)));
+        assert!(matches!(error(libc::EAGAIN), FfcounterError::Asleep(ModuleCounter::Hpet)));
         assert!(device.stamp_ports(ModuleCounter::Tsc, &[1; layout::PORTS_MAX + 1]).is_err());
         assert!(device.counters().is_empty());
     }

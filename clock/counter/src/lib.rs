@@ -1,15 +1,15 @@
 //! The counters that this host offers, how they are read, and whether they can be trusted.
 //!
-//! A feed-forward clock rests on a counter that nobody adjusts. Two qualify: the CPU's own (the TSC on x86-64, the
+//! A feed-forward clock rests on a counter that is never adjusted. Two qualify: the CPU's own (the TSC on x86-64, the
 //! virtual counter on aarch64), read in about 17 ns with one instruction, and the kernel's `CLOCK_MONOTONIC_RAW`, read
 //! through libc so that a tool that stands between a program and its libc sees every reading. This crate reads them
 //! ([`read_ordered`], [`read_bracketed`]), says how long a tick nominally lasts ([`nominal`]), chooses between them and
 //! gives the reason ([`choose`]), and notices when the run of a counter was interrupted ([`Continuity`]): readings from
 //! before and after a break belong to different epochs.
 //!
-//! FreeBSD has no clock that nobody slews: its `CLOCK_MONOTONIC` stands in wherever only a witness is needed, and the
-//! counter of its kernel's feed-forward clock ([`ffcounter::ModuleCounter::Active`]) takes the raw clock's place among
-//! those that qualify.
+//! FreeBSD has no clock that is never slewed: its `CLOCK_MONOTONIC` stands in wherever only a witness is needed, and
+//! the counter of its kernel's feed-forward clock ([`ffcounter::ModuleCounter::Active`]) takes the raw clock's place
+//! among those that qualify.
 //!
 //! It never sets or steers anything.
 #![deny(missing_docs)]

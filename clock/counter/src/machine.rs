@@ -19,15 +19,14 @@ pub fn is_guest() -> bool {
     hypervisor().is_some()
 }
 
-/// The name that a hypervisor gives itself; `None` on a machine that is none's guest. The text is the hypervisor's: not
-/// to be shown to a terminal as it stands.
+/// The name that a hypervisor gives itself; `None` on a machine without one. The text is the hypervisor's: not to be
+/// shown to a terminal as it stands.
 #[cfg(target_arch = "x86_64")]
 pub fn hypervisor() -> Option<String> {
     crate::cpu::hypervisor()
 }
 
-/// The name that the kernel gives the hypervisor; `None` on a machine that is none's guest, or where the kernel does
-/// not say.
+/// The name that the kernel gives the hypervisor; `None` on a machine without one, or where the kernel does not say.
 #[cfg(target_arch = "aarch64")]
 pub fn hypervisor() -> Option<String> {
     std::fs::read_to_string("/sys/hypervisor/type").ok().map(|text| text.trim().to_owned())

@@ -63,7 +63,7 @@ pub enum NominalError {
     #[error("the counter does not run steadily against CLOCK_MONOTONIC_RAW")]
     Unsteady,
     /// The kernel slews the only clock that could be asked for.
-    #[error("this kernel has no clock that nobody slews: use tsc or module:active")]
+    #[error("this kernel has no clock that is never slewed: use tsc or module:active")]
     NoRawClock,
     /// The kernel module does not give it.
     #[error("{0}")]
@@ -85,7 +85,7 @@ const RAW_CLOCK: Rate = Rate::from_ppm(if RAW_IS_SLEWED { 5700.0 } else { 200.0 
 const ROUNDED: Rate = Rate::from_ppm(1000.0);
 /// Readings of a confirming measurement, about 12 ms apart in all.
 const CONFIRMING: Plan = Plan { rests: 2, rest: Duration::from_millis(6) };
-/// Readings of a measurement that is all there is, about 80 ms.
+/// Readings of a measurement that has no announced figure to confirm, about 80 ms.
 const THOROUGH: Plan = Plan { rests: 4, rest: Duration::from_millis(20) };
 
 /// The nominal period of a counter. Takes nothing for `monotonic-raw`, 12 ms where a figure is announced, 80 to 250 ms

@@ -222,7 +222,7 @@ impl Bank {
         sum.0.iter().all(|sum| sum.is_finite())
     }
 
-    /// The mean of the members, weighed by their scores; `interval` until the next exchange and `later` seconds until
+    /// The mean of the members, weighted by their scores; `interval` until the next exchange and `later` seconds until
     /// the later deviation.
     pub fn blend(&self, set: &ModelSet, interval: f64, later: f64) -> Blend {
         debug_assert!(set.families.contains(&true), "a bank has a family");

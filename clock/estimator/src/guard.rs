@@ -59,7 +59,7 @@ pub enum Examined {
     Contradicts(Point),
 }
 
-/// What becomes of an exchange.
+/// How an exchange is used.
 #[derive(Clone, Copy, Debug)]
 pub enum Decision {
     /// It is not used.
@@ -82,7 +82,7 @@ struct Now {
     past: u64,
 }
 
-/// How many exchanges there were, and what became of them.
+/// How many exchanges there were, and how they were used.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub exchanges: u64,

@@ -1,7 +1,7 @@
 //! The history: the best exchange of each stretch of time.
 //!
 //! Exchanges are kept in bins, one record a bin, and a record keeps the exchange with the smallest point error. Bins
-//! start narrow and their width doubles, pairs melting into one, as the history grows, until the final width is
+//! start narrow and their width doubles, pairs merging into one, as the history grows, until the final width is
 //! reached. So memory and work depend on the windows and not on the poll, sixteen polls a second cost no more than one
 //! in sixteen, and the first second is already resolved. Columns are stored one after the other so that the loops over
 //! them can use wide registers; a column is twice as long as the history, which slides in it, so that it is always in
@@ -186,7 +186,7 @@ impl History {
         (self.start, self.end) = (0, kept.len());
     }
 
-    /// Doubles the width of the bins and melts those that now belong together.
+    /// Doubles the width of the bins and merges those that now belong together.
     fn widen(&mut self) {
         self.width = (2.0 * self.width).min(self.shape.widest);
         let (mut write, mut opened) = (self.start, f64::NEG_INFINITY);
@@ -254,14 +254,14 @@ impl History {
         self.start.saturating_add(filled.partition_point(|&position| position < x))
     }
 
-    /// No record is compared with a floor higher than `floor` any more.
+    /// From here on no record is compared with a floor higher than `floor`.
     pub fn lower_floor(&mut self, floor: f64) {
         for cell in self.floor.get_mut(self.start..self.end).unwrap_or(&mut []) {
             *cell = cell.min(floor);
         }
     }
 
-    /// Holds the newest records, as far back as `since` and as long as they cost no less than `floor`, against it.
+    /// Compares with `floor` the newest records, as far back as `since` and as long as they cost no less than it.
     pub fn raise_floor(&mut self, floor: f64, since: f64) {
         let range = self.start..self.end;
         let (Some(x), Some(cost)) = (self.x.get(range.clone()), self.cost.get(range.clone())) else { return };

@@ -46,7 +46,7 @@ pub struct Filter {
     set: ModelSet,
     learning: Learning,
     bank: Bank,
-    /// What hypotheses are tried in.
+    /// Scratch space in which hypotheses are tried.
     scratch: Bank,
     recent: Recent,
     reinitialisation: Reinitialisation,
@@ -86,7 +86,7 @@ struct Placed {
 /// Whether an exchange is comparable with the time before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
-    /// It is.
+    /// It is comparable.
     Kept,
     /// The server's time stepped.
     Stepped,

@@ -90,7 +90,7 @@ fn a_longer_path_is_found_after_the_shift_window() {
     assert!(lab.report.worst(9.0 * HOUR, DAY) < 10e-6);
 }
 
-/// "Weakness to mend: after a downward shift old exchanges keep looking good against the old floor."
+/// A weakness of the original: after a downward shift old exchanges kept looking good against the old floor.
 #[test]
 fn a_shorter_path_is_used_at_once() {
     let mut world = World::lan(2);

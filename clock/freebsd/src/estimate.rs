@@ -26,7 +26,7 @@ pub struct RawEstimate {
     pub leapsec_total: i16,
     /// The next leap second: +1, -1, or 0 for none.
     pub leapsec: i8,
-    /// Nothing.
+    /// Padding, 0.
     pub pad: i8,
 }
 
@@ -35,7 +35,7 @@ pub struct RawEstimate {
 pub struct KernelStatus(pub u32);
 
 impl KernelStatus {
-    /// It follows nobody: `FFCLOCK_STA_UNSYNC`.
+    /// It follows no source: `FFCLOCK_STA_UNSYNC`.
     pub const UNSYNCHRONISED: KernelStatus = KernelStatus(1);
     /// Its estimate rests on little data: `FFCLOCK_STA_WARMUP`.
     pub const WARMING_UP: KernelStatus = KernelStatus(2);
@@ -51,7 +51,7 @@ impl KernelStatus {
     }
 }
 
-/// The kernel's clock runs on a leap-free scale and takes off the leap seconds that it was told of. The scale begins as
+/// The kernel's clock runs on a leap-free scale and subtracts the leap seconds that it was given. The scale begins as
 /// UTC when the daemon starts, so that a program which asks for it without the correction is right as long as no leap
 /// second passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn offset_at(now: Moment<Tai>, leaps: &LeapTable) -> i32 {
     if now.whole_seconds() < step.at { step.before } else { step.after }
 }
 
-/// A tick that the kernel cannot say.
+/// A period that the kernel cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the period of the counter is not a whole number of 2^-64 s, nor near one")]
 pub struct UnspeakablePeriod;
@@ -99,8 +99,8 @@ fn picoseconds_per_second(units: u64) -> u32 {
     u32::try_from(picoseconds).unwrap_or(u32::MAX)
 }
 
-/// The largest bound that the kernel can show: it computes in 64 bits of 2^-64 s, and of a second or more only the rest
-/// would remain.
+/// The largest bound that the kernel can represent: it computes in 64 bits of 2^-64 s, and of a second or more only the
+/// rest would remain.
 const LARGEST_BOUND: u32 = 999_999_999;
 
 /// In ns, rounded up; saturates at [`LARGEST_BOUND`].
@@ -113,10 +113,10 @@ impl KernelEstimate {
     ///
     /// It is moved from the reading at which it was made to `now` with our own period, because the kernel's has steps
     /// of 0.16 ppb at 3 GHz: the error of rounding then grows from the last hand-over on, and not from the last
-    /// exchange. It enters the bound of the rate. A clock whose bound the kernel cannot say is not synchronised.
+    /// exchange. It enters the bound of the rate. A clock whose bound the kernel cannot represent is not synchronised.
     ///
     /// # Errors
-    /// The kernel cannot say the period.
+    /// The kernel cannot represent the period.
     pub fn of(estimate: &Estimate, now: Counter, leaps: &LeapTable, base: LeapBase) -> Result<Self, UnspeakablePeriod> {
         let (period, rounding) = whole_units(estimate.period)?;
         let at = estimate.at(now);
@@ -146,20 +146,20 @@ impl KernelEstimate {
         Ok(KernelEstimate(raw))
     }
 
-    /// The first of a run of estimates: where the kernel's clock follows nobody yet, its monotonic time is set to this
-    /// one instead of being drawn towards it at 5000 ppm at most. The kernel does so for an estimate that warms up, and
-    /// for no other.
+    /// The first of a run of estimates: where the kernel's clock follows no source yet, its monotonic time is set to
+    /// this one instead of being slewed towards it at 5000 ppm at most. The kernel does so for an estimate that warms
+    /// up, and for no other.
     #[must_use]
     pub fn first(self) -> Self {
         KernelEstimate(RawEstimate { status: self.0.status | KernelStatus::WARMING_UP.0, ..self.0 })
     }
 
-    /// The last of a run of estimates: the clock follows nobody any more, and its monotonic time runs on at the true
-    /// rate.
+    /// The last of a run of estimates: the clock follows no source from here on, and its monotonic time runs on at the
+    /// true rate.
     ///
-    /// It is the same a tick later. The kernel divides what its monotonic time is off by by the ticks since the
-    /// estimate before (by zero for the same one: a panic), and goes on mending at that rate until the next estimate;
-    /// over less than a second it mends nothing.
+    /// It is the same line, one tick later. The kernel divides the error of its monotonic time by the ticks since the
+    /// previous estimate (by zero for the same one: a panic), and goes on correcting at that rate until the next
+    /// estimate; over less than a second it corrects nothing.
     #[must_use]
     pub fn last(self) -> Self {
         let begin = (i128::from(self.0.update_time_sec) << 64) + i128::from(self.0.update_time_frac);
@@ -185,8 +185,8 @@ impl KernelEstimate {
 
     /// What the kernel's clock shows at `counter`: on its leap-free scale, and as UTC.
     ///
-    /// This is the kernel's arithmetic (multiplication in units of 2^-64 s, leap seconds taken off), for tests and for
-    /// whoever wants to know what the kernel was told.
+    /// This is the kernel's arithmetic (multiplication in units of 2^-64 s, leap seconds taken off), for tests and
+    /// to check what the kernel was given.
     pub fn time_at(&self, counter: Counter) -> (Span, Span) {
         let raw = &self.0;
         let ticks = i128::from((counter - Counter::from_raw(raw.update_ffcount)).raw());
@@ -247,15 +247,15 @@ mod tests {
         let ours = estimate(hertz, 1_800_000_037);
         let base = LeapBase::beginning_at(ours.time, &leaps);
         let now = ours.counter + Ticks::from_raw(7_000_000_000);
-        let told = KernelEstimate::of(&ours, now, &leaps, base).expect("a usual period");
+        let handed = KernelEstimate::of(&ours, now, &leaps, base).expect("a usual period");
         let at_once = ours.at(now).time;
-        let (_, utc) = told.time_at(now);
+        let (_, utc) = handed.time_at(now);
         assert_eq!(utc, leaps.utc_from_tai(at_once).since_origin(), "to the last bit at the hand-over");
         let later = now + Ticks::from_raw(16 * 3_187_234_567);
-        let (_, utc) = told.time_at(later);
+        let (_, utc) = handed.time_at(later);
         let off = utc - leaps.utc_from_tai(ours.at(later).time).since_origin();
         assert!(off.abs() < Span::from_nanos(2), "16 s at 0.08 ppb: {off}");
-        let rate = Span::from_nanos(i128::from(told.raw().errb_rate) * 16 / 1000 + 1);
+        let rate = Span::from_nanos(i128::from(handed.raw().errb_rate) * 16 / 1000 + 1);
         assert!(off.abs() < rate, "{off} within the bound of the rate");
     }
 
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_second_is_told_ahead_and_counted_afterwards() {
+    fn a_leap_second_is_announced_ahead_and_counted_afterwards() {
         let utc_second = 1_830_297_600;
         for change in [1_i8, -1] {
             let leaps = LeapTable::with(LeapAnnouncement { utc_second, change });
@@ -297,21 +297,21 @@ mod tests {
     fn an_end_is_a_tick_later_on_the_same_line() {
         let (leaps, ours) = (LeapTable::built_in(), estimate(2.4e9, 1_800_000_037));
         let base = LeapBase::beginning_at(ours.time, &leaps);
-        let told = KernelEstimate::of(&ours, ours.counter, &leaps, base).expect("a usual period");
-        let last = told.last();
-        assert_eq!((last.reading() - told.reading()).raw(), 1);
-        assert_eq!((last.raw().status, told.first().raw().status), (1, 2));
-        let later = told.reading() + Ticks::from_raw(1 << 40);
-        assert_eq!(last.time_at(later), told.time_at(later));
+        let handed = KernelEstimate::of(&ours, ours.counter, &leaps, base).expect("a usual period");
+        let last = handed.last();
+        assert_eq!((last.reading() - handed.reading()).raw(), 1);
+        assert_eq!((last.raw().status, handed.first().raw().status), (1, 2));
+        let later = handed.reading() + Ticks::from_raw(1 << 40);
+        assert_eq!(last.time_at(later), handed.time_at(later));
     }
 
     #[test]
-    fn a_clock_whose_bound_cannot_be_said_is_not_synchronised() {
+    fn a_clock_whose_bound_cannot_be_represented_is_not_synchronised() {
         let (leaps, ours) = (LeapTable::built_in(), estimate(2.4e9, 1_800_000_037));
         let base = LeapBase::beginning_at(ours.time, &leaps);
         let wide = Estimate { bound: Bound::of(Span::from_secs(2)), ..ours };
-        let told = KernelEstimate::of(&wide, wide.counter, &leaps, base).expect("a usual period");
-        assert_eq!((told.raw().errb_abs, told.raw().status), (999_999_999, 1));
+        let handed = KernelEstimate::of(&wide, wide.counter, &leaps, base).expect("a usual period");
+        assert_eq!((handed.raw().errb_abs, handed.raw().status), (999_999_999, 1));
     }
 
     #[test]

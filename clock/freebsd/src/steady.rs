@@ -9,8 +9,8 @@ const TRIES: usize = 64;
 /// A reading that lies after another one by as many ticks as `apart` has; `None` where there is none.
 ///
 /// At each tick FreeBSD's kernel publishes the count of the tick a moment before the hardware reading that belongs to
-/// it. Who reads in between is ahead by a whole tick, and for as long as the CPU that publishes is held up. Two
-/// readings both of that moment lie too close together, and one of it before or after one that is right too far apart.
+/// it. A reading in between is ahead by a whole tick, for as long as the publishing CPU is held up. Two readings from
+/// that moment lie too close together; one from it and one that is right lie too far apart.
 ///
 /// # Errors
 /// As `read`.

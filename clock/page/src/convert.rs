@@ -23,7 +23,7 @@ pub struct Interval {
     /// The largest error that the rate can have put into `span`. How well the stamps themselves were taken is not in
     /// it.
     pub bound: Bound,
-    /// How far the rate may be trusted; [`Status::Unsynchronised`] where nobody watched the counter until the later
+    /// How far the rate may be trusted; [`Status::Unsynchronised`] where the counter was not watched until the later
     /// stamp.
     pub status: Status,
 }
@@ -275,8 +275,7 @@ impl Snapshot {
     /// applied.
     ///
     /// After [`valid_until`](Self::valid_until) there is still a reading, with the status [`Status::Unsynchronised`]:
-    /// its bound has grown as it should, on the assumption, which nobody has checked, that the counter ran on as
-    /// before.
+    /// its bound has grown as it should, on the unchecked assumption that the counter ran on as before.
     ///
     /// # Errors
     /// [`ReadError::NoEstimate`], [`ReadError::BeforeEpoch`].

@@ -37,7 +37,7 @@ pub enum ReadError {
     OtherCounter(CounterId),
     /// The page is about a counter of the kernel, and that cannot be read.
     CounterUnreadable {
-        /// Which.
+        /// The counter of the page.
         counter: CounterId,
         /// Why, with the remedy.
         why: &'static str,

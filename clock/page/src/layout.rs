@@ -1,4 +1,4 @@
-//! Where everything lies in a page, version 1: the only place that knows. The meanings are told in `docs/page.md`.
+//! The layout of a page, version 1, in this one place. `docs/page.md` gives the meanings.
 //!
 //! All places are counted in words of 64 bits; those of a slot are counted from its beginning.
 

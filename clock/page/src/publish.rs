@@ -25,7 +25,7 @@ pub struct Publication {
     /// The leap step around the present.
     pub leap: LeapStep,
     /// The writer means to publish again before this counter reading. Readings after it have the status
-    /// [`Status::Unsynchronised`], for nobody watches the counter any more.
+    /// [`Status::Unsynchronised`], because the counter is no longer watched.
     pub valid_until: Counter,
     /// The server that the estimate comes from.
     pub server: Option<ServerIdentity>,

@@ -46,7 +46,7 @@ pub struct Mark {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from `page`, which need not be a page: [`check_header`](Self::check_header) tells.
+    /// Reads from `page`, which need not be a page: [`check_header`](Self::check_header) finds out.
     #[inline]
     pub const fn new(page: &'a PageWords) -> Self {
         Reader { page }

@@ -1,15 +1,15 @@
-//! The sequence lock, the only one of the project: words in shared memory, written by one, read by many, waited for by
-//! nobody.
+//! The sequence lock, the only one of the project: words in shared memory, written by one process, read by many. No
+//! process waits for another.
 //!
 //! There are two slots. The word `latest` holds the sequence of the slot that readers use; bit 1 of it says which slot
 //! that is. A publication goes to the other slot, so a reader is disturbed only when two publications pass while it
 //! reads, and a writer that dies leaves `latest` pointing to a whole slot.
 //!
-//! The orderings: the writer fences after making the slot's sequence odd, so that nobody can see a new word and still
-//! the old sequence; the reader fences between its last word and its look at the sequence, for the same reason from the
-//! other side. The writer fences before `latest` and the reader after it, so that whoever is sent to a slot finds it
-//! whole. Readers use relaxed loads and fences only: of all atomic accesses these alone are defined on memory mapped
-//! read-only. `tests/loom.rs` tries all interleavings; take any one of the fences away and it fails.
+//! The orderings: the writer fences after making the slot's sequence odd, so that no reader can see a new word and
+//! still the old sequence; the reader fences between its last word and its look at the sequence, for the same reason
+//! from the other side. The writer fences before `latest` and the reader after it, so that a reader that is sent to a
+//! slot finds it whole. Readers use relaxed loads and fences only: of all atomic accesses these alone are defined on
+//! memory mapped read-only. `tests/loom.rs` tries all interleavings; it fails if any one of the fences is removed.
 
 use crate::layout::{self, PAGE_WORDS};
 
@@ -94,7 +94,7 @@ pub fn store<const M: usize>(memory: &[AtomicU64; M], place: usize, value: u64) 
     }
 }
 
-/// Everything stored before is seen by whoever sees a word stored after.
+/// A reader that sees a word stored after this call also sees everything stored before it.
 #[inline]
 pub fn order_stores() {
     fence(Ordering::Release);
@@ -110,8 +110,9 @@ pub fn latest<const M: usize>(memory: &[AtomicU64; M], places: Places) -> u64 {
 
 /// Reads the words at `offsets` of the latest slot, all from one publication, and gives them with its sequence.
 ///
-/// The slot's sequence is looked at only once, after the words. Before them nothing is gained: whoever sees `latest`
-/// also sees the sequence that was stored before it, so an equal sequence afterwards was there all the time.
+/// The slot's sequence is looked at only once, after the words. A look before them would gain nothing: a reader that
+/// sees `latest` also sees the sequence that was stored before it, so an equal sequence afterwards was there all the
+/// time.
 ///
 /// # Errors
 /// [`Torn`] where the slot is not, or no longer, the one that `latest` announced.
@@ -128,8 +129,7 @@ pub fn read<const M: usize, const N: usize>(
     if load(memory, slot) == sequence { Ok((sequence, payload)) } else { Err(Torn) }
 }
 
-/// Reads the words at `offsets` of the slot of `sequence`, which somebody has read before, as long as it is still the
-/// latest.
+/// Reads the words at `offsets` of the slot of `sequence`, which was read before, as long as it is still the latest.
 ///
 /// This is shorter than [`read`]: nothing of it depends on `latest`, which is looked at only once, after the words. As
 /// the writer does not touch a slot before it has announced the other one, an equal `latest` says that the words were

@@ -11,7 +11,7 @@ use loom::thread;
 
 const WORDS: usize = 7;
 const SMALL: Places = Places { latest: 0, slots: 1, stride: 3 };
-/// What a publication of the lock in miniature holds: both words tell the sequence.
+/// What a publication of the lock in miniature holds: both words hold the sequence.
 const OFFSETS: [usize; 2] = [1, 2];
 
 type Memory = [AtomicU64; WORDS];

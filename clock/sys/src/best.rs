@@ -73,8 +73,8 @@ pub enum StampQuality {
     Missing(StampDiscarded),
 }
 
-/// One stamp is missing now and then, when the system clock is set for instance; this many exchanges in a row are worth
-/// a word.
+/// One stamp is missing now and then, for instance when the system clock is set; this many exchanges in a row are
+/// reported.
 const EXCHANGES_MISSED: u32 = 8;
 
 /// The judge of one socket's stamps.
@@ -110,7 +110,7 @@ impl Judge {
         self.granted
     }
 
-    /// Moves stamps so from now on.
+    /// Moves stamps by `shifts` from now on.
     pub(crate) fn shift(&mut self, shifts: StampShifts) {
         self.shifts = shifts;
     }

@@ -25,7 +25,7 @@ enum Origin {
     },
     /// What a test says has passed since the last look.
     #[cfg(test)]
-    Told(Vec<Passage>),
+    Scripted(Vec<Passage>),
 }
 
 /// Passages of the last moments.
@@ -140,7 +140,7 @@ impl DriverStamps {
                 }
             }
             #[cfg(test)]
-            Origin::Told(passed) => passed.drain(..).for_each(&mut keep),
+            Origin::Scripted(passed) => passed.drain(..).for_each(&mut keep),
         }
         self.sent.settle(now);
         self.received.settle(now);

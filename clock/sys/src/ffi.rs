@@ -42,10 +42,10 @@ pub(crate) struct Message {
     /// The other side, as the kernel wrote it.
     pub(crate) address: RawAddress,
     /// Control messages, of which the first `control_length` bytes count.
-    #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "nothing is told there"))]
+    #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "no control messages are read there"))]
     pub(crate) control: Control,
     /// Bytes of `control`.
-    #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "nothing is told there"))]
+    #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "no control messages are read there"))]
     pub(crate) control_length: usize,
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
         address.set_length(length);
         found.push((name.to_string_lossy().into_owned(), address));
     }
-    // SAFETY: the list is what getifaddrs made, and nothing refers to it any more.
+    // SAFETY: the list is what getifaddrs made, and nothing refers to it from here on.
     unsafe { libc::freeifaddrs(first) };
     Ok(found)
 }
@@ -152,7 +152,7 @@ pub(crate) fn poll(sources: &mut [libc::pollfd], timeout_ms: libc::c_int) -> io:
 
 /// Takes over a descriptor that a call has just made.
 fn owned(fd: RawFd) -> OwnedFd {
-    // SAFETY: the callers pass a descriptor that the kernel gave them a moment ago and that nobody else knows.
+    // SAFETY: the callers pass a descriptor that the kernel gave them a moment ago and that has no other owner.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 

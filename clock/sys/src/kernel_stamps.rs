@@ -1,4 +1,4 @@
-//! What the kernel tells of packets beside their bytes.
+//! What the kernel reports about packets beside their bytes.
 
 #[cfg(target_os = "freebsd")]
 mod freebsd;
@@ -13,7 +13,7 @@ pub(crate) use freebsd::{next_entry, number_packets, of_received, queue_errors};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{next_entry, number_packets, of_received, queue_errors};
 
-/// Something that the kernel tells of a packet that was sent.
+/// What the kernel reports about a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "there is no error queue"))]
 pub(crate) enum Entry {

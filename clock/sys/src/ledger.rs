@@ -67,8 +67,8 @@ impl Ledger {
         self.outstanding.retain(|packet| packet.id != id);
     }
 
-    /// The kernel counts from 0 again. Stamps of packets sent before can no longer be told from those of packets to
-    /// come.
+    /// The kernel counts from 0 again. Stamps of packets sent before can no longer be distinguished from those of
+    /// packets to come.
     pub(crate) fn restart_keys(&mut self) {
         self.next_key = 0;
         self.outstanding.clear();

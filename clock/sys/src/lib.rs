@@ -4,7 +4,7 @@
 //! Packets, clocks and waiting go through libc's own functions, so that a simulator or a fault injector which stands
 //! between a program and its libc drives the unmodified daemon. Nothing here sets or steers a clock.
 //!
-//! The kernel stamps packets with the system clock, which anybody may step or slew. [`Stamper`] turns such a stamp into
+//! The kernel stamps packets with the system clock, which may be stepped or slewed. [`Stamper`] turns such a stamp into
 //! a reading of the counter with the help of pairs (counter, system clock) taken around it, widens it by all that the
 //! system clock may have done in between, and discards it where the clock was stepped. From there on the system clock
 //! plays no part. [`StampedSocket`] says which stamp of a packet is the best, and why no better one serves.

@@ -31,9 +31,9 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first page of `file`, which the caller has found to be long enough and opened for this access. Whoever
-    /// may write the file can also cut it off later, which then ends this process at its next access; therefore only
-    /// the daemon may write it.
+    /// Maps the first page of `file`, which the caller has found to be long enough and opened for this access. A
+    /// process that may write the file can also truncate it later, which ends this process at its next access;
+    /// therefore only the daemon may write it.
     pub(crate) fn new(file: &File, access: Access) -> io::Result<Self> {
         let protection = match access {
             Access::Read => libc::PROT_READ,

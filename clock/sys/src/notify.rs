@@ -1,4 +1,4 @@
-//! Telling the service manager how we are (sd_notify(3)): datagrams to the socket named in `NOTIFY_SOCKET`.
+//! Reports our state to the service manager (sd_notify(3)): datagrams to the socket named in `NOTIFY_SOCKET`.
 
 use crate::mono_now;
 use ffclock_units::Span;
@@ -17,11 +17,11 @@ pub enum Notice<'a> {
     Ready,
     /// Reading the configuration again.
     Reloading,
-    /// Ending.
+    /// The daemon is ending.
     Stopping,
-    /// Alive.
+    /// The daemon is alive.
     Watchdog,
-    /// A line for people.
+    /// A line to be read by people.
     Status(&'a str),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Notice<'_> {
     }
 }
 
-/// Tells the service manager; false when there is none.
+/// Notifies the service manager; false when there is none.
 ///
 /// # Errors
 /// When its socket cannot be reached.

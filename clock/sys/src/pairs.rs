@@ -15,14 +15,14 @@ pub struct Pair {
     pub system: Moment<Utc>,
 }
 
-/// Whether the system clock was set since the question was asked before.
+/// Whether the system clock was set since the previous query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// Nobody set it, except perhaps in the last microseconds.
+    /// It was not set, except perhaps in the last microseconds.
     Quiet,
-    /// Somebody set it.
+    /// It was set.
     Set,
-    /// It cannot be told.
+    /// Unknown: the host has no such timer.
     Blind,
 }
 
@@ -48,8 +48,8 @@ pub struct SystemPairs {
 const TRIES: usize = 5;
 
 impl SystemPairs {
-    /// Reads pairs of this counter. Where the kernel has no timer that tells about steps, [`Watch::Blind`] is what is
-    /// told.
+    /// Reads pairs of this counter. Where the kernel has no timer that reports steps, the answer is always
+    /// [`Watch::Blind`].
     pub fn new(kind: CounterId) -> Self {
         SystemPairs { kind, timer: CancelOnSetTimer::new().ok(), narrowest: Ticks::from_raw(i64::MAX) }
     }

@@ -60,7 +60,7 @@ impl Signals {
     }
 
     /// The next signal that arrived, those that end the process first; `None` when all are dealt with. A signal that
-    /// arrived several times is told once.
+    /// arrived several times is reported once.
     pub fn take(&mut self) -> Option<Signal> {
         // Emptied first: what arrives from here on makes the pipe readable again.
         while matches!(ffi::read(self.read_end.as_fd(), &mut [0; 64]), Ok(count) if count > 0) {}
@@ -85,7 +85,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn signals_wake_the_loop_and_are_told_once() {
+    fn signals_wake_the_loop_and_are_reported_once() {
         let mut signals = Signals::install().unwrap();
         assert_eq!(signals.take(), None);
         for name in ["-HUP", "-HUP", "-TERM"] {

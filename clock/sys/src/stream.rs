@@ -1,4 +1,4 @@
-//! Connections whose other end may vanish without a word: a host that loses its power or its network sends no farewell.
+//! Connections whose other end may vanish silently: a host that loses its power or its network closes no connection.
 
 use crate::ffi;
 use ffclock_units::Span;
@@ -9,10 +9,10 @@ use std::os::fd::AsFd;
 /// How often the other end is asked within the time that it has.
 const QUESTIONS: i128 = 5;
 
-/// Has the kernel give a connection up, with an error for whoever reads or writes, when the other host has answered
-/// nothing for `silence` (at least 5 s): neither what was sent nor, while nobody says anything, the kernel's own
-/// questions (`SO_KEEPALIVE`, `TCP_USER_TIMEOUT`; tcp(7)). A process that takes nothing of what was sent to it counts
-/// as silent too; one that says nothing does not.
+/// Makes the kernel give a connection up when the other host has answered nothing for `silence` (at least 5 s): neither
+/// what was sent nor, on an idle connection, the kernel's own probes (`SO_KEEPALIVE`, `TCP_USER_TIMEOUT`; tcp(7)).
+/// Reads and writes then fail. A process that takes nothing of what was sent to it counts as silent too; one that sends
+/// nothing does not.
 ///
 /// # Errors
 /// As setsockopt(2).
@@ -55,7 +55,7 @@ mod tests {
         }
     }
 
-    /// The other end takes nothing: whoever writes hears of it, where without the option it would wait for ever.
+    /// The other end takes nothing: the writer gets an error, where without the option it would wait for ever.
     #[test]
     fn a_peer_that_takes_nothing_is_given_up() {
         let (mut stream, mut other) = pair();

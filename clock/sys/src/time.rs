@@ -1,4 +1,4 @@
-//! Two clocks of the host, for deadlines and for looking at what others keep, and random numbers.
+//! Two clocks of the host, for deadlines and for comparison, and random numbers.
 
 use crate::ffi;
 use ffclock_counter::{ClockReading, HostClock};
@@ -16,7 +16,7 @@ pub fn system_utc_now() -> Moment<Utc> {
     Moment::from_origin(HostClock::Realtime.read().map_or(Span::ZERO, ClockReading::since_origin))
 }
 
-/// 64 bits that nobody can guess.
+/// 64 bits that cannot be guessed.
 ///
 /// # Errors
 /// When the kernel has no random numbers (before Linux 3.17, or early in the boot and interrupted).

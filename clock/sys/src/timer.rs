@@ -1,7 +1,7 @@
-//! Being told that somebody set the system clock.
+//! Notice that the system clock was set.
 //!
 //! A timer on `CLOCK_REALTIME` with `TFD_TIMER_CANCEL_ON_SET` (timerfd_create(2)) is cancelled by every step of that
-//! clock, whoever makes it: clock_settime, adjtimex with ADJ_SETOFFSET, a leap second, the end of a suspend. Slewing
+//! clock from any source: clock_settime, adjtimex with ADJ_SETOFFSET, a leap second, the end of a suspend. Slewing
 //! does not cancel it. The kernel steps the clock first and cancels the timers some microseconds later.
 
 use crate::ffi;
@@ -23,7 +23,7 @@ impl CancelOnSetTimer {
         Ok(CancelOnSetTimer { timer: ffi::timer_cancelled_on_set()? })
     }
 
-    /// Whether the clock was set since the last call. The kernel arms the timer anew by itself when its cancellation is
+    /// Whether the clock was set since the last call. The kernel rearms the timer by itself when its cancellation is
     /// read.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ mod tests {
     use ffclock_units::Span;
 
     #[test]
-    fn nothing_is_reported_while_nobody_sets_the_clock() {
+    fn nothing_is_reported_while_the_clock_is_not_set() {
         let mut timer = CancelOnSetTimer::new().unwrap();
         let mut interests = [Interest::readable(timer.as_fd())];
         assert_eq!(poll(&mut interests, Some(mono_now() + Span::from_millis(5))).unwrap(), 0);

@@ -129,14 +129,14 @@ fn stamps_that_come_late_and_together_find_their_packets() {
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     warm_up(&mut client, &mut server, &mut stamper);
     let sent: Vec<Sent> = (0..50).map(|_| client.send(b"x", &mut stamper).unwrap()).collect();
-    let told: Vec<Transmitted> = sent.iter().map(|_| wait_transmitted(&mut client, &mut stamper)).collect();
-    for (sent, told) in sent.iter().zip(&told) {
-        assert_eq!(sent.id, told.id);
-        assert_ordered(sent.user, told.stamp.unwrap(), "handed over, then sent");
+    let reports: Vec<Transmitted> = sent.iter().map(|_| wait_transmitted(&mut client, &mut stamper)).collect();
+    for (sent, report) in sent.iter().zip(&reports) {
+        assert_eq!(sent.id, report.id);
+        assert_ordered(sent.user, report.stamp.unwrap(), "handed over, then sent");
     }
     // The loopback interface takes a packet before the call that sends it returns.
-    for (told, next) in told.iter().zip(&sent[1..]) {
-        assert_ordered(told.stamp.unwrap(), next.user, "sent, then the next one handed over");
+    for (report, next) in reports.iter().zip(&sent[1..]) {
+        assert_ordered(report.stamp.unwrap(), next.user, "sent, then the next one handed over");
     }
 }
 
@@ -147,14 +147,14 @@ fn a_full_error_queue_loses_stamps_but_mixes_none_up() {
     warm_up(&mut client, &mut server, &mut stamper);
     let sent: BTreeMap<SendId, Stamp> =
         (0..3000).map(|_| client.send(b"x", &mut stamper).unwrap()).map(|sent| (sent.id, sent.user)).collect();
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     while let Some(event) = client.next_event(&mut [0; 64], &mut stamper).unwrap() {
         let SocketEvent::Transmitted(transmitted) = event else { panic!("{event:?}") };
-        told.push(transmitted);
+        reports.push(transmitted);
     }
-    assert!(told.len() < sent.len(), "the queue was not full");
-    assert!(told.is_sorted_by_key(|transmitted| transmitted.id));
-    for transmitted in &told {
+    assert!(reports.len() < sent.len(), "the queue was not full");
+    assert!(reports.is_sorted_by_key(|transmitted| transmitted.id));
+    for transmitted in &reports {
         if let Ok(stamp) = transmitted.stamp {
             assert_ordered(sent[&transmitted.id], stamp, "handed over, then sent");
         }
@@ -205,14 +205,14 @@ fn answers_go_back_to_where_they_belong() {
     assert_eq!(Some(answer.from), client.peer());
 }
 
-/// An address where nobody listens.
+/// An address without a listener.
 fn deserted(address: &str) -> SocketAddr {
     let socket = std::net::UdpSocket::bind(address).unwrap();
     socket.local_addr().unwrap()
 }
 
 #[test]
-fn nobody_listening_is_an_event_and_ends_nothing() {
+fn a_missing_listener_is_an_event_and_ends_nothing() {
     for mode in [StampMode::Kernel, StampMode::User] {
         let mut stamper = stamper(CounterId::CPU);
         let peer = deserted(V4);
@@ -228,7 +228,7 @@ fn nobody_listening_is_an_event_and_ends_nothing() {
                 }
             }
         }
-        assert!(refusals >= 19, "{refusals} of 20 told");
+        assert!(refusals >= 19, "{refusals} of 20 reported");
     }
 }
 
@@ -254,7 +254,7 @@ fn stamps_find_their_packets_after_refused_ones() {
 }
 
 #[test]
-fn what_does_not_fit_is_told() {
+fn what_does_not_fit_is_reported() {
     let mut stamper = stamper(CounterId::CPU);
     let (mut client, mut server) = connected(V4, StampMode::Kernel).unwrap();
     client.send(&[7; 100], &mut stamper).unwrap();
@@ -310,9 +310,9 @@ fn packets_that_do_not_fit_are_counted() {
     assert_eq!(received + dropped, 500);
 }
 
-/// Beyond the host's limit only where that is permitted; what was granted is told in either case.
+/// Beyond the host's limit only where that is permitted; the granted size is returned in either case.
 #[test]
-fn a_large_buffer_is_granted_or_told_smaller() {
+fn a_large_buffer_is_granted_or_reported_smaller() {
     let (_, server) = connected(V4, StampMode::User).unwrap();
     let small = server.enlarge_receive_buffer(64 << 10).unwrap();
     let large = server.enlarge_receive_buffer(4 << 20).unwrap();

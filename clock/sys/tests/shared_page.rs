@@ -103,7 +103,7 @@ fn a_file_of_another_size_is_refused_by_readers_and_replaced_by_the_writer() {
 }
 
 #[test]
-fn what_is_missing_is_told_so() {
+fn what_is_missing_is_reported_so() {
     let scratch = Scratch::new("missing");
     assert!(matches!(SharedPageReader::open(&scratch.path()), Err(PageFileError::Missing(_))));
     let text = SharedPageReader::open(&scratch.path()).unwrap_err().to_string();
@@ -131,7 +131,7 @@ fn the_writer_follows_no_link_and_the_reader_does() {
 }
 
 #[test]
-fn what_may_not_be_opened_is_told_so() {
+fn what_may_not_be_opened_is_reported_so() {
     let scratch = Scratch::new("forbidden");
     let path = scratch.put(&[0; 4096]);
     fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap();

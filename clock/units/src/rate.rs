@@ -44,7 +44,7 @@ impl Rate {
         self.0 * 1e9
     }
 
-    /// As an error or a bound is told: its size in two figures, rounded up, so that no less is claimed than before.
+    /// The form in which an error or a bound is shown: its size in two figures, rounded up so that it claims no less.
     #[must_use]
     pub fn to_two_figures(self) -> Rate {
         let size = self.0.abs();
@@ -98,8 +98,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_in_two_figures_and_never_less_than_it_is() {
-        for (ppb, told) in [
+    fn an_error_is_shown_in_two_figures_and_never_less_than_it_is() {
+        for (ppb, shown) in [
             (200_498.7, 210_000.0),
             (200_000.0, 200_000.0),
             (20.0, 20.0),
@@ -109,7 +109,7 @@ mod tests {
             (0.0123, 0.013),
         ] {
             let rate = Rate::from_ppb(ppb).to_two_figures().as_ppb();
-            assert!((rate - told).abs() < 1e-9 * told, "{ppb}: {rate}");
+            assert!((rate - shown).abs() < 1e-9 * shown, "{ppb}: {rate}");
         }
         assert_eq!(Rate::ZERO.to_two_figures(), Rate::ZERO);
         assert!(Rate::from_fraction(f64::NAN).to_two_figures().as_ppm().is_nan());

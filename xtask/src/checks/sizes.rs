@@ -1,4 +1,4 @@
-//! Sizes: functions that fit on a screen, files that fit in a head, parameters that can be told apart.
+//! Sizes: functions that fit on a screen, files that fit in a head, parameters that can be distinguished.
 
 use super::{Finding, House};
 use crate::scan::{Function, Scan};
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_tells_the_median() {
+    fn the_summary_gives_the_median() {
         let tree = crate::tree::Tree::from([("clock/a/src/b.rs", "fn a() {}\nfn b() {\n}\nfn c() {\n\n}")]);
         let rules = crate::rules::Rules::default();
         let (house, _) = House::new(&tree, &rules);

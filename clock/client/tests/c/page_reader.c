@@ -1,4 +1,4 @@
-/* Reads a page without the library, as docs/page.md tells: prints the words of its latest slot, or says that it is torn. */
+/* Reads a page without the library, by docs/page.md: prints the words of its latest slot, or says that it is torn. */
 #include <ffclock_page.h>
 #include <inttypes.h>
 #include <stdatomic.h>

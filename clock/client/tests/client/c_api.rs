@@ -45,7 +45,7 @@ fn misuse_is_answered() {
 }
 
 #[test]
-fn the_example_tells_the_time_or_why_not() {
+fn the_example_prints_the_time_or_why_not() {
     let directory = Directory::new();
     let program = build(&directory, "../../examples/c/now.c");
     let page = directory.join("page");
@@ -59,9 +59,9 @@ fn the_example_tells_the_time_or_why_not() {
     assert!(String::from_utf8_lossy(&empty.stderr).contains("no estimate yet"), "{empty:?}");
 
     writer.publish(&publication());
-    let told = c::run(&program, &page);
-    let text = String::from_utf8(told.stdout).unwrap();
-    assert_eq!(told.status.code(), Some(0), "{text}");
+    let output = c::run(&program, &page);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
     assert_eq!(UTC_SECONDS, 1_800_000_000);
     assert!(text.starts_with("2027-01-15T08:00:0") && text.contains(", synchronised\n"), "{text}");
     let took: u64 = text.lines().nth(1).and_then(|line| line.strip_suffix(" ns")?.parse().ok()).unwrap();

@@ -56,7 +56,7 @@ fn a_stamp_is_converted_with_the_estimate_that_came_later() {
 
 /// What a program sees that may not open /dev/ffcounter, or on a machine without it.
 #[test]
-fn a_counter_of_the_kernel_that_cannot_be_read_is_told_with_the_remedy() {
+fn a_counter_of_the_kernel_that_cannot_be_read_is_reported_with_the_remedy() {
     if let Ok(module) = Ffcounter::open() {
         println!("SKIP: the module is here: {:?}", module.counters());
         return;
@@ -68,9 +68,9 @@ fn a_counter_of_the_kernel_that_cannot_be_read_is_told_with_the_remedy() {
     writer.publish(&Publication { counter_id: CounterId::Module(ffclock_units::ModuleCounter::Hpet), ..publication() });
     let error = Clock::open_at(&path).unwrap_err();
     assert!(matches!(error, OpenError::Counter { .. }), "{error}");
-    let told =
+    let messages =
         [error.to_string(), early.now().unwrap_err().to_string(), early.now_unordered().unwrap_err().to_string()];
-    for text in told {
+    for text in messages {
         assert!(text.contains("module:hpet") && text.contains("/dev/ffcounter"), "{text}");
         assert!(text.contains("docs/kernel.md"), "{text}");
     }
@@ -230,7 +230,7 @@ fn what_cannot_be_opened_is_explained() {
     drop(Writer::open(SharedPage::create(&path).unwrap(), BootId::from_bits(5)));
     assert!(complaint().contains("before the machine was last started"), "{}", complaint());
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // A superuser may read what nobody may.
+    // A superuser may read a file of mode 000.
     let forbidden = matches!(Clock::open_at(&path), Err(OpenError::File { error: PageFileError::Permission(_) }));
     assert!(forbidden || std::fs::File::open(&path).is_ok());
 }

@@ -74,7 +74,7 @@ fn constants() -> Vec<(String, String)> {
 
 fn written_header() -> String {
     let mut text = String::from(
-        "/* The page of ffclockd for programs that read it without libffclock. The meanings are told in docs/page.md.\n *\n \
+        "/* The page of ffclockd for programs that read it without libffclock. docs/page.md gives the meanings.\n *\n \
          * Made from clock/page/src/layout.rs by clock/client/tests/page_header.rs; do not edit.\n *\n \
          * Places are counted in words of 64 bits, those of a slot from its beginning; fields by their lowest bit. */\n\
          #ifndef FFCLOCK_PAGE_H\n#define FFCLOCK_PAGE_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",

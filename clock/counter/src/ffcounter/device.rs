@@ -59,7 +59,7 @@ pub(super) fn read_stamps(file: &File, room: &mut [PacketStamp]) -> io::Result<u
     whole_stamps(bytes, size_of_val(room))
 }
 
-/// How many stamps `bytes` are. A call that claims to have given more than there was room for tells nothing.
+/// How many stamps `bytes` are. A call that claims to have given more than there was room for is an error.
 fn whole_stamps(bytes: usize, room: usize) -> io::Result<usize> {
     if bytes > room {
         return Err(io::Error::other(format!("it claims to have given {bytes} bytes where there was room for {room}")));

@@ -45,7 +45,7 @@ pub(crate) fn sample(counter: ModuleCounter) -> Result<Sample, FfcounterError> {
     Ok(Sample {
         value,
         frequency_millihertz: timecounter.hertz.saturating_mul(1000),
-        // Another timecounter is told by its name.
+        // A change of timecounter shows in its name.
         epoch: 0,
         id: counter.code(),
         width: timecounter.mask.count_ones() as u16,
@@ -54,8 +54,8 @@ pub(crate) fn sample(counter: ModuleCounter) -> Result<Sample, FfcounterError> {
     })
 }
 
-/// Reads the counter. Where it cannot be read the value is 0, which is a jump backwards for whoever compares; the
-/// reason is in [`try_value`].
+/// Reads the counter. Where it cannot be read the value is 0, which a comparison sees as a jump backwards; the reason
+/// is in [`try_value`].
 #[inline]
 pub(crate) fn value(counter: ModuleCounter) -> Counter {
     try_value(counter).unwrap_or(Counter::from_raw(0))

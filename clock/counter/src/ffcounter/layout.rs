@@ -19,7 +19,7 @@ pub struct Sample {
     pub value: u64,
     /// The nominal frequency (mHz).
     pub frequency_millihertz: u64,
-    /// Changes whenever earlier values have nothing to do with later ones any more.
+    /// Changes whenever later values do not continue the earlier ones.
     pub epoch: u32,
     /// The code of the counter, see [`ModuleCounter`](super::ModuleCounter).
     pub id: u16,
@@ -108,7 +108,7 @@ pub struct PacketStamp {
     pub value: u64,
     /// The epoch of the value.
     pub epoch: u32,
-    /// Records replaced so far by newer ones because nobody read them in time.
+    /// Records replaced so far by newer ones because they were not read in time.
     pub lost: u32,
     /// The network interface.
     pub ifindex: u32,

@@ -10,7 +10,7 @@ static TSC_PAGE: OnceLock<Option<CounterPage>> = OnceLock::new();
 
 /// Why it could not be opened, and when that was tried.
 static REFUSED: Mutex<Option<(Instant, FfcounterError)>> = Mutex::new(None);
-/// How long that is believed: who reads a clock in a loop does not open a file each time.
+/// How long that answer is kept, so that a loop that reads a clock does not open a file each time.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// The device, opened at the first call; where there was none, again after [`TRY_AGAIN`].
@@ -40,8 +40,8 @@ pub(crate) fn sample(counter: ModuleCounter) -> Result<Sample, FfcounterError> {
     device()?.read(counter)
 }
 
-/// Reads a counter. Where it cannot be read the value is 0, which is a jump backwards for whoever compares; the reason
-/// is in [`try_value`].
+/// Reads a counter. Where it cannot be read the value is 0, which a comparison sees as a jump backwards; the reason is
+/// in [`try_value`].
 #[inline]
 pub(crate) fn value(counter: ModuleCounter) -> Counter {
     try_value(counter).unwrap_or(Counter::from_raw(0))
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_the_module_the_value_is_zero_and_the_reason_is_told() {
+    fn without_the_module_the_value_is_zero_and_the_reason_is_given() {
         match sample(ModuleCounter::AcpiPm) {
             Ok(sample) => assert!(sample.width == 24 && value(ModuleCounter::AcpiPm).raw() >= sample.value),
             Err(error) => {

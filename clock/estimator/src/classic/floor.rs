@@ -11,7 +11,7 @@ use crate::tuning::classic::{
     FLOOR_CANDIDATES, GAP_PART, GAP_POLLS, POLL_MEMORY, POLL_REACH, SETTLED, SHIFT_CANDIDATES,
 };
 
-/// What became of the floor.
+/// What happened to the floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FloorChange {
     /// Nothing that concerns older exchanges.

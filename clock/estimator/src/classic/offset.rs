@@ -42,7 +42,7 @@ pub struct Present<'a> {
     pub rate: f64,
     /// The present floor.
     pub floor: f64,
-    /// Whether every value is believed, because there is nothing yet to hold it against.
+    /// Whether every value is believed, because there is nothing yet to compare it with.
     pub trusting: bool,
     pub thresholds: &'a Thresholds,
 }
@@ -85,7 +85,7 @@ impl Offset {
         let gap = now - self.genuine;
         let mut how = Weighing { now, predicted, rate: present.rate, ageing: thresholds.ageing, scale: 1.0 };
         let errors = survey(view, &how, thresholds.offset_scale);
-        // What is held decays too: an exchange worse than the threshold but better than what is held is welcome.
+        // A held offset ages too: an exchange worse than the threshold but better than the aged offset is used.
         if errors.first > thresholds.offset_quality(present.floor) + thresholds.rate_error * gap {
             return OffsetChange::Held;
         }

@@ -22,7 +22,7 @@ pub fn slope(far: &Record, near: &Record) -> Option<Slope> {
     Some(Slope { rate: (near.y - far.y) / distance, error: error / distance })
 }
 
-/// What became of a measurement.
+/// How a measurement was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateChange {
     /// There was none.

@@ -4,7 +4,7 @@
 use crate::history::{LANES, Row, View, lesser};
 use crate::tuning::classic::WORTHLESS;
 
-/// How exchanges are moved to the present and weighed.
+/// How exchanges are moved to the present and weighted.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighing {
     /// The present position.
@@ -115,7 +115,7 @@ pub fn survey(view: View<'_>, how: &Weighing, limit: f64) -> Errors {
     Errors { first, second, typical: sum / (count.max(1) as f64) }
 }
 
-/// The mean over `view`, each height moved to the present, weighed by `exp(-(ET / scale)^2)`; `None` when nothing has
+/// The mean over `view`, each height moved to the present, weighted by `exp(-(ET / scale)^2)`; `None` when nothing has
 /// weight.
 pub fn weigh(view: View<'_>, how: &Weighing) -> Option<Weighed> {
     let inverse = 1.0 / how.scale;

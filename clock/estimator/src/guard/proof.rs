@@ -117,7 +117,7 @@ pub struct Proof {
     far: Option<Record>,
 }
 
-/// A range of the rate from a time with which no exchange connects any more.
+/// A range of the rate from a time that no exchange connects to the present.
 #[derive(Clone, Copy, Debug)]
 struct Remembered {
     range: Interval,
@@ -229,8 +229,8 @@ impl Proof {
         if agrees(self.rates.widened(excess)) { Standing::AgreesWithMoreWander } else { Standing::Contradicts }
     }
 
-    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would open the door
-    /// to everything.
+    /// The range of the rate if nothing had been remembered; `None` where that changes nothing, or would allow any
+    /// rate.
     fn without_memory(&self, assumptions: &Assumptions) -> Option<Interval> {
         let remembered = self.remembered?;
         let measured = self.measured(assumptions).map(|measured| measured.meet(self.nominal));
@@ -255,7 +255,7 @@ impl Proof {
     }
 
     /// Takes an exchange that agrees only if the rate moved more than assumed: the interval must cover both, and the
-    /// mean rate of the past is no guide any more.
+    /// mean rate of the past is no longer a guide.
     pub fn add_with_more_wander(&mut self, point: &Point, assumptions: &Assumptions) {
         let distance = (point.x - self.x).max(f64::MIN_POSITIVE);
         let (carried, new) = (self.height.carried(distance, self.rates), alone(point, self.rates));

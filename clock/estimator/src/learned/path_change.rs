@@ -99,7 +99,7 @@ pub struct Trial<'a> {
     pub recent: &'a Recent,
     pub densities: Densities<'a>,
     pub set: &'a ModelSet,
-    /// Overwritten.
+    /// Overwritten by each trial.
     pub scratch: &'a mut Bank,
 }
 

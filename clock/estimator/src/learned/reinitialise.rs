@@ -62,7 +62,7 @@ impl Reinitialisation {
         (self.passed, self.attempts) = (0, 0);
     }
 
-    /// The path or the oscillator changed: what came before does not go with what comes now.
+    /// The path or the oscillator changed: the exchanges before do not fit those to come.
     pub fn interrupt(&mut self) {
         self.last.clear();
     }
@@ -162,7 +162,7 @@ fn begin(last: &VecDeque<Observation>, rate: f64, asymmetry: f64) -> Option<Begi
 }
 
 /// The rate at which the packets are likeliest if each way queues them exponentially, for a time of its own: the
-/// quieter way has more to say.
+/// quieter way has more weight.
 fn fit(last: &VecDeque<Observation>, mut rate: f64, time: f64) -> (f64, Envelope) {
     let mut best = Envelope::of(last, rate);
     let mut step = (best.queueing[0] + best.queueing[1]) / time;

@@ -48,7 +48,7 @@ impl Filter {
         self.conclude(input, now, events);
     }
 
-    /// The first exchange of all, or the first that is worth anything.
+    /// The first exchange of all, or the first that is usable.
     pub(super) fn begin(&mut self, input: &Input<'_>, events: &mut Events) {
         let frame = Frame::at(self.nominal, input.exchange);
         let begin = self.beginning(input, &frame);
@@ -256,7 +256,7 @@ impl Filter {
         self.recent.clear();
     }
 
-    /// Publishes the mean of the bank and moves the frame there; begins again when that makes no sense.
+    /// Publishes the mean of the bank and moves the frame there; restarts when the mean makes no sense.
     pub(super) fn conclude(&mut self, input: &Input<'_>, mut now: Now, events: &mut Events) {
         let counter = input.exchange.received.counter;
         debug_assert!(now.past > 0);

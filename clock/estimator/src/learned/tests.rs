@@ -65,7 +65,7 @@ fn settled() -> Settled {
 }
 
 #[test]
-fn the_filter_begins_anew_when_nothing_explains_32_exchanges() {
+fn the_filter_restarts_when_nothing_explains_32_exchanges() {
     for (astray, restarts) in [(31, false), (32, true)] {
         let Settled { guard, mut filter, mut now, next } = settled();
         now.astray = astray;
@@ -75,9 +75,9 @@ fn the_filter_begins_anew_when_nothing_explains_32_exchanges() {
     }
 }
 
-/// The rate that it is given is believed to 3 ppm then.
+/// The filter then takes the given rate with a standard uncertainty of 3 ppm.
 #[test]
-fn a_filter_that_begins_anew_knows_the_rate_to_3_ppm() {
+fn a_filter_that_restarts_knows_the_rate_to_3_ppm() {
     let Settled { guard, mut filter, mut now, next } = settled();
     let mut events = Events::NONE;
     now.astray = 32;
@@ -90,7 +90,7 @@ fn a_filter_that_begins_anew_knows_the_rate_to_3_ppm() {
 }
 
 #[test]
-fn the_filter_begins_anew_when_its_time_is_disproved_16_times() {
+fn the_filter_restarts_when_its_time_is_disproved_16_times() {
     for (outside, restarts) in [(14, false), (15, true)] {
         let Settled { guard, mut filter, mut now, next } = settled();
         filter.bank.for_groups(|group| group.x[THETA] += Lanes::all(1e6));

@@ -1,8 +1,8 @@
-//! The mean of all members at each node, weighed by how well each saw the packets around it coming.
+//! The mean of all members at each node, weighted by how well each predicted the packets around it.
 //!
 //! The filter that ran over the recording in order is the witness. It can be improved on, but a member that lies beyond
-//! what that filter held possible, block after block, has lost itself between floors and queueing and is left out
-//! there. Where no member is left, the filter stands.
+//! what that filter held possible, block after block, has diverged between floors and queueing and is left out
+//! there. Where no member is left, the filter's estimate is used.
 
 use super::node::Node;
 use super::pass::MemberState;
@@ -40,7 +40,7 @@ pub fn blend(nodes: &[Node], states: &[Vec<MemberState>]) -> Vec<Marginal> {
     marginals
 }
 
-/// Which members of a group have kept to what the causal filter held possible.
+/// Which members of a group have stayed within what the causal filter held possible.
 fn trust(nodes: &[Node], group: &[MemberState]) -> [bool; LANES] {
     let mut squares = Lanes::ZERO;
     let mut count = 0.0;

@@ -34,7 +34,7 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// The window that begins at a node, and how many of its nodes are worked out in it; the others are its future.
+    /// The window that begins at a node, and how many of its nodes are smoothed in it; the others are its future.
     fn at(segment: &'a Segment, begin: usize) -> (Self, usize) {
         let core = begin.saturating_add(WINDOW).min(segment.nodes.len());
         let end = core.saturating_add(AHEAD).min(segment.nodes.len());
@@ -58,7 +58,7 @@ struct Work<'a> {
     sites: [Vec<[Site; 2]>; GROUPS],
 }
 
-/// The member that saw the packets coming best.
+/// The member that predicted the packets best.
 struct Best {
     group: usize,
     lane: usize,
@@ -71,7 +71,7 @@ impl Engine {
         Engine { models: models(config), families, teacher: Teacher::new(config) }
     }
 
-    /// Works a segment out; shows `progress` how many more nodes are done.
+    /// Smooths a segment; reports to `progress` how many more nodes are done.
     pub fn smooth(&self, segment: &Segment, progress: &mut dyn FnMut(usize)) -> Vec<Marginal> {
         let family = self.models.map(|model| Group::begin(&segment.begin, &model));
         let mut starts: Starts = [family, family];
@@ -88,7 +88,7 @@ impl Engine {
         all
     }
 
-    /// Works a window out, and leaves in `starts` the members as they are after its first `length` nodes.
+    /// Smooths a window, and leaves in `starts` the members as they are after its first `length` nodes.
     fn window(&self, window: &Window<'_>, starts: &mut Starts, length: usize) -> Vec<Marginal> {
         let mut states: Vec<Vec<MemberState>> = Vec::new();
         for (family, starts) in Family::BOTH.into_iter().zip(starts) {
@@ -151,7 +151,7 @@ impl<'a> Work<'a> {
         (all, best)
     }
 
-    /// Holds each packet against all the others.
+    /// Compares each packet with all the others.
     fn go_both_ways(&mut self) -> (Vec<Beliefs>, Best) {
         let mut best = Best { group: 0, lane: 0, log: f64::NEG_INFINITY };
         let mut all = Vec::with_capacity(GROUPS);
@@ -189,7 +189,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// What the members say in the end.
+    /// The members' final estimates.
     fn conclude(&mut self, starts: &mut [Group; GROUPS], length: usize) -> Vec<Vec<MemberState>> {
         let mut all = Vec::with_capacity(GROUPS);
         let parts = self.engine.models.iter().zip(&self.starts).zip(&mut self.sites);

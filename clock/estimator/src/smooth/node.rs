@@ -76,7 +76,7 @@ pub struct Segment {
     pub nodes: Vec<Node>,
     /// The floors that were left, for each way: relative to the first one, us, and at which node.
     pub left: [Vec<(f64, usize)>; 2],
-    /// By how much each floor has moved in all, us.
+    /// The total move of each floor, us.
     pub moved: [f64; 2],
     /// What the causal filter had learned of queueing by the end of each block, by family and way.
     pub learned: Vec<[[Tabulated; 2]; 2]>,
@@ -103,7 +103,7 @@ impl Segment {
         let since = match revision {
             Revision::Floor(change) => change.since,
             Revision::NoiseBurst { since, .. } => *since,
-            // Who sees the whole recording sees such a floor anyway.
+            // A smoother, which sees the whole recording, sees such a floor anyway.
             Revision::UnseenFloor { .. } => return,
         };
         let used = self.nodes.iter().enumerate().rev().filter(|(_, node)| node.measurements.is_some());
@@ -150,7 +150,7 @@ mod tests {
         Segment::new(0, Frame::at(Period::from_hertz(1e9).unwrap(), &exchange), begin)
     }
 
-    /// Beside what the new floor is uncertain by.
+    /// In addition to the uncertainty of the new floor.
     #[test]
     fn a_floor_within_a_microsecond_of_one_that_was_left_is_that_one() {
         for (miss, back_to) in [(0.9, Some(3)), (1.1, None)] {

@@ -36,7 +36,7 @@ pub struct Step {
 /// A belief about each packet of each node.
 pub type Beliefs = Vec<[Belief; 2]>;
 
-/// What four members say of a node in the end.
+/// The final estimates of four members at a node.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberState {
     pub theta: Lanes,
@@ -56,7 +56,7 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Forwards from `start`, which holds at the node before the first. Tells the beliefs about the packets before
+    /// Forwards from `start`, which holds at the node before the first. Returns the beliefs about the packets before
     /// their own evidence.
     pub fn forward(&self, start: &Group, sites: &mut [[Site; 2]], evidence: Evidence) -> (Vec<Step>, Beliefs) {
         let mut group = *start;
@@ -155,7 +155,7 @@ impl Pass<'_> {
         (beliefs, frequency)
     }
 
-    /// What the members say in the end.
+    /// The members' final estimates.
     pub fn member_states(&self, start: &Group, steps: &[Step]) -> Vec<MemberState> {
         let nothing =
             MemberState { theta: Lanes::ZERO, variance: Lanes::all(1.0), rate: Lanes::ZERO, score: Lanes::ZERO };

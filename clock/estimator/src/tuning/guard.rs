@@ -28,7 +28,7 @@ pub const HOPELESS_WHILE_YOUNG: u64 = 16;
 pub const NOMINAL_ROOM: f64 = 4.0;
 pub const LARGEST_NOMINAL_ERROR: f64 = 0.5;
 
-/// A rate that deviates from its mean by more than this many times the wander is no oscillator any more. Sweep.
+/// A rate that deviates from its mean by more than this many times the wander is not that of an oscillator. Sweep.
 pub const EXCESS_LIMIT: f64 = 10.0;
 
 /// How far back the proven rate looks. s. A day: the pair error vanishes, and the wander is one of days.

@@ -1,7 +1,7 @@
 //! The passages of the last moments in one direction, in the order of time.
 //!
-//! Each direction has its own: what comes to a busy host must not drive out the one packet that we sent. They are told
-//! CPU by CPU, so it is by the counter that the oldest go, not by the order in which they were told.
+//! Each direction has its own list: what comes to a busy host must not drive out the one packet that we sent. Passages
+//! arrive CPU by CPU, so the oldest are dropped by their counter and not by the order of arrival.
 
 use ffclock_units::{Counter, Direction, Ticks};
 
@@ -37,7 +37,7 @@ impl Passages {
         self.kept.push(passage);
     }
 
-    /// Puts them in order and forgets those that are of no use any more.
+    /// Puts them in order and forgets those that are no longer of use.
     pub(super) fn settle(&mut self, now: Counter) {
         let longest = self.longest;
         self.kept.retain(|passage| (passage.counter - now).abs() <= longest);

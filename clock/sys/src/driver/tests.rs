@@ -21,8 +21,8 @@ fn traced() -> Option<DriverStamps> {
     }
 }
 
-fn told(passed: Vec<Passage>) -> DriverStamps {
-    DriverStamps::of(Origin::Told(passed), 1e9)
+fn scripted(passed: Vec<Passage>) -> DriverStamps {
+    DriverStamps::of(Origin::Scripted(passed), 1e9)
 }
 
 fn passage(counter: u64, direction: Direction) -> Passage {
@@ -33,7 +33,7 @@ fn stamp(counter: u64) -> Stamp {
     Stamp { counter: Counter::from_raw(counter), width: Ticks::from_raw(200), location: StampLocation::Kernel }
 }
 
-/// The events of one CPU are told after those of another.
+/// The events of one CPU arrive after those of another.
 #[test]
 fn our_own_packet_is_found_among_thousands_that_came_on_other_cpus() {
     const SENT: u64 = 5_000_000_000;
@@ -42,7 +42,7 @@ fn our_own_packet_is_found_among_thousands_that_came_on_other_cpus() {
         let others = (1..=20_000).map(|number| passage(SENT - 100_000 * number, Direction::Incoming));
         let mut passed: Vec<Passage> = others.collect();
         passed.splice(if first == 0 { 0..0 } else { 20_000..20_000 }, ours);
-        let mut driver = told(passed);
+        let mut driver = scripted(passed);
         assert_eq!(driver.refine(Direction::Outgoing, stamp(SENT + 300), None), Some(Counter::from_raw(SENT)));
         let received = driver.refine(Direction::Incoming, stamp(SENT + 89_900), Some(76));
         assert_eq!(received, Some(Counter::from_raw(SENT + 90_000)));
@@ -52,9 +52,9 @@ fn our_own_packet_is_found_among_thousands_that_came_on_other_cpus() {
 /// A new epoch of a counter may begin below where the last one ended.
 #[test]
 fn passages_of_another_time_do_not_keep_the_present_ones_out() {
-    let mut driver = told((0..20_000).map(|number| passage(u64::MAX / 2 + number, Direction::Outgoing)).collect());
+    let mut driver = scripted((0..20_000).map(|number| passage(u64::MAX / 2 + number, Direction::Outgoing)).collect());
     assert_eq!(driver.refine(Direction::Outgoing, stamp(7_000_000_000), None), None);
-    driver.origin = Origin::Told(vec![passage(7_000_000_000, Direction::Outgoing)]);
+    driver.origin = Origin::Scripted(vec![passage(7_000_000_000, Direction::Outgoing)]);
     let found = driver.refine(Direction::Outgoing, stamp(7_000_000_300), None);
     assert_eq!(found, Some(Counter::from_raw(7_000_000_000)));
 }

@@ -26,7 +26,7 @@ pub(super) struct Traced {
 struct Fields {
     id: u16,
     length: Field,
-    /// Bytes before the IP header; where the event does not tell, there are none.
+    /// Bytes before the IP header; none where the event has no such field.
     network_offset: Option<Field>,
 }
 
@@ -50,13 +50,13 @@ impl Traced {
     ///
     /// # Errors
     /// The kernel's buffer cannot be read.
-    pub(super) fn drain(&mut self, tell: &mut dyn FnMut(Passage)) -> io::Result<()> {
+    pub(super) fn drain(&mut self, keep: &mut dyn FnMut(Passage)) -> io::Result<()> {
         let (sending, receiving) = (&self.sending, &self.receiving);
         self.instance.drain(|event| {
             let sent = sending.ip_length(&event).map(|length| (Direction::Outgoing, length));
             let passed = sent.or_else(|| receiving.ip_length(&event).map(|length| (Direction::Incoming, length)));
             if let Some((direction, ip_length)) = passed {
-                tell(Passage { counter: event.counter, direction, ip_length });
+                keep(Passage { counter: event.counter, direction, ip_length });
             }
         })?;
         Ok(())

@@ -1,4 +1,4 @@
-//! What FreeBSD has in its own way, or has not.
+//! Calls that FreeBSD has in another form, or lacks.
 
 use super::checked;
 use std::io;
@@ -9,7 +9,7 @@ pub(crate) fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: libc::c_int) -> io::
     super::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)
 }
 
-/// Not told for one socket.
+/// FreeBSD does not count dropped packets per socket.
 pub(crate) fn dropped_packets(_: BorrowedFd<'_>) -> io::Result<u32> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -34,7 +34,7 @@ pub(super) fn errno_place() -> *mut libc::c_int {
     unsafe { libc::__error() }
 }
 
-/// Nobody tells when the system clock is set.
+/// FreeBSD gives no notice when the system clock is set.
 pub(crate) fn timer_cancelled_on_set() -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,4 +1,4 @@
-//! Calls that Linux alone has, or has in its own way.
+//! Calls that only Linux has, or has in another form.
 
 use super::{checked, owned};
 use std::io;
@@ -26,7 +26,7 @@ pub(crate) fn dropped_packets(fd: BorrowedFd<'_>) -> io::Result<u32> {
 
 /// The effective user of the process that connected a UNIX socket, as it was then.
 pub(crate) fn user_of_peer(fd: BorrowedFd<'_>) -> io::Result<libc::uid_t> {
-    // What the kernel does not fill in stays a user that nobody is.
+    // What the kernel does not fill in stays an ID that no user has.
     let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
     let mut size = size_of::<libc::ucred>() as libc::socklen_t;
     let place = (&raw mut peer).cast();
@@ -47,7 +47,7 @@ pub(super) fn errno_place() -> *mut libc::c_int {
     unsafe { libc::__errno_location() }
 }
 
-/// A timer on the system clock that never runs out but is cancelled whenever somebody sets that clock.
+/// A timer on the system clock that never expires but is cancelled whenever that clock is set.
 pub(crate) fn timer_cancelled_on_set() -> io::Result<OwnedFd> {
     // SAFETY: the call takes no pointers.
     let timer =

@@ -8,22 +8,22 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
 
-/// Not to be had.
+/// FreeBSD numbers no packets.
 pub(crate) fn number_packets(_: &UdpSocket) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Not to be had: a connected socket gives the errors to the next call.
+/// FreeBSD queues no errors: a connected socket gives them to the next call.
 pub(crate) fn queue_errors(_: &UdpSocket) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Never.
+/// No kernel stamp of a reception is read.
 pub(crate) fn of_received(_: &Message) -> Option<Moment<Utc>> {
     None
 }
 
-/// Nothing.
+/// There is no queue to read from.
 pub(crate) fn next_entry(_: BorrowedFd<'_>) -> Option<Entry> {
     None
 }

@@ -25,7 +25,7 @@ pub(crate) fn number_packets(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Has ICMP messages come through the error queue.
+/// Makes ICMP messages arrive through the error queue.
 pub(crate) fn queue_errors(socket: &UdpSocket) -> io::Result<()> {
     let (level, option) = match socket.local_addr()? {
         SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
@@ -42,8 +42,7 @@ pub(crate) fn of_received(message: &Message) -> Option<Moment<Utc>> {
 /// The next thing in the error queue that can be understood.
 pub(crate) fn next_entry(socket: BorrowedFd<'_>) -> Option<Entry> {
     loop {
-        // Empty, or not there at all: whoever stands in for the kernel may have none. A broken socket shows when it is
-        // read.
+        // Empty, or missing: a stand-in for the kernel may have no error queue. A broken socket shows when it is read.
         let message = ffi::receive_message(socket, &mut [], libc::MSG_ERRQUEUE).ok()?;
         let extras = extras(&message);
         match extras.error {

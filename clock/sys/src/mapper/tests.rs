@@ -1,5 +1,5 @@
-//! The mapping of kernel stamps against a simulated host, whose system clock somebody else steps and slews: whatever is
-//! accepted contains the truth within its width.
+//! The mapping of kernel stamps against a simulated host, whose system clock another program steps and slews: every
+//! accepted stamp contains the truth within its width.
 
 use super::*;
 use crate::{Pair, PairReader, StampDiscarded, Watch};
@@ -38,7 +38,7 @@ struct Host {
     step_at: i64,
     step: i64,
     word: Word,
-    told: bool,
+    reported: bool,
     /// Half brackets, taken in turn.
     brackets: [i64; 4],
     turn: usize,
@@ -100,12 +100,12 @@ impl PairReader for Shared {
 
     fn watch(&mut self) -> Watch {
         let mut host = self.0.borrow_mut();
-        let is_news = host.step != 0 && !host.told && host.now >= host.step_at;
+        let is_news = host.step != 0 && !host.reported && host.now >= host.step_at;
         match host.word {
             Word::Never => Watch::Blind,
             Word::Late => Watch::Quiet,
             Word::AtOnce if is_news => {
-                host.told = true;
+                host.reported = true;
                 Watch::Set
             }
             Word::AtOnce => Watch::Quiet,
@@ -121,7 +121,7 @@ struct Course {
     /// From the pair before the request to its stamp.
     to_sent: i64,
     /// From that stamp to its arrival in the error queue.
-    to_told: i64,
+    to_reported: i64,
     /// From there to the stamp of the reply.
     to_reply: i64,
     /// From that stamp until it is read.
@@ -160,7 +160,7 @@ fn play(host: Host, course: Course) -> [Outcome; 2] {
     let since = mapper.mark();
     advance(course.to_sent);
     let (sent_stamp, sent_truth) = packet();
-    advance(course.to_told);
+    advance(course.to_reported);
     let sent = mapper.map_sent(sent_stamp, since);
     let reply = match course.others {
         Others::Idle => {
@@ -220,7 +220,7 @@ fn quiet_host(ppm: f64, word: Word) -> Host {
         step_at: i64::MAX,
         step: 0,
         word,
-        told: false,
+        reported: false,
         brackets,
         turn: 0,
     }
@@ -229,14 +229,14 @@ fn quiet_host(ppm: f64, word: Word) -> Host {
 const LAN: Course = Course {
     before: 9 * SECOND,
     to_sent: 3_000,
-    to_told: 9_000,
+    to_reported: 9_000,
     to_reply: 10 * MS,
     to_read: 40_000,
     others: Others::Idle,
 };
 
 #[test]
-fn a_clock_that_nobody_steps_costs_no_stamp_and_little_width() {
+fn a_clock_that_is_never_stepped_costs_no_stamp_and_little_width() {
     for ppm in [-500.0, -37.0, 0.0, 12.5, 500.0] {
         for (stamp, truth) in play(quiet_host(ppm, Word::AtOnce), LAN) {
             let stamp = stamp.unwrap();
@@ -262,11 +262,11 @@ fn hidden_step(forward: bool, word: Word) -> Host {
     let (ppm_after, step) = if forward { (-500.0, 5_000) } else { (500.0, -5_000) };
     let sent = SECOND + LAN.before + LAN.to_sent;
     let host = Host { ppm_after, slew_at: sent, ..quiet_host(0.0, word) };
-    Host { step, step_at: sent + LAN.to_told + LAN.to_reply + 20_000, ..host }
+    Host { step, step_at: sent + LAN.to_reported + LAN.to_reply + 20_000, ..host }
 }
 
 #[test]
-fn a_step_that_slewing_hides_is_told_by_the_kernel() {
+fn a_step_that_slewing_hides_is_reported_by_the_kernel() {
     for forward in [true, false] {
         let [(sent, _), (reply, _)] = play(hidden_step(forward, Word::AtOnce), LAN);
         assert!(sent.is_ok());
@@ -275,7 +275,7 @@ fn a_step_that_slewing_hides_is_told_by_the_kernel() {
 }
 
 #[test]
-fn where_nobody_tells_the_width_covers_it() {
+fn without_a_report_the_width_covers_it() {
     for forward in [true, false] {
         for (stamp, truth) in play(hidden_step(forward, Word::Never), LAN) {
             let stamp = stamp.unwrap();
@@ -295,7 +295,7 @@ fn points(course: Course) -> Vec<i64> {
     let request = SECOND + 64 * 6 + course.before / 3 * 3 + 5 * 50;
     let mut at = request;
     let mut points = vec![SECOND / 2, request - SECOND, request - 10_000];
-    for part in [course.to_sent, course.to_told, course.to_reply, course.to_read] {
+    for part in [course.to_sent, course.to_reported, course.to_reply, course.to_read] {
         points.extend((-20..20).map(|near| at + near * 25));
         points.extend((1..10).map(|tenth| at + part / 10 * tenth));
         at += part;
@@ -391,7 +391,7 @@ fn stamps_out_of_order_are_refused() {
 
 /// A packet that has waited for five seconds is mapped by the marks around it, if they were to be remembered.
 #[test]
-fn marks_are_remembered_as_long_as_somebody_waits() {
+fn marks_are_remembered_as_long_as_a_packet_waits() {
     let shared = Shared(Rc::new(RefCell::new(quiet_host(50.0, Word::AtOnce))));
     let mut mapper = Mapper::new(shared.clone(), Period::from_hertz(HERTZ).unwrap());
     mapper.remember_for(Span::from_secs(6));
@@ -440,14 +440,14 @@ prop_compose! {
     fn courses()(
         before in 0..20 * SECOND,
         to_sent in 500_i64..2 * MS,
-        to_told in 500_i64..5 * MS,
+        to_reported in 500_i64..5 * MS,
         to_reply in 10_000_i64..300 * MS,
         to_read in 500_i64..100 * MS,
         others in prop_oneof![
             Just(Others::Idle), Just(Others::Busy), Just(Others::CloseBefore), Just(Others::CloseAfter)
         ],
     ) -> Course {
-        Course { before, to_sent, to_told, to_reply, to_read, others }
+        Course { before, to_sent, to_reported, to_reply, to_read, others }
     }
 }
 
@@ -482,10 +482,10 @@ proptest! {
         ppm_after in -500.0..500.0,
         slew_point in 0.0..1.0,
     ) {
-        let whole = course.to_sent + course.to_told + course.to_reply + course.to_read;
+        let whole = course.to_sent + course.to_reported + course.to_reply + course.to_read;
         let step_at = SECOND + course.before - MS + ((whole + 2 * MS) as f64 * point) as i64;
         let size = 10_f64.powf(power) as i64;
-        // A step of which the kernel is late to tell, hidden by slewing that begins in between, is beyond all means.
+        // A step that the kernel reports late and that slewing hides in between cannot be detected by any means.
         let ppm_after = if matches!(host.word, Word::Late) { host.ppm } else { ppm_after };
         let slew_at = SECOND + course.before - MS + ((whole + 2 * MS) as f64 * slew_point) as i64;
         let host = Host { step_at, step: if forward { size } else { -size }, ppm_after, slew_at, ..host };

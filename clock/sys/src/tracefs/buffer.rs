@@ -21,11 +21,11 @@ const UPPER_TIME: u64 = 0xf8 << 56;
 /// Events that the kernel could not keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// None.
+    /// No event was lost.
     None,
-    /// So many.
+    /// The kernel counted this many.
     Counted(u64),
-    /// Some.
+    /// At least one; the kernel did not count them.
     Some,
 }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_events_are_told() {
+    fn lost_events_are_reported() {
         let lost = |flags, behind: &[u8]| BufferPage::new(&page(0, flags, &[], behind)).expect("a page").lost();
         assert_eq!(lost(0, &[]), Lost::None);
         assert_eq!(lost(LOST, &[]), Lost::Some);

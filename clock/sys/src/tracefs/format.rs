@@ -1,4 +1,4 @@
-//! Where the fields of a tracing event lie, as the file `format` of the event tells.
+//! The places of the fields of a tracing event, read from the event's file `format`.
 
 use thiserror::Error;
 

@@ -19,7 +19,7 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "ffclock-";
 /// A buffer for one event.
 const SMALL_KILOBYTES: u32 = 8;
-/// A page of the buffer is a page of memory, unless somebody changed `buffer_subbuf_size_kb`, which we do not.
+/// A page of the buffer is a page of memory, unless `buffer_subbuf_size_kb` was changed, which we never do.
 const PAGE_BYTES: usize = 65_536;
 
 /// Why the kernel cannot trace for us.
@@ -173,7 +173,7 @@ impl TraceInstance {
     }
 
     /// The number by which events know the calling thread; `None` where the kernel does not say. It is that of the
-    /// first process namespace, which a thread in another one (a container) is not told otherwise: an event of its own
+    /// first process namespace, which a thread in another one (a container) cannot learn otherwise: an event of its own
     /// shows it. Events that wait are discarded, so this comes before anything is enabled.
     pub fn own_thread(&mut self) -> Option<u64> {
         let text = fs::read_to_string(self.root.join("events/ftrace/print/format")).ok()?;
@@ -244,8 +244,8 @@ fn clock_name(counter: CounterId) -> Option<&'static str> {
 /// kernel does not trace for us, the thread's own, which is the same outside process namespaces.
 pub fn thread_in_events() -> u64 {
     let instance = TraceInstance::create(CounterId::MonotonicRaw, SMALL_KILOBYTES).ok();
-    let told = instance.and_then(|mut instance| instance.own_thread());
-    told.unwrap_or_else(|| u64::from(ffi::own_thread().unsigned_abs()))
+    let seen = instance.and_then(|mut instance| instance.own_thread());
+    seen.unwrap_or_else(|| u64::from(ffi::own_thread().unsigned_abs()))
 }
 
 fn find_tracefs() -> io::Result<(PathBuf, Option<OwnedFd>)> {
@@ -273,7 +273,7 @@ fn make_directory(instances: &Path) -> io::Result<PathBuf> {
     result
 }
 
-/// Removes instances of processes that are no more. One that is in use, by a process that cannot be seen from here, is
+/// Removes instances of processes that have ended. One that is in use, by a process that cannot be seen from here, is
 /// busy and stays.
 fn remove_orphans(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
