@@ -1,4 +1,4 @@
-"""Has a deadline passed? Certainly, certainly not, or nobody can know: what a clock with a bound can say and others cannot.
+"""Has a deadline passed? Certainly, certainly not, or unknown: a clock with a bound can distinguish the three, others cannot.
 
 Usage: python deadline.py SECONDS_FROM_NOW
 """
@@ -9,7 +9,7 @@ import ffclock
 
 
 def verdict(reading: ffclock.Reading, deadline_ns: int) -> str:
-    """Compares all that UTC can be with the deadline."""
+    """Compares the interval in which UTC lies with the deadline."""
     if reading.earliest_ns > deadline_ns:
         return "passed"
     if reading.latest_ns < deadline_ns:

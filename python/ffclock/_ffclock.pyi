@@ -4,7 +4,7 @@ from os import PathLike
 from typing import final
 
 __version__: str
-# PyO3 exports whatever the module has, the parts of ffclock.theta_scale too.
+# PyO3 exports everything in the module, including the parts of ffclock.theta_scale.
 __all__ = [
     "Clock",
     "Interval",
@@ -85,10 +85,10 @@ class Reading:
 
 @final
 class Stamp:
-    """A raw counter reading and the epoch of the counter that it belongs to. It can be written down, pickled and made again."""
+    """A raw counter reading and the epoch of the counter that it belongs to. It can be stored, pickled and made again."""
 
     def __new__(cls, raw: int, epoch: int) -> Stamp:
-        """From the parts of a stamp that was written down."""
+        """From the parts of a stored stamp."""
 
     @property
     def raw(self) -> int:
@@ -123,7 +123,7 @@ class Interval:
         """How far the rate may be trusted, in the words of a reading."""
 
 def _theta_plan(directory: str | PathLike[str], shards: int) -> list[tuple[int, int]]:
-    """Cuts a log into about so many ranges of time, as (after, until) in picoseconds; ValueError if there is no log."""
+    """Cuts a log into about ``shards`` ranges of time, as (after, until) in picoseconds; ValueError if there is no log."""
 
 def _theta_tally(directory: str | PathLike[str], range: tuple[int, int], stamp: str, detail: str) -> str:
     """The tally of a range of a log, as JSON; ValueError says what is wrong."""

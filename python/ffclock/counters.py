@@ -185,12 +185,12 @@ def _inventory(path: Path) -> dict[str, Any]:
     from .counters_recording import RecordingError  # noqa: PLC0415
 
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        inventory = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise RecordingError(f"{path} is not what `ffclock-lab counters --json` prints: {error}") from error
-    if not isinstance(told, dict) or "counters" not in told:
+    if not isinstance(inventory, dict) or "counters" not in inventory:
         raise RecordingError(f"{path} is not what `ffclock-lab counters --json` prints")
-    return told
+    return inventory
 
 
 def _draw(recording: Recording, directory: Path) -> list[str]:

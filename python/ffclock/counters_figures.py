@@ -92,8 +92,8 @@ def _against_reference(recording: Recording) -> dict[str, tuple[Floats, Floats]]
     if len(points) < 3:
         return {}
     t = np.array([_signed(p["base"] - points[0]["base"]) for p in points]) / about["base_hertz"]
-    told = np.array([p["value"] - points[0]["value"] for p in points]) * 1e-9
-    return {f"base against {about['reference']}": (t, t - told)}
+    reference = np.array([p["value"] - points[0]["value"] for p in points]) * 1e-9
+    return {f"base against {about['reference']}": (t, t - reference)}
 
 
 def _signed(difference: int) -> int:

@@ -22,9 +22,9 @@ from .scales import count_text, time_scale
 from .style import canvas, dress, styled, time_logarithmic
 from .tables import Flags, Floats
 
-# Begins where blue can be told from white.
+# Begins where blue is distinct from white.
 _BLUES: Final = ListedColormap(colormaps["Blues"](np.linspace(0.35, 1.0, 256)))
-# Above so many points a scatter only shows where there is one.
+# With more points than this a scatter only shows where there is any.
 _DOTS_MAX: Final = 4000
 
 
@@ -43,7 +43,7 @@ def draw(run: Run) -> Canvas:
 
 
 def distribution(axes: Axes, run: Run) -> None:
-    """How many readings were off by more than so much: every clock of the run, on logarithmic axes that keep the tails in sight."""
+    """The share of readings whose error exceeds each size: every clock of the run, on logarithmic axes that keep the tails visible."""
     axes.set_title("How often the error was larger (1 - CDF)")
     chosen = connected(run)
     every = {run.clock or "clock": run.samples, **run.others}
@@ -59,7 +59,7 @@ def distribution(axes: Axes, run: Run) -> None:
         colour, label = (look.colour, look.label) if look else (BLUE, "error")
         ours = name == (run.clock or "clock")
         axes.plot(values[-places], places / values.size, color=colour, label=label, linewidth=2.0 if ours else 1.1, zorder=4 if ours else 3)
-    # Below, a line only says that nothing is ever quite right.
+    # Below this, a line only says that no reading is ever exactly right.
     axes.set_xlim(left=min(float(np.percentile(values, 3)) for values in sizes.values()))
     time_logarithmic(axes, "x")
     axes.set_yscale("log")
@@ -113,7 +113,7 @@ def wedge(axes: Axes, exchanges: Exchanges | None) -> None:
 
 
 def _points(axes: Axes, x: Floats, y: Floats, extent: tuple[float, float]) -> None:
-    """Dots while they can be told apart, otherwise how many there are in each place."""
+    """Dots while they are distinct, otherwise their number in each place."""
     inside = (x >= extent[0]) & (x <= extent[1])
     if x.size <= _DOTS_MAX:
         axes.plot(x[inside], y[inside], linestyle="", marker="o", markersize=2.0, alpha=0.5, color=BLUE, markeredgewidth=0)
@@ -130,13 +130,13 @@ def one_way(exchanges: Exchanges) -> tuple[Floats, Floats, str] | None:
         return exchanges.forward_s, exchanges.backward_s, "true delays"
     if exchanges.round_trip_s is None or exchanges.offset_s is None:
         return None
-    # The clock minus the server in the middle of the exchange is half of what the way back takes longer.
+    # The clock minus the server in the middle of the exchange is half of the extra delay of the way back.
     half = exchanges.round_trip_s / 2.0
     return half - exchanges.offset_s, half + exchanges.offset_s, "delays by our own clock"
 
 
 def delays(axes: Axes, exchanges: Exchanges | None) -> None:
-    """Each way's delay above its own smallest one: the queueing, which is what an estimator has to see through."""
+    """Each way's delay above its own smallest one: the queueing, which an estimator has to filter out."""
     found = one_way(exchanges) if exchanges is not None else None
     axes.set_title("Delay of each way above its smallest" + (f": {found[2]}" if found else ""))
     if found is None:
@@ -192,7 +192,7 @@ def floor(axes: Axes, exchanges: Exchanges | None) -> None:
     axes.set_xlabel("time since the start [h]")
     axes.set_ylabel(f"round trip [{scale.name}]")
     axes.ticklabel_format(axis="y", useOffset=False)
-    # The first guesses of a floor are soon forgotten.
+    # The first guesses of a floor are soon replaced.
     seen = np.concatenate((smallest, exchanges.floor_s)) * scale.factor
     low, high = (float(edge) for edge in np.nanpercentile(seen, [0.7, 99.7]))
     axes.set_ylim(low - 0.1 * (high - low) - 1e-9, high + 0.15 * (high - low) + 1e-9)

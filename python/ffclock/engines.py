@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol
 from .jobs import Job, fingerprint, run_job
 from .program import ProgramError
 
-# So many runs are handed out ahead; the others wait here, whatever the size of the sweep.
+# This many runs are handed out ahead; the others wait here, whatever the size of the sweep.
 _AHEAD: Final = 8
 
 Outcome = tuple[Job, dict[str, Any] | Exception]
-"""A run with its result, or why there is none."""
+"""A run with its result, or the reason why there is none."""
 
 PATIENCE: Final = "10s"
 """How long a scheduler may take to answer."""
@@ -36,7 +36,7 @@ class Engine(Protocol):
         """The fingerprint of the command that makes them."""
 
     def outcomes(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """The outcomes, in the order in which they are there."""
+        """The outcomes, in the order in which they arrive."""
 
 
 class Processes:
@@ -66,7 +66,7 @@ class Processes:
                         error = future.exception()
                         yield waiting.pop(future), error if isinstance(error, Exception) else future.result()
                 except BaseException:
-                    # Nobody wants the rest.
+                    # The remaining results are not wanted.
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
 
@@ -92,7 +92,7 @@ class Cluster:
         return str(builds[0])
 
     def outcomes(self, jobs: Iterable[Job]) -> Generator[Outcome, None, None]:
-        """What a lost worker was doing is done again by another; the scheduler sees to that."""
+        """The scheduler gives the runs of a lost worker to another one."""
         left = iter(jobs)
         ahead = max(sum(self._client.nthreads().values()), 1) * _AHEAD
         jobs_of: dict[str, Job] = {}

@@ -1,7 +1,7 @@
-"""Whatever a report can be made of, as one :class:`Run`: directories, samples, replays, traces and simulated runs.
+"""Reads all inputs of a report as one :class:`Run`: directories, samples, replays, traces and simulated runs.
 
-What a file is, is told by its beginning, as ``ffclock-lab replay`` does it. Traces are replayed by the command ``ffclock-lab``, which alone
-knows their formats.
+The first bytes of a file decide its kind, as in ``ffclock-lab replay``. The command ``ffclock-lab`` replays traces: it alone knows their
+formats.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PACKED: Final = (b"ffclock trace ", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 @dataclass(frozen=True)
 class Wishes:
-    """What of the input is wanted; empty means: as it comes."""
+    """Which part of the input is wanted; empty means the default."""
 
     clock: str = ""
     """Which clock of a simulated run."""

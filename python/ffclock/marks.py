@@ -1,6 +1,6 @@
 """The strokes that the panels of a report are made of: colours, lines, bands, dots and notes.
 
-Colours are those of Okabe and Ito, which people with any colour vision tell apart, and each meaning has one colour in every panel.
+Colours are those of Okabe and Ito, which people with any colour vision can distinguish, and each meaning has one colour in every panel.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def thinned(t_s: Floats, values: Floats) -> tuple[Floats, Floats]:
 
 
 def sparse(values: Floats) -> Places:
-    """Places of at most about 6000 dots that look like all of them: every so many, and the largest of each piece."""
+    """Places of at most about 6000 dots that look like all of them: every n-th, and the largest of each piece."""
     if values.size <= 2 * BINS:
         return np.arange(values.size)
     even = np.arange(0, values.size, -(-values.size // (2 * BINS)))

@@ -1,4 +1,4 @@
-"""The picture of a run: what the clock claimed, how far it was off, the round trips it had to go by, and its rate.
+"""The picture of a run: what the clock claimed, how far it was off, the round trips it was computed from, and its rate.
 
 Time runs along one shared axis, so that an event is seen in every panel at the same place.
 """

@@ -119,8 +119,8 @@ def read_record(path: Path, program: Program) -> Record:
     with tempfile.TemporaryDirectory(prefix="ffclock-probe-") as place:
         table = path if is_table else Path(place) / "record.parquet"
         again = [] if is_table else ["--record", str(table)]
-        told = program.json(["probe", "show", *again, "--", str(path)])
-        return assemble(path, told, stamps_of(table))
+        shown = program.json(["probe", "show", *again, "--", str(path)])
+        return assemble(path, shown, stamps_of(table))
 
 
 def stamps_of(table: Path) -> dict[int, pl.DataFrame]:
@@ -137,11 +137,11 @@ def stamps_of(table: Path) -> dict[int, pl.DataFrame]:
     return {int(rows["phase"][0]): rows for rows in frame.partition_by("phase", maintain_order=True)}
 
 
-def assemble(path: Path, told: dict[str, Any], rows: dict[int, pl.DataFrame]) -> Record:
-    """The record of what the command ``told`` and of the ``rows`` of each phase."""
-    hertz, sites = float(told["about"]["counter_hz"]), [str(site) for site in told["about"]["sites"]]
+def assemble(path: Path, shown: dict[str, Any], rows: dict[int, pl.DataFrame]) -> Record:
+    """The record made from ``shown``, the answer of the command, and from the ``rows`` of each phase."""
+    hertz, sites = float(shown["about"]["counter_hz"]), [str(site) for site in shown["about"]["sites"]]
     phases = []
-    for number, phase in enumerate(told["phases"]):
+    for number, phase in enumerate(shown["phases"]):
         frame = rows.get(number)
         stamps = {} if frame is None else {site: frame[site].cast(pl.Float64).fill_null(np.nan).to_numpy() / hertz for site in sites}
         phases.append(
@@ -155,4 +155,4 @@ def assemble(path: Path, told: dict[str, Any], rows: dict[int, pl.DataFrame]) ->
                 stamps=stamps,
             )
         )
-    return Record(path, told["about"], phases, told["paper"])
+    return Record(path, shown["about"], phases, shown["paper"])

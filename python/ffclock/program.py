@@ -54,7 +54,7 @@ class Program:
         return answers[0] if len(answers) == 1 else answers
 
     def simulate(self, scenario: str, seed: int, options: Sequence[str] = ()) -> dict[str, Any]:
-        """The result of one simulated run. That a check of the scenario does not hold is a result, too."""
+        """The result of one simulated run. A failed check of the scenario is a result, too."""
         answer = self.json(["sim", "run", scenario, "--seed", str(seed), *options], allowed=(0, 1))
         if not isinstance(answer, dict):
             raise ProgramError(f"{self.path} sim run {scenario}: answered with {len(answer)} lines instead of one")
@@ -62,7 +62,7 @@ class Program:
 
     @cached_property
     def has_oracle(self) -> bool:
-        """Whether it can tell how well any clock could have done."""
+        """Whether it has oracles, which show how well any clock could have done."""
         return "--oracle" in self._run(["sim", "run", "--help"], (0,))
 
     def _run(self, arguments: Sequence[str], allowed: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""How far a longer work has come, on standard error, for people only."""
+"""The progress of long work, on standard error, for people only."""
 
 from __future__ import annotations
 

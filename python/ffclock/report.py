@@ -98,7 +98,7 @@ def _footer(run: Run) -> str:
 
 
 def _verdict(run: Run) -> str:
-    """The first thing that a reader wants to know, in words."""
+    """The main result in words."""
     from .figures import containment  # noqa: PLC0415
 
     inside = containment(run.samples.error_s, run.samples.bound_s)

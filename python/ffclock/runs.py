@@ -1,4 +1,4 @@
-"""A recorded run: what the clock said and how far it was off, as it stands on disk.
+"""A recorded run: what the clock said and how far it was off, as stored on disk.
 
 Two kinds of input are understood (docs/python.md describes them): the directory of a run, with ``samples.csv``, and optionally
 ``exchanges.csv`` and ``summary.json``; and a single CSV file, either such samples or the output of ``ffclock-lab replay --output``.

@@ -22,7 +22,7 @@ POINTS_MAX: Final = 1 << 18
 MTIE_POINTS_MAX: Final = 1 << 16
 _MTIE_DIRECT_STEPS: Final = 256
 _POINTS_MIN: Final = 8
-# allantools cannot tell the kind of noise from fewer averages than this.
+# allantools cannot identify the kind of noise from fewer averages than this.
 _AVERAGES_FOR_NOISE: Final = 32
 # Exponents of the noises that the confidence is known for.
 _ALPHA_OF_RANDOM_WALK: Final = -2
@@ -181,7 +181,7 @@ def _with_confidence(grid: Grid, deviation: Callable[..., Any], kind: Kind) -> D
 
 
 def _with_noise(values: Floats, steps: Sequence[int]) -> list[tuple[int, int]]:
-    """Each averaging time with the exponent of the noise there; where the data are too few to tell, that of the next shorter one."""
+    """Each averaging time with the exponent of the noise there; where the data are too few, that of the next shorter one."""
     found, alpha = [], 0
     for step in steps:
         if values.size // step >= _AVERAGES_FOR_NOISE and float(np.ptp(values)) > 0.0:

@@ -1,6 +1,6 @@
 """How every picture of the package looks: fonts, lines, and the colour of each clock, the same in every figure.
 
-The colours are those of Okabe and Ito (see :mod:`ffclock.marks`), which people with any colour vision tell apart.
+The colours are those of Okabe and Ito (see :mod:`ffclock.marks`), which people with any colour vision can distinguish.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ _CLOCKS: Final = {
 
 
 def dress(clock: str) -> Dress:
-    """The dress of a clock; those that nobody has heard of are grey."""
+    """The style of a clock; unknown clocks are grey."""
     return _CLOCKS.get(clock, Dress(clock.replace("_", " ").replace("-", " "), GREY, len(_CLOCKS)))
 
 
 def canvas(width: float, height: float) -> Canvas:
-    """An empty picture of so many inches."""
+    """An empty picture of the given size in inches."""
     made = Canvas(figsize=(width, height), dpi=130)
     FigureCanvasAgg(made)
     return made

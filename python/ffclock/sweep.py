@@ -33,7 +33,7 @@ _NEEDS: Final = "sweeps need polars"
 _SAVE_EVERY_S: Final = 10.0
 # Every run is listed before the first begins.
 _SEEDS_MAX: Final = 100_000
-_FAILURES_TOLD: Final = 5
+_FAILURES_SHOWN: Final = 5
 
 
 class SweepError(RuntimeError):
@@ -192,7 +192,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="a key of scenario files (docs/sim.md), with dots",
     )
     parser.add_argument("-o", "--output", type=Path, default=Path("sweep.parquet"), metavar="FILE", help="default: sweep.parquet")
-    parser.add_argument("--fresh", action="store_true", help="begin anew instead of going on with the table that is there")
+    parser.add_argument("--fresh", action="store_true", help="start a new table instead of continuing the existing one")
     parser.add_argument("--oracle", action="store_true", help="run the oracles as well, where the command has them")
     parser.add_argument(
         "--without",
@@ -214,8 +214,8 @@ def _engine(options: argparse.Namespace) -> AbstractContextManager[Engine]:
     return nullcontext(Processes(str(Program.find(options.ffclock_lab).path), max(options.jobs, 1)))
 
 
-def _tell(options: argparse.Namespace, jobs: Sequence[Job], table: Table, failed: Sequence[Outcome]) -> None:
-    for job, error in failed[:_FAILURES_TOLD]:
+def _report(options: argparse.Namespace, jobs: Sequence[Job], table: Table, failed: Sequence[Outcome]) -> None:
+    for job, error in failed[:_FAILURES_SHOWN]:
         print(f"ffclock.sweep: {job.scenario} with seed {job.seed}: {error}", file=sys.stderr)
     rows = 0 if table.frame is None else table.frame.height
     if options.json:
@@ -230,7 +230,7 @@ def _swept(options: argparse.Namespace) -> int:
         program = engine.program()
         table = Table(options.output, program) if options.fresh else Table.open(options.output, program)
         failed = sweep(engine, jobs, table)
-    _tell(options, jobs, table, failed)
+    _report(options, jobs, table, failed)
     return 1 if failed else 0
 
 

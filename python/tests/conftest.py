@@ -12,14 +12,14 @@ from ffclock.program import Program, ProgramError
 
 @pytest.fixture(autouse=True)
 def _coarse_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody looks at the pictures of tests, and most of their time would go into pixels."""
+    """The pictures of tests are not looked at, and most of the time would go into pixels."""
     save = Canvas.savefig
     monkeypatch.setattr(Canvas, "savefig", lambda canvas, file, **options: save(canvas, file, **{**options, "dpi": 25}))
 
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """The command ``ffclock-lab``; where it was not built, what needs it is left out."""
+    """The command ``ffclock-lab``; tests that need it are skipped where it was not built."""
     try:
         return Program.find()
     except ProgramError:

@@ -156,7 +156,7 @@ def page_bytes(words: Mapping[int, int]) -> bytes:
 
 
 def write_page(path: Path, estimate: Estimate | None, sequence: int = 2, boot: int | None = None) -> Path:
-    """Replaces the content of ``path`` in place, so that who has it mapped sees the change."""
+    """Replaces the content of ``path`` in place, so that a reader that has it mapped sees the change."""
     return overwrite(path, page_words(estimate, sequence, boot))
 
 

@@ -129,7 +129,7 @@ def test_a_bound_covers_the_rounding_to_nanoseconds(page: Path) -> None:
 
 
 @pytest.mark.parametrize(("code", "word"), [(WARMING_UP, "warming-up"), (HOLDOVER, "holdover")])
-def test_status_is_told_in_words(tmp_path: Path, code: int, word: str) -> None:
+def test_status_is_given_in_words(tmp_path: Path, code: int, word: str) -> None:
     clock = ffclock.Clock.open(write_page(tmp_path / "page", Estimate.present(status=code)))
     assert clock.status == word
     assert clock.now().status == word

@@ -90,8 +90,8 @@ def test_every_recording_becomes_its_figures_beside_the_papers(tmp_path: Path, c
     inventory = tmp_path / "inventory.json"
     counter = {"name": "tsc", "hertz": 2.5e9, "width": 64, "kernel": "in use", "access": "rdtsc"}
     missing = [{"what": "HPET", "remedy": "load the module"}]
-    told = {"counters": [counter], "choice": "tsc", "reason": "it is sound", "missing": missing}
-    inventory.write_text(json.dumps(told), encoding="utf-8")
+    content = {"counters": [counter], "choice": "tsc", "reason": "it is sound", "missing": missing}
+    inventory.write_text(json.dumps(content), encoding="utf-8")
     out = tmp_path / "out"
     assert main([*map(str, files), "--inventory", str(inventory), "-o", str(out)]) == 0
     assert capsys.readouterr().out.strip() == str(out / "counters.md")

@@ -41,14 +41,14 @@ def rows(phase: int) -> pl.DataFrame:
     return frame.with_columns(pl.when(pl.col("sequence") == 10).then(None).otherwise(pl.col(site)).alias(site) for site in back)
 
 
-def table(path: Path, told: Any = None) -> Path:
-    """A Parquet record, written by somebody else than ``ffclock``."""
+def table(path: Path, content: Any = None) -> Path:
+    """A Parquet record, written by another program than ``ffclock-lab``."""
     phases = [
         {"number": n, "load": load, "begin_s": 2.0 * n, "length_s": 2.0, "counts": counts(1), "unavailable": [], "took_s": 2.0}
         for n, load in enumerate(LOADS)
     ]
-    told = told or {"format": FORMAT, "about": ABOUT, "phases": phases}
-    pl.concat([rows(n) for n in range(len(LOADS))]).write_parquet(path, compression="snappy", metadata={KEY: json.dumps(told)})
+    content = content or {"format": FORMAT, "about": ABOUT, "phases": phases}
+    pl.concat([rows(n) for n in range(len(LOADS))]).write_parquet(path, compression="snappy", metadata={KEY: json.dumps(content)})
     return path
 
 
@@ -72,7 +72,7 @@ def findings(phase: int, *, is_broken: bool) -> dict[str, Any]:
     }
 
 
-def told(*, is_broken: bool = False) -> dict[str, Any]:
+def printed(*, is_broken: bool = False) -> dict[str, Any]:
     phases = [
         {
             "phase": {"number": n, "load": load, "begin_s": 2.0 * n, "length_s": 2.0},
@@ -92,7 +92,7 @@ def told(*, is_broken: bool = False) -> dict[str, Any]:
 
 
 def record(path: Path, *, is_broken: bool = False) -> Record:
-    return assemble(path, told(is_broken=is_broken), stamps_of(table(path)))
+    return assemble(path, printed(is_broken=is_broken), stamps_of(table(path)))
 
 
 def test_delays_have_the_signs_of_the_paper(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_the_page_says_what_was_found_and_loads_nothing(tmp_path: Path) -> None:
     assert "<script" not in text
 
 
-def test_broken_causality_and_lost_events_are_told_first(tmp_path: Path) -> None:
+def test_broken_causality_and_lost_events_are_reported_first(tmp_path: Path) -> None:
     text = page_text(record(tmp_path / "a.parquet", is_broken=True), {})
     for words in ("8 pairs of stamps contradict", "12 events, copies", "causality fault", "7: -356.00", "socket-out before driver-in"):
         assert words in text, words

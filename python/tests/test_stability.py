@@ -63,7 +63,7 @@ def test_long_mtie_is_thinned_and_does_not_jump_where_that_begins(monkeypatch: p
     assert thinned.value == pytest.approx(np.interp(thinned.tau_s, whole.tau_s, whole.value), rel=0.2)
 
 
-def test_uneven_times_are_interpolated_and_gaps_are_told() -> None:
+def test_uneven_times_are_interpolated_and_gaps_are_reported() -> None:
     rng = np.random.default_rng(7)
     times = np.cumsum(rng.uniform(0.5, 1.5, 4000))
     times[2000:] += 1000.0

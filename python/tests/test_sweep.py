@@ -26,7 +26,7 @@ RESULT: dict[str, Any] = {
 
 
 class Counting:
-    """An engine that only counts, and fails where it is told to."""
+    """An engine that only counts, and fails where the test asks for it."""
 
     def __init__(self, *failing: int) -> None:
         self.made: list[Job] = []
@@ -151,8 +151,8 @@ def test_the_command_runs_files_and_variations(
     out = tmp_path / "table.parquet"
     base = ["-o", str(out), "--ffclock-lab", str(program.path), "--jobs", "2", "--json"]
     assert main([str(short_world), "--seeds", "3,4", *base]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["runs"], told["failed"], told["rows"]) == (2, 0, pl.read_parquet(out).height)
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["runs"], answer["failed"], answer["rows"]) == (2, 0, pl.read_parquet(out).height)
     vary = ["--vary", "path.loss=0,0.5", "--vary", "poll=16 s,64 s"]
     assert main(["start-0ppm", "--seeds", "1", *vary, *base]) == 0
     frame = pl.read_parquet(out).filter((pl.col("scenario") == "start-0ppm") & (pl.col("clock") == "learned") & (pl.col("window") == ""))
@@ -160,7 +160,7 @@ def test_the_command_runs_files_and_variations(
     assert len(exchanges) == 4
     assert exchanges["0.5", "16 s"] < 0.4 * exchanges["0", "16 s"]
     assert exchanges["0", "64 s"] < 0.4 * exchanges["0", "16 s"]
-    # The same run is the same row, whoever makes it.
+    # The same run is the same row, whichever engine makes it.
     direct = program.simulate("start-0ppm", 1)
     swept = frame.filter((pl.col("path.loss") == "0") & (pl.col("poll") == "16 s"))["iqr"].item()
     assert swept == next(clock for clock in direct["clocks"] if clock["name"] == "learned")["windows"][0]["iqr"]

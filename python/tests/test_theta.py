@@ -1,4 +1,4 @@
-"""Logs of message delays as somebody else would write them, analysed in shards, and drawn."""
+"""Logs of message delays as another program would write them, analysed in shards, and drawn."""
 
 from __future__ import annotations
 

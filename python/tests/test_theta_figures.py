@@ -142,8 +142,8 @@ def test_every_shape_is_judged_in_both_places() -> None:
 
 
 def test_loads_share_the_processors() -> None:
-    told = " ".join(cell("both", 90).live(100, "LOG", 2))
-    assert "--load network=90 --load timer=45 --priority 50" in told
+    words = " ".join(cell("both", 90).live(100, "LOG", 2))
+    assert "--load network=90 --load timer=45 --priority 50" in words
     jumps = " ".join(cell("processor", 90, pattern="jumps", n=7, scheduling="normal").live(100, "LOG", 2))
     assert jumps.endswith("--load timer=jumps:3..26")
     assert "--priority" not in jumps
@@ -185,8 +185,8 @@ def test_the_table_has_the_papers_values_beside_ours() -> None:
 def test_simulated_runs_become_a_page(program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["--short", "--no-live", "-o", str(out), "--ffclock-lab", str(program.path)]) == 0
-    told = capsys.readouterr().out
-    assert "simulated  ✓ confirmed               g_r > 1 in every cell: 7 of 7" in told
+    printed = capsys.readouterr().out
+    assert "simulated  ✓ confirmed               g_r > 1 in every cell: 7 of 7" in printed
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == 7
     assert "<script" not in page

@@ -36,7 +36,7 @@ pub(crate) fn reload(global: &Global) -> Result<(), Failure> {
     expect(&ask(&socket(global), Request::Reload)?, "reloaded")
 }
 
-/// The socket that was named; else the one beside the page, wherever that is.
+/// The socket that was named, or else the one in the directory of the page.
 fn socket(global: &Global) -> PathBuf {
     if let Some(named) = &global.control {
         return named.clone();
@@ -126,7 +126,7 @@ fn explain(path: &Path, error: &std::io::Error) -> String {
         ErrorKind::NotFound => {
             format!("there is no control socket {path}: is ffclockd running? (--control names another socket)")
         }
-        ErrorKind::ConnectionRefused => format!("nobody listens on {path}: ffclockd has stopped; start it again"),
+        ErrorKind::ConnectionRefused => format!("nothing listens on {path}: ffclockd has stopped; start it again"),
         ErrorKind::PermissionDenied => {
             format!("this user may not talk to {path}: join the socket's group, or run as the user of ffclockd")
         }

@@ -50,7 +50,7 @@ struct Report {
     exit_code: Option<u8>,
 }
 
-/// Measures.
+/// Measures a command, or the time between two stamps, and prints it.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let clock = page::open(global)?;
     match args.stamps.as_slice() {
@@ -115,8 +115,7 @@ impl Report {
 fn written(interval: &Interval) -> String {
     let nanos = interval.span.as_nanos();
     let (sign, size) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
-    // Beyond the page's date nobody has watched whether the counter ran on, and the figure must not look as if somebody
-    // had.
+    // After the page has expired, nothing has checked that the counter kept running. The figure must not look checked.
     let doubt = if interval.status == Status::Unsynchronised { ", unsynchronised" } else { "" };
     format!("{sign}{}.{:09} s +- {}{doubt}", size / 1_000_000_000, size % 1_000_000_000, interval.bound)
 }

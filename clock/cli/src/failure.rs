@@ -25,7 +25,7 @@ impl Failure {
         Failure { code: Failure::USAGE, message: message.into() }
     }
 
-    /// A clock that cannot be used yet, or any more.
+    /// A clock that cannot be used yet, or no longer.
     pub fn unsynchronised(message: impl Into<String>) -> Self {
         Failure { code: Failure::UNSYNCHRONISED, message: message.into() }
     }

@@ -72,7 +72,7 @@ struct Global {
 
 #[derive(Subcommand)]
 enum Subcommands {
-    /// Tell the time with its bound
+    /// Show the time with its bound
     Now(now::Args),
     /// Take a raw stamp, to be converted later
     Stamp(stamp::Args),

@@ -1,7 +1,7 @@
 //! `ffclock now`: the time, how far it can be off, and how far to trust it.
 
 use crate::failure::Failure;
-use crate::page::{self, Told};
+use crate::page::{self, PublishedTime};
 use crate::stamp::StampText;
 use crate::{Global, output, std_duration, text, waiting_time};
 use ffclock_units::{Span, Status};
@@ -18,19 +18,19 @@ use ffclock_units::{Span, Status};
 The true time lies within the bound (after +-) as long as the server's own claim is true. The
 standard uncertainty (k = 1) leaves out the unknown constant asymmetry of the path to the server.")]
 pub(crate) struct Args {
-    /// Tell International Atomic Time instead of UTC
+    /// Show International Atomic Time instead of UTC
     #[arg(long)]
     tai: bool,
     /// How the time is written
     #[arg(long, value_enum, default_value_t = Format::Iso)]
     format: Format,
-    /// Tell the time of a stamp taken earlier with `ffclock stamp`
+    /// Show the time of a stamp taken earlier with `ffclock stamp`
     #[arg(long, value_name = "STAMP", conflicts_with_all = ["count", "interval"])]
     at: Option<StampText>,
-    /// How many times to tell it
+    /// How many readings to print
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// How long to wait in between
+    /// How long to wait between two readings
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time, allow_hyphen_values = true)]
     interval: Span,
 }
@@ -44,28 +44,28 @@ enum Format {
     Unix,
 }
 
-/// Tells the time.
+/// Prints the time.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let clock = page::open(global)?;
     if let Some(stamp) = args.at {
-        return tell(global, args, &page::read_at(&clock, stamp.0)?);
+        return print(global, args, &page::read_at(&clock, stamp.0)?);
     }
     for turn in 0..args.count {
         if turn > 0 {
             std::thread::sleep(std_duration(args.interval));
         }
-        tell(global, args, &page::read(&clock)?)?;
+        print(global, args, &page::read(&clock)?)?;
     }
     Ok(())
 }
 
-fn tell(global: &Global, args: &Args, told: &Told) -> Result<(), Failure> {
+fn print(global: &Global, args: &Args, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
-        output::json(&page::Report::of(told))?;
+        output::json(&page::Report::of(time))?;
     } else {
-        output::line(&written(args, told))?;
+        output::line(&written(args, time))?;
     }
-    match told.reading.status {
+    match time.reading.status {
         Status::Unsynchronised => Err(Failure::unsynchronised(
             "the clock is not synchronised: `ffclock status` shows why, `ffclock wait` waits for it",
         )),
@@ -73,11 +73,11 @@ fn tell(global: &Global, args: &Args, told: &Told) -> Result<(), Failure> {
     }
 }
 
-fn written(args: &Args, told: &Told) -> String {
+fn written(args: &Args, time: &PublishedTime) -> String {
     match (args.format, args.tai) {
-        (Format::Unix, false) => text::seconds(told.reading.time),
-        (Format::Unix, true) => text::seconds(told.tai),
-        (Format::Iso, false) => page::sentence(&text::utc(told.reading.time), &told.reading),
-        (Format::Iso, true) => page::sentence(&text::tai(told.tai), &told.reading),
+        (Format::Unix, false) => text::seconds(time.reading.time),
+        (Format::Unix, true) => text::seconds(time.tai),
+        (Format::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
+        (Format::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
     }
 }

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 /// What a shell reports for a program that a closed pipe ended: 128 + SIGPIPE.
 const PIPE_CLOSED: u8 = 141;
 
-/// Writes text as it stands, at once: who reads line by line sees each line when it is made.
+/// Writes text unchanged and flushes it, so that a reader sees each line when it is made.
 ///
 /// # Errors
 /// Standard output does not take it; where the reader has gone, the failure is silent.

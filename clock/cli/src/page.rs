@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// A time on both scales, from one publication.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct PublishedTime {
     /// UTC with its error figures and status.
     pub(crate) reading: Reading,
     /// The same moment on the scale that never repeats a second.
@@ -33,25 +33,25 @@ pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
     clock.map_err(|error| Failure::from(format!("cannot read the clock: {error}; --page names another page")))
 }
 
-/// The time now.
-pub(crate) fn read(clock: &Clock) -> Result<Told, Failure> {
+/// The published time of this moment.
+pub(crate) fn read(clock: &Clock) -> Result<PublishedTime, Failure> {
     // A stamp cannot say why its counter was not to be read; the clock can.
-    let told = convert(clock, clock.stamp());
-    told.map_err(|error| unreadable(clock.now().err().unwrap_or(error)))
+    let time = convert(clock, clock.stamp());
+    time.map_err(|error| unreadable(clock.now().err().unwrap_or(error)))
 }
 
-/// The time of a stamp.
-pub(crate) fn read_at(clock: &Clock, stamp: Stamp) -> Result<Told, Failure> {
+/// The published time of a stamp.
+pub(crate) fn read_at(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, Failure> {
     convert(clock, stamp).map_err(unreadable)
 }
 
-fn convert(clock: &Clock, stamp: Stamp) -> Result<Told, ReadError> {
+fn convert(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, ReadError> {
     let snapshot = clock.snapshot()?;
     if snapshot.epoch() != stamp.epoch() {
         return Err(ReadError::OtherEpoch);
     }
     let counter = stamp.counter();
-    Ok(Told { reading: snapshot.reading_at(counter)?, tai: snapshot.tai_at(counter)? })
+    Ok(PublishedTime { reading: snapshot.reading_at(counter)?, tai: snapshot.tai_at(counter)? })
 }
 
 /// The time between two stamps.
@@ -81,14 +81,14 @@ pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
 
 impl Report {
     /// The time as `--json` shows it.
-    pub(crate) fn of(told: &Told) -> Self {
+    pub(crate) fn of(time: &PublishedTime) -> Self {
         Report {
-            utc: text::utc(told.reading.time),
-            utc_ns: whole_nanos(told.reading.time),
-            tai_ns: whole_nanos(told.tai),
-            bound_s: told.reading.bound.as_seconds(),
-            uncertainty_s: told.reading.uncertainty.as_seconds(),
-            status: told.reading.status.name(),
+            utc: text::utc(time.reading.time),
+            utc_ns: whole_nanos(time.reading.time),
+            tai_ns: whole_nanos(time.tai),
+            bound_s: time.reading.bound.as_seconds(),
+            uncertainty_s: time.reading.uncertainty.as_seconds(),
+            status: time.reading.status.name(),
         }
     }
 }

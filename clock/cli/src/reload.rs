@@ -1,4 +1,4 @@
-//! `ffclock reload`: has the daemon read its configuration again, and tells whether it took it.
+//! `ffclock reload`: makes the daemon read its configuration again, and reports whether it accepted it.
 
 use crate::failure::Failure;
 use crate::{Global, control, output};

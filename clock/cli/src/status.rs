@@ -1,6 +1,7 @@
 //! `ffclock status`: how the daemon and its clock are doing.
 //!
-//! The daemon is asked. When it is gone its page is still there, and is shown with a clear word that nobody renews it.
+//! The state comes from the daemon. When the daemon is gone its page is still there: the page is then shown, with a
+//! clear warning that nothing renews it.
 
 use crate::failure::Failure;
 use crate::{Global, control, output, page, sources, text};
@@ -52,10 +53,10 @@ fn show_page(global: &Global, daemon: Failure) -> Result<(), Failure> {
         return Err(Failure::silent(Failure::FAILED));
     }
     match reading {
-        Ok(told) => {
-            let sentence = page::sentence(&text::utc(told.reading.time), &told.reading);
+        Ok(time) => {
+            let sentence = page::sentence(&text::utc(time.reading.time), &time.reading);
             output::line(&format!("The page says: {sentence}"))?;
-            output::line("Nobody may be renewing it: without a daemon the bound only grows.")?;
+            output::line("It may be stale: without a daemon the bound only grows.")?;
         }
         Err(failure) => output::line(&format!("The page is of no use either: {failure}"))?,
     }
@@ -101,7 +102,7 @@ fn render_clock(clock: &ClockReport, followed: &str) -> String {
         + &field("Leap", &leap(clock))
 }
 
-/// Where the system clock stands, in words: nobody should have to remember the sign.
+/// Where the system clock stands, in words, so that the reader need not remember the sign.
 fn system_clock(behind_s: f64) -> String {
     let word = if behind_s < 0.0 { "ahead" } else { "behind" };
     format!("the system clock is {} {word}", text::span(behind_s.abs()))

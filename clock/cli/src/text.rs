@@ -78,9 +78,9 @@ pub fn duration(seconds: f64) -> String {
 /// Which side of a column its cells stand on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// At the left, for words.
     Left,
-    /// Numbers.
+    /// At the right, for numbers.
     Right,
 }
 

@@ -1,7 +1,7 @@
 //! `ffclock wait`: until the clock is good enough, or patience ends.
 
 use crate::failure::Failure;
-use crate::page::{self, Told};
+use crate::page::{self, PublishedTime};
 use crate::{Global, output, std_duration, text, waiting_time};
 use ffclock_units::{Bound, Span, Status};
 use serde::Serialize;
@@ -36,44 +36,45 @@ struct Report {
     reading: Option<page::Report>,
 }
 
-/// Waits.
+/// Looks at the clock until it is good enough or the time is up.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let begin = Instant::now();
     let deadline = begin + std_duration(args.timeout);
     loop {
-        // Opened anew each time: the daemon may start, or start again, while we wait.
+        // Opened again each time: the daemon may start, or restart, while we wait.
         let look = page::open(global).and_then(|clock| page::read(&clock));
         match look {
-            Ok(told) if good_enough(args.bound, &told) => return succeed(global, begin.elapsed(), &told),
+            Ok(time) if good_enough(args.bound, &time) => return succeed(global, begin.elapsed(), &time),
             look if Instant::now() >= deadline => return give_up(global, begin.elapsed(), look),
             _ => std::thread::sleep(deadline.saturating_duration_since(Instant::now()).min(BETWEEN_LOOKS)),
         }
     }
 }
 
-/// As `Clock::wait_until` of the client: where a bound was named, it is enough that the time is known within it.
-fn good_enough(bound: Option<Bound>, told: &Told) -> bool {
-    match (told.reading.status, bound) {
+/// The same rule as the client's `Clock::wait_until`: where a bound is given, it is enough that the time is known
+/// within it.
+fn good_enough(bound: Option<Bound>, time: &PublishedTime) -> bool {
+    match (time.reading.status, bound) {
         (status, None) => status == Status::Synchronised,
-        (status, Some(bound)) => status != Status::Unsynchronised && told.reading.bound <= bound,
+        (status, Some(bound)) => status != Status::Unsynchronised && time.reading.bound <= bound,
     }
 }
 
-fn succeed(global: &Global, waited: Duration, told: &Told) -> Result<(), Failure> {
+fn succeed(global: &Global, waited: Duration, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
-        output::json(&Report { in_time: true, waited_s: waited.as_secs_f64(), reading: Some(page::Report::of(told)) })
+        output::json(&Report { in_time: true, waited_s: waited.as_secs_f64(), reading: Some(page::Report::of(time)) })
     } else {
-        output::line(&page::sentence(&text::utc(told.reading.time), &told.reading))
+        output::line(&page::sentence(&text::utc(time.reading.time), &time.reading))
     }
 }
 
-fn give_up(global: &Global, waited: Duration, look: Result<Told, Failure>) -> Result<(), Failure> {
+fn give_up(global: &Global, waited: Duration, look: Result<PublishedTime, Failure>) -> Result<(), Failure> {
     if global.json {
         let reading = look.as_ref().ok().map(page::Report::of);
         output::json(&Report { in_time: false, waited_s: waited.as_secs_f64(), reading })?;
     }
     let last = match look {
-        Ok(told) => format!("it is {}, +- {}", told.reading.status.name(), told.reading.bound),
+        Ok(time) => format!("it is {}, +- {}", time.reading.status.name(), time.reading.bound),
         Err(failure) => failure.message,
     };
     Err(Failure::unsynchronised(format!("not synchronised after {:.1} s: {last}", waited.as_secs_f64())))

@@ -5,7 +5,7 @@ mod screen;
 mod terminal;
 
 use crate::failure::Failure;
-use crate::page::Told;
+use crate::page::PublishedTime;
 use crate::{Global, output, std_duration, text, waiting_time};
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Rate, Span};
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// How long to wait between two looks
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = waiting_time, allow_hyphen_values = true)]
     interval: Span,
-    /// Stop after so many looks
+    /// Stop after this many looks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
@@ -41,7 +41,7 @@ enum View {
     Screen(Terminal, History),
 }
 
-/// Looks until told to stop.
+/// Looks until the user or `--count` ends it.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let first = Look::take(global);
     if first.is_blind() {
@@ -63,7 +63,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 impl View {
-    /// A whole screen only where there is one and nobody asked for JSON.
+    /// A whole screen only on a terminal, and only without `--json`.
     fn choose(global: &Global) -> Result<Self, Failure> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
@@ -101,7 +101,7 @@ impl View {
 
 /// One look on one line.
 fn line(look: &Look) -> String {
-    let Ok(Told { reading, .. }) = &look.told else {
+    let Ok(PublishedTime { reading, .. }) = &look.published else {
         return look.explain();
     };
     let offset = look.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
@@ -110,7 +110,7 @@ fn line(look: &Look) -> String {
     format!("{time}  offset {offset}  bound {bound}  uncertainty {uncertainty}{}  {status}", rate_and_floor(look))
 }
 
-/// What only the daemon can tell, where it does.
+/// What only the daemon knows, where it answers.
 fn rate_and_floor(look: &Look) -> String {
     let Ok(report) = &look.daemon else {
         return String::new();

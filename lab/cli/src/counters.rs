@@ -1,5 +1,5 @@
-//! `ffclock-lab counters`: what counters there are, how long reading them takes, how steady they run, what clock comes
-//! of each.
+//! `ffclock-lab counters`: which counters there are, how long a reading takes, how steadily they run, and how good a
+//! clock each of them makes.
 
 mod campaign;
 mod clock;
@@ -30,14 +30,14 @@ pub(crate) struct Args {
     part: Option<Part>,
 }
 
-/// The instruments.
+/// The instruments, a subcommand each.
 #[derive(clap::Subcommand)]
 enum Part {
     /// Measure how long it takes to read each counter, in each way there is
     Latency(latency::Args),
     /// Measure how steadily the counters run, against one another and a reference
     Stability(stability::Args),
-    /// Compare the clocks that come of each counter and kind of packet stamps, on the same packets
+    /// Compare the clocks made from each counter and each kind of packet stamp, on the same packets
     Clock(clock::Args),
     /// Watch for counters that jump, stall, run backwards or lose the kernel's trust
     Watch(watch::Args),

@@ -1,4 +1,4 @@
-//! A table written row by row as CSV, with the file named in every complaint.
+//! A table written row by row as CSV. Every error message names the file.
 
 use crate::failure::Failure;
 use std::fs::File;

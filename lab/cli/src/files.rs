@@ -1,14 +1,14 @@
-//! The files that a command reads and those that it writes: what it writes may be none of the others.
+//! The files that a command reads and writes: no output may be another file of the command.
 
 use crate::failure::Failure;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file with what it is called in complaints: what it holds, or the option that names it. Of those not asked for
-/// there is no path.
+/// A file and its name in error messages: its content, or the option that names it. A file that was not asked for has
+/// no path.
 pub(crate) type Named<'a> = (&'a str, Option<&'a Path>);
 
-/// Looks at all files of a command before the first of them is made or emptied.
+/// Checks all files of a command before the first of them is created or emptied.
 pub(crate) fn check(inputs: &[Named], outputs: &[Named]) -> Result<(), Failure> {
     for (index, (option, output)) in outputs.iter().enumerate() {
         let Some(output) = output else { continue };
@@ -23,13 +23,13 @@ pub(crate) fn check(inputs: &[Named], outputs: &[Named]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A file is there that `option` should make.
+/// The file that `option` should create exists already.
 pub(crate) fn in_the_way(path: &Path, option: &str) -> Failure {
     let path = path.display();
     Failure::from(format!("{path} is there already: {option} never overwrites; take another name, or remove the file"))
 }
 
-/// Whether both names lead to one file, there already or to be made. Devices and pipes keep nothing that could be lost.
+/// Whether both names lead to one file, existing or to be created. Devices and pipes hold nothing that could be lost.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     match (one.metadata(), other.metadata()) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),

@@ -93,7 +93,7 @@ mod tests {
         for directory in ["docs/man", "completions"] {
             for entry in std::fs::read_dir(root.join(directory)).unwrap() {
                 let path = Path::new(directory).join(entry.unwrap().file_name());
-                assert!(expected.contains(&path), "{} is not generated any more: delete it", path.display());
+                assert!(expected.contains(&path), "{} is no longer generated: delete it", path.display());
             }
         }
     }

@@ -78,7 +78,7 @@ pub(crate) enum Public {
     Counters(counters::Args),
     /// Measure where packets wait in this host, and what that does to a clock
     Probe(probe::Args),
-    /// Measure how message delays between hosts hang together: the Theta-Model
+    /// Measure how message delays between hosts correlate: the Theta-Model
     Theta(theta::Args),
     /// Synchronise to a server with a known time and show how well, in two minutes
     Demo(demo::Args),

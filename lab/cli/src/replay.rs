@@ -1,7 +1,7 @@
 //! `ffclock-lab replay`: runs the estimator over a recorded trace, and shows how good its clock was where the trace
 //! knows the truth.
 //!
-//! The replay itself and its figures are in `ffclock_replay`; this is the way in and out.
+//! The replay itself and its figures are in `ffclock_replay`; this file reads the options and writes the results.
 
 mod exchanges;
 pub(crate) mod progress;
@@ -179,7 +179,7 @@ fn failure(args: &Args, error: ReplayError<Failure>) -> Failure {
     Failure::from(format!("{}: {reason}", args.file.display()))
 }
 
-/// The files that a replay writes, and its sign of life.
+/// The files that a replay writes, and its progress line.
 struct Outputs {
     rows: Option<Rows>,
     exchanges: Option<Exchanges>,

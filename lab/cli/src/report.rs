@@ -68,7 +68,7 @@ fn interpreter(named: Option<&Path>) -> PathBuf {
     chosen.unwrap_or_else(|| if local.exists() { local } else { PathBuf::from("python3") })
 }
 
-/// Asks first, so that the complaint of a missing package is ours and names the remedy.
+/// Checks first, so that the error message about a missing package is ours and names the remedy.
 fn ask_for_package(python: &Path) -> Result<(), Failure> {
     let check = "import importlib.util as u, sys; sys.exit(0 if u.find_spec('ffclock') else 5)";
     let answer = Command::new(python).args(["-c", check]).output().map_err(|error| cannot_start(python, &error))?;

@@ -1,7 +1,7 @@
 //! `ffclock-lab sim`: the simulated laboratory.
 //!
 //! Runs scenarios in virtual time and shows the error of each clock against the truth, and whether the checks of the
-//! scenario hold. The models are in `ffclock_sim`; this is the way in and out.
+//! scenario hold. The models are in `ffclock_sim`; this file reads the options and prints the results.
 
 mod goals;
 mod happenings;

@@ -12,24 +12,24 @@ use crate::site::{Location, Site};
 use ffclock_counters::campaign::Load;
 use serde::Serialize;
 
-/// With fewer packets a 99th percentile is one packet's.
+/// With fewer packets a single packet decides the 99th percentile.
 const FEW_PACKETS: usize = 1000;
 /// The gap between the intervals of two locations must be more than this [ns], half a microsecond each way: mapping a
 /// stamp of the socket or the tap to the counter may err as much, and two runs need not err alike.
 const LEVEL_NS: f64 = 1_000.0;
-/// Stress that widens delays by less than this share is not worth a word.
+/// Stress that widens delays by less than this share is not mentioned.
 const NOTABLE: f64 = 1.5;
 
-/// What is known about a location.
+/// The findings about one location.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
-    /// Which.
+    /// The location that this is about.
     pub location: Location,
     /// How far its delays reach above their minima, out and in together, 99 %, when the machine is quiet [ns].
     pub reach_ns: f64,
     /// Its 95 % interval in the phase in which it reaches farthest [ns].
     pub worst_interval_ns: (f64, f64),
-    /// The same under each load.
+    /// How far they reach under each load [ns].
     pub under_loads: Vec<(Load, f64)>,
     /// Its asymmetry when the machine is quiet; `None` where it is the reference itself.
     pub asymmetry: Option<Asymmetry>,
@@ -37,16 +37,16 @@ pub struct Candidate {
     pub is_broken: bool,
 }
 
-/// The verdict.
+/// Where to stamp on this host, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// Where to stamp; `None` where nothing sound was measured, or the best two cannot be told apart.
+    /// Where to stamp; `None` where nothing sound was measured, or the best two cannot be distinguished.
     pub location: Option<Location>,
     /// What a program sets to stamp there.
     pub how: Option<String>,
     /// The reasons, a sentence each.
     pub reasons: Vec<String>,
-    /// What the advice rests on, best first.
+    /// The locations that were compared, best first.
     pub candidates: Vec<Candidate>,
 }
 
@@ -200,7 +200,7 @@ fn between_words(candidate: &Candidate) -> String {
 
 fn tie_words(best: &Candidate, next: &Candidate) -> String {
     format!(
-        "{} and {} cannot be told apart: their delays reach above their minimum by {} and {} (99 %, both directions, worst phase), and another \
+        "{} and {} cannot be distinguished: their delays reach above their minimum by {} and {} (99 %, both directions, worst phase), and another \
          run may put them the other way round. Measure more packets (--packets), or on a quieter machine.",
         plain(best.location),
         plain(next.location),
@@ -293,11 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_apart_is_not_advised() {
+    fn what_cannot_be_distinguished_is_not_advised() {
         let quiet = findings(20_000, 19_900, false);
         let advice = advise(&Digest::of([(None, &quiet)]), &[]);
         assert_eq!((advice.location, &advice.how), (None, &None));
-        assert!(advice.reasons[0].contains("cannot be told apart") && advice.reasons[0].contains("95 %"), "{advice:?}");
+        assert!(
+            advice.reasons[0].contains("cannot be distinguished") && advice.reasons[0].contains("95 %"),
+            "{advice:?}"
+        );
     }
 
     #[test]
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn without_tracing_it_is_said_what_cannot_be_told() {
+    fn without_tracing_the_advice_says_what_is_unknown() {
         let mut passages = Passages::default();
         for number in 0..10 {
             passages

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// A site that both ways stamped, over all packets that have both stamps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// Where.
+    /// The site.
     pub site: Site,
     /// How many packets have both stamps.
     pub count: usize,

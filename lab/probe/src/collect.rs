@@ -23,7 +23,7 @@ const COLLECT_EVERY: Duration = Duration::from_millis(4);
 /// awake, and a program on it is woken sooner than it would be.
 const COLLECT_TRACING_EVERY: Duration = Duration::from_millis(100);
 
-/// What the collecting thread brings home.
+/// All that the collecting thread has collected.
 pub(crate) struct Collected {
     pub(crate) tapped: Vec<Tapped>,
     pub(crate) events: Vec<PacketEvent>,
@@ -35,7 +35,7 @@ pub(crate) struct Collected {
     pub(crate) passages_lost: u64,
 }
 
-/// By what the kernel knows a conversation.
+/// What identifies the conversation to the kernel.
 #[derive(Clone)]
 pub(crate) struct Label {
     pub(crate) run: u64,

@@ -27,7 +27,7 @@ pub struct Digest<'a> {
 }
 
 impl<'a> Digest<'a> {
-    /// Of these phases.
+    /// The digest of these phases.
     pub fn of(phases: impl IntoIterator<Item = (Option<Load>, &'a Findings)>) -> Self {
         Digest { phases: phases.into_iter().collect() }
     }

@@ -30,7 +30,7 @@ use crate::plan::QueueHook;
 use crate::site::{Site, Sites};
 use ffclock_units::{Moment, Mono};
 
-/// What to look for.
+/// Which packets to stamp, and where.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramScope<'a> {
     /// The device that the packets pass, of the network namespace of the calling thread.
@@ -41,34 +41,34 @@ pub struct ProgramScope<'a> {
     pub server_port: u16,
     /// The port of the socket that sends.
     pub own_port: u16,
-    /// How long they are.
+    /// The lengths of their payloads.
     pub lengths: Lengths,
     /// Where to stamp them.
     pub sites: Sites,
     /// How to attach to the function that fills the socket's queue.
     pub queue_hook: QueueHook,
-    /// Room for passages that were not yet taken: a power of two, at least a page.
+    /// Room for passages that were not yet read: a power of two, at least a page.
     pub buffer_bytes: u32,
 }
 
 /// Room for a second of passages at every site at 10,000 packets/s.
 pub const BUFFER_BYTES: u32 = 4 << 20;
 
-/// Programs that stamp, and what of the wish is missing, each with the reason.
+/// Programs that stamp, and the sites that were asked for but are missing, each with the reason.
 pub type Opened = (Stamps, Vec<String>);
 
 /// A packet passed a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Where.
+    /// The site that it passed.
     pub site: Site,
-    /// When.
+    /// The time at which it passed.
     pub stamped: Moment<Mono>,
-    /// Which packet.
+    /// The identity of the packet.
     pub known: Known,
 }
 
-/// By what a packet is known.
+/// What identifies a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// Its number.

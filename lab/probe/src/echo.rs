@@ -25,7 +25,7 @@ pub struct Answered {
 }
 
 impl Echo {
-    /// Listens.
+    /// Opens the socket of the server.
     ///
     /// # Errors
     /// The address is taken or not ours.

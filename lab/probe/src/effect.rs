@@ -64,15 +64,15 @@ pub struct Effect {
 /// A median delay without what the probes between its two stamps cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Corrected {
-    /// Where.
+    /// The site.
     pub site: Site,
-    /// As measured [ns].
+    /// The median as measured [ns].
     pub median_ns: f64,
     /// Probes between the location and the driver.
     pub probes: usize,
-    /// What they cost [ns].
+    /// The cost of these probes [ns].
     pub cost_ns: f64,
-    /// Without it [ns].
+    /// The median without that cost [ns].
     pub corrected_ns: f64,
 }
 

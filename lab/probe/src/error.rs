@@ -10,9 +10,9 @@ pub enum ProbeError {
     /// The socket cannot be made or used.
     #[error("{what}: {error}")]
     Socket {
-        /// What was tried.
+        /// The call that failed.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// No reply came.
@@ -23,9 +23,9 @@ pub enum ProbeError {
     NoAnswer {
         /// How many packets were sent.
         sent: u64,
-        /// Where to.
+        /// The address that they were sent to.
         to: SocketAddr,
-        /// What the network said.
+        /// The errors that the network reported.
         reason: String,
     },
     /// The thread that collects the kernel's stamps ended.

@@ -48,22 +48,22 @@ enum Length {
 /// A packet passed a site. Its length identifies it: by direction, and by number modulo the count of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketEvent {
-    /// Where.
+    /// The site that it passed.
     pub site: Site,
-    /// When.
+    /// The counter when it passed.
     pub counter: Counter,
     /// The number modulo [`LENGTHS`](super::payload::LENGTHS).
     pub code: u64,
 }
 
-/// What to look for.
+/// Which packets to follow, and where.
 #[derive(Clone, Copy, Debug)]
 pub struct TracingScope<'a> {
     /// The device that the packets pass.
     pub device: &'a str,
     /// Bytes of an IP header: 20 or 40.
     pub ip_header: u64,
-    /// How long they are.
+    /// The lengths of their payloads.
     pub lengths: Lengths,
     /// Where to look, of [`Sites::TRACED`]. The boundary to the driver on the way out is always among them.
     pub sites: Sites,
@@ -252,7 +252,7 @@ impl Decoder {
     }
 }
 
-/// Remembers, but not without end: what never came out of the driver is forgotten with everything else.
+/// Remembers up to a limit. At the limit all entries go, also those of packets that never left the driver.
 fn remember<T>(map: &mut BTreeMap<u64, T>, key: u64, value: T) {
     if map.len() >= MOST_ON_THE_WAY {
         map.clear();

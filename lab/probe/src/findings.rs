@@ -52,10 +52,10 @@ const ORDERED: [(Site, Site); 22] = [
 /// The delays of one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delay {
-    /// Which way.
+    /// The direction of the packets.
     #[serde(with = "DirectionInFiles")]
     pub direction: Direction,
-    /// Where.
+    /// The site.
     pub site: Site,
     /// How many packets have both stamps.
     pub count: usize,
@@ -78,7 +78,7 @@ pub struct Violation {
     pub count: usize,
     /// How many of them in the wrong order, by more than a microsecond.
     pub violations: usize,
-    /// By how much at most [ns].
+    /// The largest of these violations [ns].
     pub worst_ns: f64,
     /// Some of these packets, as (number, ns).
     pub examples: Vec<(usize, f64)>,
@@ -87,7 +87,7 @@ pub struct Violation {
 /// The host's own asymmetry at a location.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asymmetry {
-    /// Where.
+    /// The location.
     pub location: Location,
     /// The smallest delay out [ns].
     pub out_ns: f64,
@@ -102,7 +102,7 @@ pub struct Asymmetry {
     pub interval_ns: (f64, f64),
     /// What round trips alone say: the asymmetry lies within +- this [ns].
     pub limit_ns: f64,
-    /// Whether the figures are possible at all.
+    /// Whether the figures are physically possible.
     pub verdict: Plausibility,
 }
 
@@ -140,7 +140,7 @@ pub struct Findings {
 /// Round trips seen from one location.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrip {
-    /// Where.
+    /// The location.
     pub location: Location,
     /// T_in - T_out [ns].
     pub whole_ns: Spread,
@@ -296,12 +296,12 @@ impl View<'_> {
     }
 }
 
-/// The smallest of many delays, and how large it could have come out [ns].
+/// The smallest of many delays, and its upper limit under resampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Smallest {
-    /// The smallest.
+    /// The smallest delay [ns].
     pub min: f64,
-    /// How large it could have come out, 98 %.
+    /// Its upper limit with a probability of 98 % [ns].
     pub high: f64,
 }
 

@@ -23,7 +23,7 @@ impl ProbeKind {
     /// In the order in which they are added: the cheapest first.
     pub const ALL: [ProbeKind; 4] = [ProbeKind::Tracing, ProbeKind::Ebpf, ProbeKind::Tc, ProbeKind::Tap];
 
-    /// For people.
+    /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             ProbeKind::Tracing => "tracing event",
@@ -62,11 +62,11 @@ impl ProbeKind {
 /// Which sites each kind of probe stamped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamped {
-    /// The kernel's tracing.
+    /// The sites that the kernel's tracing stamped.
     pub tracing: Sites,
-    /// eBPF programs.
+    /// The sites that eBPF programs stamped.
     pub ebpf: Sites,
-    /// The tap.
+    /// The sites that the tap stamped.
     pub tap: Sites,
 }
 

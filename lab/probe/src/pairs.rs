@@ -39,7 +39,7 @@ impl From<Pair> for ClockPoint<Utc> {
 }
 
 impl ClockPoint<Mono> {
-    /// Now.
+    /// Reads the clock and the counter now.
     pub fn read(counter: CounterId) -> Self {
         let bracket = read_narrowest(counter, TRIES, || HostClock::Monotonic.read());
         let shown = bracket.value.map_or(Span::ZERO, ClockReading::since_origin);

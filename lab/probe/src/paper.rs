@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// For tables.
+    /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Confirmed => "confirmed",

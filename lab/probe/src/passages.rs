@@ -24,14 +24,14 @@ pub struct Passages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beyond(pub Site);
 
-/// What became of an event.
+/// Where an event was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// It is the first of its packet there.
+    /// It is the first event of its packet at that site.
     First,
-    /// The packet was there before.
+    /// An earlier event of the packet is noted at that site.
     Again,
-    /// No packet fits.
+    /// It belongs to no packet of the run.
     Nowhere,
 }
 
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_before_the_first_packet_or_after_the_last_reply_is_nobodys() {
+    fn an_event_before_the_first_packet_or_after_the_last_reply_belongs_to_no_packet() {
         let mut passages = run(3);
         let early = PacketEvent { site: Site::DriverOut, counter: at(5), code: 2 };
         let late = PacketEvent { site: Site::StackIn, counter: at(5000), code: 2 };
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_request_left_is_anothers() {
+    fn what_came_before_the_request_left_belongs_to_another_packet() {
         let mut passages = Passages::new(at(0));
         passages.send(at(500));
         passages.note(0, Site::UserReceive, at(900));

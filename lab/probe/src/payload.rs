@@ -87,7 +87,7 @@ impl Identity {
         &buffer[..length]
     }
 
-    /// Whose packet it is, by its payload or the beginning of it; `None` where it is none of ours.
+    /// The identity of a packet, from its payload or the beginning of it; `None` where it is no test packet.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let number = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
         let direction = match (number(0)? == MAGIC, *payload.get(24)?) {
@@ -102,7 +102,8 @@ impl Identity {
 /// Turns a request into its reply; `None` where it is no request.
 pub fn reply(request: &mut [u8]) -> Option<&[u8]> {
     let identity = Identity::read(request).filter(|identity| identity.direction == Direction::Outgoing)?;
-    // Whoever answered anything else could be made to send packets to others; a reply is never longer than its request.
+    // A server that answered anything else could be abused to send packets to others. A reply is never longer than its
+    // request.
     let last = request.len().checked_sub(1).filter(|last| *last >= HEADER_BYTES)?;
     debug_assert_eq!(identity.direction, Direction::Outgoing);
     request[24] = mark(Direction::Incoming);

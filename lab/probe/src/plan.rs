@@ -16,11 +16,11 @@ pub struct Plan {
     pub to: SocketAddr,
     /// The device on the way to it.
     pub device: String,
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
-    /// How many in a second.
+    /// The number of packets per second.
     pub rate: f64,
-    /// How long they are.
+    /// The lengths of their payloads.
     pub lengths: Lengths,
     /// The counter that stamps.
     pub counter: CounterId,
@@ -32,7 +32,7 @@ pub struct Plan {
     pub burst: u64,
 }
 
-/// Which stamps to take beside those of user space and of the socket.
+/// Which stamps to take in addition to those of user space and of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probes {
     /// The packet tap.
@@ -45,7 +45,7 @@ pub struct Probes {
     pub queue_hook: QueueHook,
 }
 
-/// What becomes of the packet tap in a run. It copies packets of both directions or none.
+/// Whether a run opens the packet tap. It copies packets of both directions or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketTap {
     /// It is opened.

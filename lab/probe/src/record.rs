@@ -1,8 +1,8 @@
 //! Every stamp of every packet on disk, and back: docs/probe.md describes both forms.
 //!
-//! A name that ends in `.parquet` makes a Parquet file, any other name a recording of JSON lines. Their first bytes
-//! tell them apart. A file that was cut, or whose parts contradict one another, is refused: it is no shorter
-//! measurement.
+//! A name that ends in `.parquet` makes a Parquet file, any other name a recording of JSON lines. The first
+//! bytes of a file distinguish them. A file that was cut, or whose parts contradict one another, is refused, because a
+//! cut file is not a shorter measurement.
 
 mod columns;
 mod dtrace;
@@ -61,16 +61,16 @@ pub enum RecordError {
     },
 }
 
-/// What one phase left.
+/// The record of one phase.
 #[derive(Clone, Debug)]
 pub struct PhaseRecord {
-    /// Which phase.
+    /// The number, the load and the begin of the phase.
     pub phase: Phase,
     /// What happened to packets and stamps.
     pub counts: Counts,
     /// What the host did not offer.
     pub unavailable: Vec<String>,
-    /// How long it took [s].
+    /// The length of the phase [s].
     pub length_s: f64,
     /// The stamps. At a site that both methods stamped they are those of the tracing.
     pub passages: Passages,
@@ -90,7 +90,7 @@ pub struct ProbeRecord {
     pub phases: Vec<PhaseRecord>,
 }
 
-/// What stands beside the packets of a phase.
+/// The data of a phase other than its packets.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Beside {
     #[serde(flatten)]
@@ -163,7 +163,7 @@ impl ProbeWriter {
         }
     }
 
-    /// Ends the record in good order; without it the file is refused when it is read.
+    /// Ends the record. Without this call a reader refuses the file.
     ///
     /// # Errors
     /// The file cannot be written.

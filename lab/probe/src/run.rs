@@ -27,7 +27,7 @@ use std::os::fd::AsFd;
 const PATIENCE: Span = Span::from_secs(1);
 /// Packets that may be waiting for the kernel's stamp.
 const MOST_IN_FLIGHT: usize = 4096;
-/// Between two signs of life.
+/// The interval between two calls of `watch`.
 const REPORT_EVERY: Span = Span::from_millis(100);
 
 /// Sends and receives. `watch` gets the number of packets sent, ten times a second, and breaks to end the run early.
@@ -105,7 +105,7 @@ impl<'a> Talk<'a> {
         })
     }
 
-    /// By what the kernel knows this conversation.
+    /// What identifies this conversation to the kernel.
     fn label(&self) -> Result<Label, ProbeError> {
         let failed = |error| ProbeError::Socket { what: "cannot find out the port".to_owned(), error };
         Ok(Label {
@@ -135,7 +135,7 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    /// Sends without a pause and without wanting anything back, by a socket that takes no stamps.
+    /// Sends without a pause and asks for no reply, by a socket that takes no stamps.
     fn burst(&self) -> Result<Vec<Ticks>, ProbeError> {
         if self.plan.burst == 0 {
             return Ok(Vec::new());
@@ -180,7 +180,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Takes in what comes until `deadline`.
+    /// Receives packets until `deadline`.
     fn receive_until(&mut self, deadline: Moment<Mono>) -> Result<(), ProbeError> {
         loop {
             self.drain()?;

@@ -17,11 +17,11 @@ const UDP_HEADER: usize = 8;
 /// A copy of one of our packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tapped {
-    /// Which packet.
+    /// The identity of the packet.
     pub identity: Identity,
-    /// Which way it passed the tap.
+    /// The direction in which it passed the tap.
     pub passed: Direction,
-    /// When, by the system clock.
+    /// The time by the system clock.
     pub stamped: Moment<Utc>,
 }
 

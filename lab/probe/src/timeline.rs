@@ -18,10 +18,10 @@ pub struct Timeline {
 /// A site on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Which way.
+    /// The direction of the packet.
     #[serde(with = "DirectionInFiles")]
     pub direction: Direction,
-    /// Where.
+    /// The site.
     pub site: Site,
     /// When this packet passed it, since it left user space [ns].
     pub packet_ns: f64,

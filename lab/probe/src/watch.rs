@@ -40,7 +40,7 @@ pub enum WatchError {
     Unreadable(io::Error),
 }
 
-/// What to watch.
+/// The service to watch, and how.
 #[derive(Clone, Debug)]
 pub struct WatchPlan {
     /// The service's port.
@@ -65,7 +65,7 @@ pub struct WatchPlan {
 pub enum Role {
     /// The end that has the port.
     Server,
-    /// The other one.
+    /// The end that does not have the port.
     Client,
 }
 
@@ -111,7 +111,7 @@ pub struct Calls {
     pub error_queue_reads: u64,
 }
 
-/// What was seen.
+/// The results of an observation.
 #[derive(Debug)]
 pub struct Watched {
     /// A row for each exchange that this host began, and one for every other packet.
@@ -127,11 +127,11 @@ pub struct Watched {
     pub turnarounds_ns: Vec<f64>,
     /// What the host does not offer, each with the reason.
     pub unavailable: Vec<String>,
-    /// How long was watched [s].
+    /// The length of the observation [s].
     pub length_s: f64,
 }
 
-/// Watches.
+/// An observation under way.
 pub struct Watcher {
     plan: WatchPlan,
     tap: Tap,
@@ -144,13 +144,13 @@ pub struct Watcher {
     begin: Counter,
     begun: Moment<Mono>,
     sender: Option<u32>,
-    /// How many copies there were when it was looked for.
+    /// The number of copies at the last search for the sender.
     looked_at: usize,
     is_full: bool,
 }
 
 impl Watcher {
-    /// Begins.
+    /// Starts to watch.
     ///
     /// # Errors
     /// [`WatchError::NoTap`]; without tracing there is less to see, which is named.
@@ -183,8 +183,8 @@ impl Watcher {
         })
     }
 
-    /// Takes in what has happened since the last call; every few milliseconds, so that no buffer overflows. How many
-    /// packets there were.
+    /// Reads what has happened since the last call, and returns the number of packets so far. To be called every few
+    /// milliseconds, so that no buffer overflows.
     ///
     /// # Errors
     /// [`WatchError::Unreadable`].
@@ -240,12 +240,12 @@ impl Watcher {
         matching::Whose { port: self.plan.port, role: self.plan.role, loopback: kernel::loopback() }
     }
 
-    /// Whether the room for events is used up and the watch has to end.
+    /// Whether the memory for events is full and the watch has to end.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Puts together what was seen.
+    /// Joins events and copies, and returns the results.
     ///
     /// # Errors
     /// [`WatchError::Unreadable`].

@@ -1,5 +1,5 @@
-//! Which exception tells what. The classes are Python's own (`ffclock/errors.py`), so that they exist without the
-//! compiled part.
+//! Maps the errors of the client to Python exceptions. The classes are Python's own (`ffclock/errors.py`), so that they
+//! exist without the compiled part.
 
 use ffclock_client::{OpenError, PageError as PageFault, ReadError};
 use pyo3::prelude::*;

@@ -14,7 +14,7 @@ fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Cuts a log into about so many ranges of time, as (after, until) in picoseconds.
+/// Cuts a log into about `shards` ranges of time, as (after, until) in picoseconds.
 #[pyfunction(name = "_theta_plan")]
 pub(crate) fn plan(py: Python<'_>, directory: PathBuf, shards: usize) -> PyResult<Vec<(i64, i64)>> {
     py.detach(|| {

@@ -40,7 +40,7 @@ impl Reading {
         }
     }
 
-    /// Whether it is good enough for whoever waits for `bound`.
+    /// Whether it is good enough for a caller that waits for `bound`.
     pub(crate) fn is_within(&self, bound: Bound) -> bool {
         self.status != Status::Unsynchronised && self.bound <= bound
     }

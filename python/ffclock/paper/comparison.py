@@ -14,7 +14,7 @@ from ..scales import time_text
 from ..style import canvas, dress, styled, time_logarithmic
 from .lan import OURS, png
 
-# Net of half the path's asymmetry, which no clock can see, and which an oracle is told.
+# Net of half the path's asymmetry, which no clock can see, and which an oracle knows.
 FIGURES: Final = (
     ("iqr", "Interquartile range"),
     ("net_p99", "99 % of the errors are below, net of the asymmetry"),

@@ -185,7 +185,7 @@ def _start_findings(start: World, noisy: World, zoom: Window) -> tuple[Finding, 
 
 
 def figure_5(lab: Laboratory) -> Figure:
-    """Congestion."""
+    """A congested path."""
     quiet, world = lab.run("ideal"), lab.run("congestion")
     window = _DAY
     spread, before = _spreads(world, window), _spreads(quiet, window)
@@ -234,7 +234,7 @@ def figure_6(lab: Laboratory) -> Figure:
 def figure_7(lab: Laboratory) -> Figure:
     """Two hours without the server."""
     world = lab.run("disconnection")
-    cut, mended = 14.5 * _HOUR, 16.5 * _HOUR
+    cut, restored = 14.5 * _HOUR, 16.5 * _HOUR
     zero = cut - 150 * 60.0
     with styled():
         picture = canvas(14.0, 5.4)
@@ -244,10 +244,10 @@ def figure_7(lab: Laboratory) -> Figure:
         better = ("regression", "pll", "classic", OURS)
         servos = ("ptpd", "pi", OURS)
         rows = (
-            (Row("Feed-forward, and the better feedback clocks", better, (0.0, 0.0)), (zero, mended + 2 * _HOUR)),
-            (Row("Disconnection", servos, (0.0, 0.0)), (cut - 600, mended + 600)),
+            (Row("Feed-forward, and the better feedback clocks", better, (0.0, 0.0)), (zero, restored + 2 * _HOUR)),
+            (Row("Disconnection", servos, (0.0, 0.0)), (cut - 600, restored + 600)),
             # From a quarter of an hour after on: before that ptpd is on its way back.
-            (Row("Reconnection", servos, _reach(world, ("ptpd",), (mended + 900, mended + 4200))), (mended - 300, mended + 4200)),
+            (Row("Reconnection", servos, _reach(world, ("ptpd",), (restored + 900, restored + 4200))), (restored - 300, restored + 4200)),
         )
         for axes, (row, span) in zip(panels, rows, strict=True):
             window = Window(*span, zero, "min")
@@ -261,7 +261,7 @@ def figure_7(lab: Laboratory) -> Figure:
         "The server cannot be reached for two hours (shaded). Left in microseconds, the others in milliseconds. The "
         "sign of what ptpd does depends on the oscillator."
     )
-    return Figure("7", "Disconnection from the server", text, png(picture), (world.command,), _cut_findings(world, cut, mended))
+    return Figure("7", "Disconnection from the server", text, png(picture), (world.command,), _cut_findings(world, cut, restored))
 
 
 def _end(world: World, at_s: float) -> float:
@@ -276,11 +276,11 @@ def _reach(world: World, names: Sequence[str], during: tuple[float, float]) -> t
     return low - 0.08 * (high - low), high + 0.08 * (high - low)
 
 
-def _cut_findings(world: World, cut: float, mended: float) -> tuple[Finding, ...]:
-    off = {name: largest(world.errors(name, cut, mended) - world.bias_s) for name in (OURS, "classic", "regression", "ptpd")}
-    after = {name: largest(world.errors(name, mended + 60.0, mended + _HOUR) - world.bias_s) for name in (OURS, "ptpd")}
+def _cut_findings(world: World, cut: float, restored: float) -> tuple[Finding, ...]:
+    off = {name: largest(world.errors(name, cut, restored) - world.bias_s) for name in (OURS, "classic", "regression", "ptpd")}
+    after = {name: largest(world.errors(name, restored + 60.0, restored + _HOUR) - world.bias_s) for name in (OURS, "ptpd")}
     return (
-        Finding("ptpd at the end of the two hours", "-300 ms", time_text(_end(world, mended)), 0.1 < off["ptpd"] < 1.0),
+        Finding("ptpd at the end of the two hours", "-300 ms", time_text(_end(world, restored)), 0.1 < off["ptpd"] < 1.0),
         Finding(
             "feed-forward: drifts gracefully",
             "a gradual drift",

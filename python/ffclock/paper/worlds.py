@@ -22,7 +22,7 @@ MICRO: Final = 1e-6
 
 @dataclass(frozen=True)
 class World:
-    """One simulated run: what every clock showed, and what the command said of it."""
+    """One simulated run: what every clock showed, and what the command reported."""
 
     name: str
     seed: int

@@ -21,7 +21,7 @@ _TRIM: Final = "50 ms"
 _TRIM_WITHOUT_DELAY: Final = "2 ms"
 """... and off one with D = 0, whose rounds take a tenth of the time or less."""
 _MORE_ROUNDS: Final = 3
-"""So many times as many rounds for D = 0."""
+"""The factor by which runs with D = 0 have more rounds."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def _live(program: Program, cell: Cell, extent: Extent, place: Path) -> Measured
         log = place / f"live-{number}"
         rounds = _rounds(extent.live_rounds, cell)
         try:
-            told = program.json(cell.live(rounds, str(log), processors), allowed=(0, 1))
-            priorities = tuple(told["priorities"])
+            answer = program.json(cell.live(rounds, str(log), processors), allowed=(0, 1))
+            priorities = tuple(answer["priorities"])
             runs.append(_analysed(program, cell, log, histograms and number == 0))
         except ProgramError as error:
             failed.append(str(error))

@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The conditions in words."""
         load = "no load" if self.kind == "idle" else f"{self.kind} {self._levels} %"
         return f"n = {self.n}, {load}, D = {self.delay_us} µs" + (", normal scheduling" if self.scheduling == "normal" else "")
 
@@ -44,7 +44,7 @@ class Cell:
         return str(self.level) if self.pattern == "constant" else f"{_JUMPS_FROM} <-> {self.level}"
 
     def live(self, rounds: int, log: str, processors: int) -> list[str]:
-        """The arguments of ``ffclock`` for a live run. The processors are shared by all hosts, so each gets its part of the load."""
+        """The arguments of ``ffclock-lab`` for a live run. The processors are shared by all hosts, so each gets its part of the load."""
         command = ["theta", "run", "--netns", str(self.n), "--f", str(TOLERATED[self.n]), "--rounds", str(rounds)]
         command += ["--delay", f"{self.delay_us} us", "--limit", "10 s", "--log", log]
         loads = {"network": 1.0, "timer": min(1.0, processors / self.n)}
@@ -125,7 +125,7 @@ class Measured:
     cell: Cell
     runs: tuple[Run, ...]
     failed: tuple[str, ...] = ()
-    """What was said by runs that gave nothing."""
+    """The messages of runs that failed."""
     priorities: tuple[str, ...] = ()
     """The scheduling that the processes of live runs really had."""
     command: str = ""
@@ -157,16 +157,16 @@ class Measured:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all runs are."""
+        """Whether all runs are whole."""
         return bool(self.runs) and not self.failed and all(run.is_whole for run in self.runs)
 
     def json(self) -> dict[str, Any]:
-        """For a file."""
+        """The form in which it is stored in a file."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> Measured:
-        """From a file."""
+        """Reads the form of a file."""
         names = {field.name for field in fields(Run)}
         runs = tuple(Run(**{name: run[name] for name in names}) for run in written["runs"])
         failed, priorities = tuple(written["failed"]), tuple(written["priorities"])
@@ -180,7 +180,7 @@ def grid(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> 
 
 
 def others(where: Where, sizes: Sequence[int], levels: Sequence[int] = LEVELS) -> list[Cell]:
-    """The cells of what the text compares besides: D = 0, load jumps, and normal scheduling."""
+    """The cells of the further comparisons in the text: D = 0, load jumps, and normal scheduling."""
     high = [level for level in levels if level >= 50] or [max(levels)]
     cells = [Cell(where, n, delay_us=0) for n in sizes]
     cells += [Cell(where, sizes[0], kind, level, "jumps") for kind in KINDS for level in sorted({high[0], high[-1]})]

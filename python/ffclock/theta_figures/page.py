@@ -77,10 +77,10 @@ def page(measured: Sequence[Measured], verdicts: Sequence[Verdict], pictures: Ma
 
 
 def conditions(about: Mapping[str, Any]) -> str:
-    """Under which conditions was measured."""
+    """The conditions of the measurement."""
     busy = about["load"] > 0.2 * about["processors"]
-    told = f"{about['processors']} processors, load of the last minute before: {about['load']:.2f}"
-    return told + (": the machine was busy with other work." if busy else ".") + f" {about['extent']} {about['live'] or ''}".rstrip()
+    sentence = f"{about['processors']} processors, load of the last minute before: {about['load']:.2f}"
+    return sentence + (": the machine was busy with other work." if busy else ".") + f" {about['extent']} {about['live'] or ''}".rstrip()
 
 
 def _runs(measured: Sequence[Measured]) -> str:

@@ -1,4 +1,4 @@
-"""Whether what the paper found comes back: a verdict with its evidence for each shape, of live runs and of simulated ones.
+"""Whether the findings of the paper are reproduced: a verdict with its evidence for each shape, of live runs and of simulated ones.
 
 Absolute values depend on the machine; the shapes are what the paper claims. Each function looks at what was measured and at nothing else.
 """
@@ -30,7 +30,7 @@ APART: Final = 0.8
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one shape."""
+    """The verdict on one shape."""
 
     shape: str
     where: Where
@@ -38,7 +38,7 @@ class Verdict:
     evidence: str
 
     def words(self) -> str:
-        """For people."""
+        """The outcome in words."""
         place = "on this machine" if self.where == "live" else "in the simulation"
         return {"confirmed": "✓ confirmed", "not here": f"✗ not {place}", "not measurable": "not measurable"}[self.outcome]
 

@@ -2,19 +2,19 @@
 
 use crate::Global;
 use crate::failure::Failure;
-use crate::page::{self, Told};
+use crate::page::{self, PublishedTime};
 use ffclock_client::Clock;
 use ffclock_control::protocol::{SourceReport, StatusReport};
 use ffclock_units::Span;
 use serde::Serialize;
 
-/// The narrowest of so many pairs is used: the others were interrupted longer.
+/// The narrowest of this many pairs is used: the others were interrupted longer.
 const PAIRS: usize = 5;
 
 /// One look.
 pub(super) struct Look {
     /// The published clock, or why it cannot be read.
-    pub(super) told: Result<Told, Failure>,
+    pub(super) published: Result<PublishedTime, Failure>,
     /// The published clock - the system clock.
     pub(super) offset: Option<Span>,
     /// The daemon's own report, or why there is none.
@@ -32,18 +32,18 @@ pub(super) struct Report<'l> {
 }
 
 impl Look {
-    /// Looks. The page is opened anew each time: a daemon that was restarted may have put another file in its place.
+    /// Looks. The page is opened again each time: a restarted daemon may have put another file in its place.
     pub(super) fn take(global: &Global) -> Self {
         let daemon = crate::control::status(global);
         match page::open(global) {
-            Ok(clock) => Look { told: page::read(&clock), offset: offset(&clock), daemon },
-            Err(failure) => Look { told: Err(failure), offset: None, daemon },
+            Ok(clock) => Look { published: page::read(&clock), offset: offset(&clock), daemon },
+            Err(failure) => Look { published: Err(failure), offset: None, daemon },
         }
     }
 
     /// Whether there is nothing at all to see.
     pub(super) fn is_blind(&self) -> bool {
-        self.told.is_err() && self.daemon.is_err()
+        self.published.is_err() && self.daemon.is_err()
     }
 
     /// The server whose clock is published.
@@ -59,7 +59,7 @@ impl Look {
     /// The look as `--json` shows it.
     pub(super) fn report(&self) -> Report<'_> {
         Report {
-            reading: self.told.as_ref().ok().map(page::Report::of),
+            reading: self.published.as_ref().ok().map(page::Report::of),
             offset_s: self.offset.map(Span::as_seconds),
             daemon: self.daemon.as_ref().ok(),
             errors: self.errors(),
@@ -67,7 +67,7 @@ impl Look {
     }
 
     fn errors(&self) -> Vec<&str> {
-        let page = self.told.as_ref().err();
+        let page = self.published.as_ref().err();
         let daemon = self.daemon.as_ref().err();
         page.into_iter().chain(daemon).map(|failure| failure.message.as_str()).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::look::Look;
 use super::terminal::Size;
-use crate::page::Told;
+use crate::page::PublishedTime;
 use crate::{sources, status, text};
 use ffclock_control::protocol::StatusReport;
 use ffclock_units::{Reading, Span, Status};
@@ -28,7 +28,7 @@ impl History {
     /// Remembers what a look showed.
     pub(super) fn push(&mut self, look: &Look) {
         keep(&mut self.offset_s, look.offset.map(Span::as_seconds));
-        keep(&mut self.bound_s, look.told.as_ref().ok().map(|told| told.reading.bound.as_seconds()));
+        keep(&mut self.bound_s, look.published.as_ref().ok().map(|time| time.reading.bound.as_seconds()));
     }
 }
 
@@ -42,8 +42,8 @@ fn keep(values: &mut Vec<f64>, value: Option<f64>) {
 /// The lines to show, none wider than the terminal, no more than it has.
 pub(super) fn render(look: &Look, history: &History, size: Size) -> Vec<String> {
     let mut lines = Vec::new();
-    match &look.told {
-        Ok(told) => published(&mut lines, &told.reading),
+    match &look.published {
+        Ok(time) => published(&mut lines, &time.reading),
         Err(failure) => lines.push(Line::coloured(RED, &failure.message)),
     }
     lines.push(Line::plain(""));
@@ -95,7 +95,7 @@ fn figures(lines: &mut Vec<Line>, look: &Look, history: &History, size: Size) {
     if let Some(offset) = look.offset {
         lines.push(graph("offset", offset, &history.offset_s, width));
     }
-    if let Ok(Told { reading, .. }) = &look.told {
+    if let Ok(PublishedTime { reading, .. }) = &look.published {
         lines.push(graph("bound", reading.bound.as_span(), &history.bound_s, width));
         lines.push(figure("uncertainty", &reading.uncertainty.to_string()));
     }
@@ -140,7 +140,7 @@ fn servers(lines: &mut Vec<Line>, report: &StatusReport) {
 mod tests {
     use super::*;
     use crate::failure::Failure;
-    use crate::page::Told;
+    use crate::page::PublishedTime;
     use ffclock_units::{Bound, LeapTable, Moment, StandardUncertainty};
 
     fn look() -> Look {
@@ -148,11 +148,11 @@ mod tests {
         let bound = Bound::of(Span::from_micros(812));
         let uncertainty = StandardUncertainty::of(Span::from_micros(14));
         let reading = Reading { time, uncertainty, bound, status: Status::Synchronised };
-        let told = Told { reading, tai: LeapTable::built_in().tai_from_utc(time) };
+        let published = PublishedTime { reading, tai: LeapTable::built_in().tai_from_utc(time) };
         Look {
-            told: Ok(told),
+            published: Ok(published),
             offset: Some(-Span::from_micros(3)),
-            daemon: Err(Failure::from("nobody\x1b[2J listens")),
+            daemon: Err(Failure::from("nothing\x1b[2J listens")),
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(lines[0], "2026-11-21T09:30:00.000000000Z  +- 812 us");
         assert_eq!(lines[1], "synchronised");
         assert!(lines.contains(&"offset        -3 us         ▁▁▁▁▁  -3 us .. -3 us".to_owned()), "{lines:?}");
-        assert!(lines.contains(&"nobody?[2J listens".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"nothing?[2J listens".to_owned()), "{lines:?}");
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_page_that_cannot_be_read_is_said_in_red() {
-        let blind = Look { told: Err(Failure::from("no page")), offset: None, ..look() };
+        let blind = Look { published: Err(Failure::from("no page")), offset: None, ..look() };
         let lines = render(&blind, &History::default(), Size { columns: 80, lines: 24 });
         assert_eq!(lines[0], format!("{RED}no page{PLAIN}"));
     }

@@ -22,9 +22,9 @@ const CLEAR_BELOW: &str = "\x1b[J";
 /// What the user wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Nothing.
+    /// No key was pressed that matters.
     None,
-    /// To leave.
+    /// The user wants to leave.
     Leave,
 }
 
@@ -101,7 +101,7 @@ fn wants_to_leave() -> bool {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Nobody is left to be told when this fails: the terminal itself has gone.
+        // A failure cannot be reported: the terminal itself has gone.
         let _ = output::write(LEAVE);
         let _ = tcsetattr(stdin(), OptionalActions::Flush, &self.before);
     }

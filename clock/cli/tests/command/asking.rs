@@ -19,10 +19,10 @@ fn status_is_laid_out_for_people() {
 
 #[test]
 fn status_in_json_is_the_answer_of_the_daemon() {
-    let told = with_daemon().run(&["status", "--json"]).json();
+    let answer = with_daemon().run(&["status", "--json"]).json();
     let mut sent: serde_json::Value = serde_json::from_str(REPORT).unwrap();
     sent.as_object_mut().unwrap().remove("answer");
-    assert_eq!(told, sent);
+    assert_eq!(answer, sent);
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn without_a_daemon_the_page_still_speaks() {
     assert_eq!(ended.code, 1);
     assert!(ended.out.contains("The page says: 2026-11-21T09:30:"), "{ended:?}");
     assert!(ended.err.contains("is ffclockd running?"), "{ended:?}");
-    let told = place.run(&["status", "--json"]).json();
-    assert_eq!(told["page"]["status"], "synchronised");
-    assert!(told["error"].as_str().unwrap().contains("control socket"));
-    let told = Place::new().run(&["status", "--json"]).json();
-    assert!(told["page"].is_null());
+    let answer = place.run(&["status", "--json"]).json();
+    assert_eq!(answer["page"]["status"], "synchronised");
+    assert!(answer["error"].as_str().unwrap().contains("control socket"));
+    let answer = Place::new().run(&["status", "--json"]).json();
+    assert!(answer["page"].is_null());
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn sources_are_a_table() {
     let out = with_daemon().run(&["sources"]).well();
     let table = include_str!("status.txt").split("\n\n").nth(2).unwrap();
     assert_eq!(out.trim_end(), table);
-    let told = with_daemon().run(&["sources", "--json"]).json();
-    assert_eq!(told[0]["name"], "ntp.example.org");
-    assert_eq!(told.as_array().unwrap().len(), 2);
+    let answer = with_daemon().run(&["sources", "--json"]).json();
+    assert_eq!(answer[0]["name"], "ntp.example.org");
+    assert_eq!(answer.as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The time that the pages of the tests tell when they are made: 2026-11-21T09:30:00Z.
+/// The time that the pages of the tests show when they are made: 2026-11-21T09:30:00Z.
 pub const UTC_SECOND: i64 = 1_795_253_400;
 
 /// The epoch of the pages of the tests.

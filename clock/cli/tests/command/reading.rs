@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const TAI_MINUS_UTC_NS: i64 = 37_000_000_000;
 
-/// The pages of the tests tell a time between the making of the page and a minute later.
+/// The pages of the tests show a time between the making of the page and a minute later.
 #[track_caller]
 fn assert_recent(utc_ns: &Value) {
     let second = utc_ns.as_i64().unwrap() / 1_000_000_000;
@@ -31,13 +31,13 @@ fn now_tells_time_bound_and_status() {
 
 #[test]
 fn now_in_json_has_everything_with_its_unit() {
-    let told = published(Status::Holdover).run(&["--json", "now"]).json();
-    assert_recent(&told["utc_ns"]);
-    assert_eq!(told["tai_ns"].as_i64().unwrap() - told["utc_ns"].as_i64().unwrap(), TAI_MINUS_UTC_NS);
-    assert!(told["utc"].as_str().unwrap().starts_with("2026-11-21T09:30:"));
-    assert!((812e-6..813e-6).contains(&told["bound_s"].as_f64().unwrap()));
-    assert!((14e-6..15e-6).contains(&told["uncertainty_s"].as_f64().unwrap()));
-    assert_eq!(told["status"], "holdover");
+    let answer = published(Status::Holdover).run(&["--json", "now"]).json();
+    assert_recent(&answer["utc_ns"]);
+    assert_eq!(answer["tai_ns"].as_i64().unwrap() - answer["utc_ns"].as_i64().unwrap(), TAI_MINUS_UTC_NS);
+    assert!(answer["utc"].as_str().unwrap().starts_with("2026-11-21T09:30:"));
+    assert!((812e-6..813e-6).contains(&answer["bound_s"].as_f64().unwrap()));
+    assert!((14e-6..15e-6).contains(&answer["uncertainty_s"].as_f64().unwrap()));
+    assert_eq!(answer["status"], "holdover");
 }
 
 #[test]
@@ -116,10 +116,10 @@ fn elapsed_ends_as_a_shell_does() {
 fn waiting_ends_at_once_when_the_clock_is_good() {
     let place = published(Status::Synchronised);
     assert!(place.run(&["wait"]).well().contains("synchronised"));
-    let told = place.run(&["wait", "--json", "--bound", "1 ms", "--timeout", "1 s"]).json();
-    assert_eq!(told["in_time"], true);
-    assert!(told["waited_s"].as_f64().unwrap() < 1.0);
-    assert_recent(&told["utc_ns"]);
+    let answer = place.run(&["wait", "--json", "--bound", "1 ms", "--timeout", "1 s"]).json();
+    assert_eq!(answer["in_time"], true);
+    assert!(answer["waited_s"].as_f64().unwrap() < 1.0);
+    assert_recent(&answer["utc_ns"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(super) struct Campaign {
 const SHORTEST_PHASE: Span = Span::from_millis(100);
 
 impl Campaign {
-    /// The phases.
+    /// The phases that the options ask for.
     pub(super) fn phases(&self) -> Result<Vec<Phase>, Failure> {
         let length = if self.stress.is_empty() { self.length } else { self.phase };
         if length < SHORTEST_PHASE {
@@ -70,7 +70,7 @@ pub(super) fn interval(text: &str) -> Result<Span, String> {
 
 /// The nominal period of the CPU's counter, by which everything is timed.
 pub(super) fn base_period() -> Result<Period, Failure> {
-    let remedy = "the instruments time by it; `ffclock-lab counters` tells what is wrong";
+    let remedy = "the instruments time by it; `ffclock-lab counters` shows what is wrong";
     let found =
         nominal(CounterId::CPU).map_err(|error| format!("the CPU's counter cannot be used: {error}; {remedy}"))?;
     Ok(found.period)

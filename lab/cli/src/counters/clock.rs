@@ -1,5 +1,5 @@
-//! `ffclock-lab counters clock`: what clock comes of each counter and each kind of packet stamps, all from the same
-//! packets.
+//! `ffclock-lab counters clock`: how good a clock each counter and each kind of packet stamp makes, all from the
+//! same packets.
 //!
 //! The experiment is `ffclock_counters::clocks`. Here a server is started for it on loopback, whose time is a known
 //! function of the CPU's counter, and its figures become tables and records.
@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// Time between two requests
     #[arg(long, value_name = "SPAN", default_value = "250 ms", value_parser = interval)]
     poll: Span,
-    /// Leave out of the figures what the clocks show before
+    /// Leave this much time at the start out of the figures
     #[arg(long, value_name = "SPAN", default_value = "30 s", value_parser = waiting_time)]
     warm_up: Span,
     /// The server's rate against the nominal rate of the CPU's counter
@@ -67,7 +67,7 @@ struct About {
     missing: Vec<String>,
 }
 
-/// Measures.
+/// Runs the clocks, records their readings and prints the figures.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
@@ -154,7 +154,7 @@ impl Measured {
         })
     }
 
-    /// The tables.
+    /// The tables as text.
     pub(super) fn page(&self) -> String {
         if self.clocks.is_empty() {
             return format!("{NOTHING}\n");

@@ -1,4 +1,4 @@
-//! The conditions of each phase: the load, the time, a sign of life, and an end when the user wants it.
+//! The conditions of each phase: the load, the time, a progress line, and an early end at the user's request.
 
 use super::stress::Stress;
 use crate::failure::Failure;
@@ -9,12 +9,12 @@ use std::io::{IsTerminal, Write, stderr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
-/// Between two looks at the loads and the sign of life.
+/// The interval between two checks of the loads, and between two updates of the progress line.
 const SLICE: Span = Span::from_millis(500);
-/// A campaign shorter than this says nothing on the way.
+/// A campaign shorter than this shows no progress.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// Makes the conditions.
+/// Makes the conditions of each phase.
 pub(crate) struct Conditions {
     stress: Stress,
     signals: Signals,
@@ -69,7 +69,7 @@ impl Surroundings for Conditions {
 }
 
 impl Drop for Conditions {
-    /// Takes the sign away.
+    /// Removes the progress line.
     fn drop(&mut self) {
         if self.shown {
             let _ = write!(stderr(), "\r{:60}\r", "");

@@ -38,7 +38,7 @@ pub(super) struct Args {
     burst: u32,
 }
 
-/// Measures.
+/// Measures the latencies, records them and prints the figures.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let (phases, cpus) = (args.campaign.phases()?, cpus()?);
@@ -105,7 +105,7 @@ impl Measured {
         record.extend("handover", &self.handovers)
     }
 
-    /// The tables.
+    /// The tables as text.
     pub(super) fn page(&self) -> String {
         let About { step, hertz, .. } = &self.about;
         let ns = *step as f64 / hertz * 1e9;

@@ -7,7 +7,7 @@ use ffclock_counters::handover::Handover;
 use ffclock_counters::inventory::{Inventory, Item, take};
 use std::fmt::Write;
 
-/// Lists.
+/// Prints the inventory of counters.
 pub(super) fn run(global: &Global) -> Result<(), Failure> {
     let inventory = take();
     if global.json { output::json(&inventory) } else { output::write(&page(&inventory)) }
@@ -29,12 +29,12 @@ fn page(inventory: &Inventory) -> String {
     };
     line(String::new());
     let machine = inventory.hypervisor.as_deref().map_or_else(
-        || "hardware of its own, as far as the CPU tells".to_owned(),
+        || "hardware of its own, as far as the CPU reports".to_owned(),
         |name| format!("a guest of {}; the hypervisor may scale or move the counters", printable(name)),
     );
     line(format!("machine      {machine}"));
     let available = printable(&inventory.available.join(" "));
-    let current = inventory.clocksource.as_deref().map_or("not told".to_owned(), printable);
+    let current = inventory.clocksource.as_deref().map_or("unknown".to_owned(), printable);
     line(format!("clocksource  {current} (of {available})"));
     for check in &inventory.checks {
         line(format!("{} {}: {}", if check.ok { "ok         " } else { "FAILED     " }, check.name, check.detail));
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_offset_of_a_cpu_is_told_with_its_error() {
+    fn the_offset_of_a_cpu_is_shown_with_its_error() {
         let handover = Handover { cpus: [0, 3], count: 10, there: 130, back: 70, median: 140, violations: 0 };
         let line = handover_line(&handover, Some(2e9));
         assert!(line.contains("3 is 15.0 ns ahead of 0, +- 50.0 ns; 10 readings handed over, 0 backwards"), "{line}");

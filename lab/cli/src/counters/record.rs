@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The destinations.
+/// Where the records of one run go.
 pub(super) struct Record {
     file: Option<(PathBuf, Recorder<BufWriter<File>>)>,
     json: Option<Recorder<Vec<u8>>>,
@@ -59,8 +59,8 @@ impl Record {
         output::write(&text)
     }
 
-    /// Ends the recording in good order, also where an error ended the measurement: what was measured before is kept,
-    /// and the reason with it.
+    /// Ends the recording cleanly, even where an error ended the measurement: the records up to then are kept, with the
+    /// reason.
     pub(super) fn conclude(mut self, ended: &Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = ended {
             self.append(BROKEN, &Broken { reason: failure.to_string() })?;
@@ -68,7 +68,7 @@ impl Record {
         self.finish()
     }
 
-    /// Ends the recording in good order.
+    /// Ends the recording cleanly.
     fn finish(self) -> Result<(), Failure> {
         if let Some((path, recorder)) = self.file {
             recorder.finish().map_err(|error| unwritable(&path, &error))?;

@@ -19,7 +19,7 @@ pub(super) struct Args {
     recording: PathBuf,
 }
 
-/// Shows.
+/// Prints the tables of the recording.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let recorded = record::open(&args.recording)?;
     if global.json {

@@ -59,7 +59,7 @@ impl FromStr for Against {
     }
 }
 
-/// Measures.
+/// Reads the counters at even intervals, records the readings and prints the figures.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
@@ -113,7 +113,7 @@ fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, 
     Ok(count)
 }
 
-/// A reference that said nothing is no reference, whatever the counters did among themselves.
+/// A reference without samples is no reference, even where the counters could be compared with one another.
 fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
     let Some(reference) = &about.reference else { return Ok(()) };
     let count = samples.iter().filter(|sample| sample.reference.is_some()).count();
@@ -145,7 +145,7 @@ impl Measured {
         Ok(Measured { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
     }
 
-    /// The tables.
+    /// The tables as text.
     pub(super) fn page(&self) -> String {
         let rows: Vec<Vec<String>> = self.found.iter().flat_map(|found| self.rate_rows(found)).collect();
         let mut page = text::table(&RATE_HEADING, &rows);
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_told_by_their_form() {
+    fn references_are_recognised_by_their_form() {
         let of = |text: &str| text.parse::<Against>().unwrap();
         assert_eq!(of("ffclock"), Against::Published);
         assert_eq!(of("/dev/pps0"), Against::Device("/dev/pps0".into()));

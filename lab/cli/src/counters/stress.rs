@@ -12,12 +12,12 @@ use std::time::Duration;
 
 const STRESS_NG: &str = "stress-ng";
 const MISSING: &str = "the load needs stress-ng, which cannot be run here; `tools/setup packages` installs it, or install the package stress-ng";
-/// Sees to it that a load does not outlive us.
+/// Makes sure that a load does not outlive us.
 const SETPRIV: &str = "setpriv";
 const UNGUARDED: &str = "the load is started by setpriv, which cannot be run here; install the package util-linux";
-/// How long after its phase a load ends by itself, should its parent be gone.
+/// How long after its phase a load ends by itself if its parent is gone.
 const GRACE_S: f64 = 60.0;
-/// How long stress-ng may take to end in good order.
+/// How long stress-ng may take to end cleanly.
 const ENDING: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(20);
 /// The traffic: as much as the link takes, in packets that fill an Ethernet frame.
@@ -85,7 +85,7 @@ impl Stress {
         Ok(())
     }
 
-    /// Sees to it that the load goes on.
+    /// Makes sure that the load still runs.
     pub(super) fn keep(&mut self) -> Result<(), Failure> {
         for running in &mut self.running {
             running.check()?;

@@ -26,7 +26,7 @@ pub(super) struct Args {
     every: Span,
 }
 
-/// Watches.
+/// Watches until the time is up, and prints each finding.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let phases = schedule(&[], args.length.unwrap_or(Span::from_secs(366 * 86_400)));
     let mut conditions = Conditions::prepare(&phases)?;

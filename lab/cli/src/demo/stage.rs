@@ -44,7 +44,7 @@ impl Stamps {
     }
 }
 
-/// The server.
+/// The program that serves the time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Server {
     /// `ffclock-lab lab server`.
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    /// For people.
+    /// Its name in messages.
     pub(super) fn description(&self) -> &'static str {
         match self {
             Server::Embedded => "embedded reference server",
@@ -197,7 +197,7 @@ impl Stage {
         Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
     }
 
-    /// Ends everything, the daemons in good order, so that their records are complete.
+    /// Ends everything, the daemons cleanly, so that their records are complete.
     pub(super) fn finish(mut self) {
         for daemon in &mut self.daemons {
             daemon.terminate();

@@ -116,7 +116,7 @@ impl Worker {
     }
 }
 
-/// Until a child has left our network, a link meant for it would come to lie in ours. `name` is what messages call it.
+/// Until a child has left our network, a link meant for it would end up in ours. `name` is what messages call it.
 pub(crate) fn wait_for_own_network(child: &mut Child, name: &str) -> Result<(), Failure> {
     let ours = fs::read_link("/proc/self/ns/net")?;
     let theirs = format!("/proc/{}/ns/net", child.id());
@@ -134,7 +134,7 @@ pub(crate) fn wait_for_own_network(child: &mut Child, name: &str) -> Result<(), 
 
 /// How long a worker may take to reach its network.
 const PREPARING: Duration = Duration::from_secs(10);
-/// How long a worker may take to end in good order.
+/// How long a worker may take to end cleanly.
 const ENDING: Duration = Duration::from_secs(3);
 /// Between two looks at a worker.
 const STEP: Duration = Duration::from_millis(10);

@@ -18,7 +18,7 @@ use std::path::PathBuf;
   $ ffclock-lab probe advise --from probe.parquet --json | jq .advice.location
 
 Answers from a fresh run, or from a record of one. Exit code: 0 with an answer, 1 where no location can be
-advised, or the best two cannot be told apart.")]
+advised, or the best two cannot be distinguished.")]
 pub(super) struct Args {
     #[command(flatten)]
     course: Course,
@@ -32,7 +32,7 @@ pub(super) struct Args {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let answer = match &args.from {
         Some(record) => Answer::recorded(record)?,
-        // Whoever takes the advice does not pass a second probe at each place.
+        // A program that follows the advice does not pass a second probe at each place.
         None => measure(&args.course.without_ebpf(), Extras::default())?.answer(),
     };
     let advice = advise(&answer.digest(), &answer.unavailable());

@@ -21,12 +21,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Of a record.
+    /// The answer of a record file.
     pub(super) fn recorded(path: &Path) -> Result<Self, Failure> {
         Ok(Answer::of(read(path).map_err(|error| format!("{} {error}", path.display()))?))
     }
 
-    /// Of what was read of one.
+    /// The answer of a record that is read already.
     pub(super) fn of(record: ProbeRecord) -> Self {
         let ProbeRecord { about, period, phases } = record;
         let measured = phases.into_iter().map(|phase| Measured {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The port of test packets: one that nobody else was given.
+/// The port of test packets: one that is assigned to no other service.
 pub(super) const PORT: u16 = 8_777;
 
 /// Options of `ffclock-lab probe echo`.

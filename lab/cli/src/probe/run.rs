@@ -43,13 +43,13 @@ pub(super) struct Args {
     /// Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected
+    /// Measure first what the probes themselves cost, in this many rounds (a few seconds each), and show corrected
     /// figures beside the raw ones
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "16", value_parser = clap::value_parser!(u16).range(2..=1000))]
     probe_effect: Option<u16>,
 }
 
-/// What a measurement does beside measuring.
+/// What a measurement does in addition.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extras<'a> {
     /// Records every stamp into this file.
@@ -66,13 +66,13 @@ pub(super) struct Course {
     /// The device on the way to the host, where it cannot be found out
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// How many packets, in all phases together
+    /// The number of packets in all phases together
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PACKETS))]
     packets: u64,
     /// Packets per second
     #[arg(long, value_name = "R", default_value_t = 1_000.0, value_parser = rate)]
     rate: f64,
-    /// Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel's events
+    /// Bytes of the smallest payload; lengths vary by 254 bytes, which distinguishes packets in the kernel's events
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
     /// Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none
@@ -82,8 +82,8 @@ pub(super) struct Course {
     /// How long each phase lasts (the paper: 2 h); replaces --packets
     #[arg(long, value_name = "SPAN", value_parser = waiting_time, requires = "stress")]
     phase: Option<Span>,
-    /// Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for
-    /// which a kprobe stands in
+    /// Leave out a way to stamp: tap, tracing, ebpf, stack (the tracing anywhere but at the driver) or fentry (a kprobe
+    /// replaces it)
     #[arg(long, value_name = "PROBE,...", value_delimiter = ',')]
     without: Vec<Probe>,
     /// Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change
@@ -170,7 +170,7 @@ pub(super) struct Measured {
     pub(super) corrected: Vec<Corrected>,
 }
 
-/// Everything that a run brings.
+/// All results of a run.
 pub(super) struct Whole {
     pub(super) way: Way,
     pub(super) phases: Vec<Measured>,
@@ -192,7 +192,7 @@ impl Whole {
     }
 }
 
-/// Measures.
+/// Sends the packets of all phases and collects their stamps.
 pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Failure> {
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;
@@ -397,7 +397,7 @@ impl Course {
     }
 }
 
-/// A record, and what it is called in complaints.
+/// A record, and its name in error messages.
 struct Record<'a> {
     path: &'a Path,
     writer: ProbeWriter,

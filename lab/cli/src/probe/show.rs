@@ -24,7 +24,7 @@ pub(super) struct Args {
     record: Option<PathBuf>,
 }
 
-/// Shows.
+/// Prints the tables of the record.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let record = read(&args.source).map_err(|error| format!("{} {error}", args.source.display()))?;
     if let Some(path) = &args.record {

@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// The device, if not all of them
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// The program, if not whoever has a socket with that port
+    /// The program [default: every program with a socket on that port]
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
 }
@@ -183,7 +183,8 @@ fn programs_text(port: u16, programs: &[Program], calls: Option<Calls>) -> Strin
         let is_of_service =
             |socket: &Socket| socket.local.port() == port || socket.remote.is_some_and(|remote| remote.port() == port);
         if !program.sockets.iter().any(is_of_service) {
-            page += "  it has its sockets for this port only for a moment, and none now: what they ask for cannot be told\n";
+            page +=
+                "  it has its sockets for this port only for a moment, and none now: what they ask for is unknown\n";
         }
         for socket in &program.sockets {
             let remote = socket.remote.map_or_else(String::new, |remote| format!(" to {remote}"));

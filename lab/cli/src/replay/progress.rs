@@ -1,4 +1,4 @@
-//! A sign of life while a long file is read.
+//! Progress while a long file is read.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl Progress {
         self.rows
     }
 
-    /// This many of all steps of a long work are done.
+    /// This many of all steps of a long computation are done.
     pub(super) fn show_share(&mut self, done: usize, all: usize) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
             let _ = write!(stderr(), "\rlooking back: {:.0} % {:20}", 100.0 * done as f64 / all.max(1) as f64, "");
@@ -62,7 +62,7 @@ impl Progress {
 }
 
 impl Drop for Progress {
-    /// Takes the sign away, also when the replay ends with an error.
+    /// Removes the line, also when the replay ends with an error.
     fn drop(&mut self) {
         if self.shown {
             let _ = write!(stderr(), "\r{:40}\r", "");

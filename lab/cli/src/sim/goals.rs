@@ -31,8 +31,8 @@ pub(super) struct Args {
     /// How many runs at a time [default: as many as there are processors]
     #[arg(long)]
     jobs: Option<Jobs>,
-    /// Keep each run in this file, and take runs from it that the same program has made: the command can be broken off
-    /// and goes on. A file with anything else in it is refused
+    /// Keep each run in this file, and reuse the runs in it that the same program has made, so that the command can be
+    /// interrupted and resumed. A file with anything else in it is refused
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     /// Run the oracles, which take most of the time, with the first N seeds only [default: with all]

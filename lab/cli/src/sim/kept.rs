@@ -1,4 +1,4 @@
-//! Runs that are kept in a file while a long command goes on, so that it can be broken off and taken up again.
+//! Runs that are kept in a file while a long command works, so that it can be interrupted and resumed.
 //!
 //! One JSON object per line: which program made the run, and the result. Runs of another program, or another build of
 //! this one, are left alone and made again: an estimator that changed gives other figures. The last line may be half
@@ -20,7 +20,7 @@ struct Line {
 /// How every line begins.
 const BEGIN: &[u8] = b"{\"program\":\"";
 
-/// The file.
+/// The file of kept runs.
 pub(super) struct Kept {
     program: String,
     file: File,

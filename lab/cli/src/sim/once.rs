@@ -21,7 +21,7 @@ Exit code 1 if a check of the scenario does not hold. docs/sim.md explains the f
 pub(super) struct Args {
     /// A built-in scenario, or a file that ends in `.toml`
     name: String,
-    /// Where all chance comes from
+    /// The seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Write what the clocks saw, with the truth, for `ffclock-lab replay`: CSV if the name ends in `.csv`, otherwise
@@ -32,8 +32,8 @@ pub(super) struct Args {
     /// is in FILE
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as
-    /// long
+    /// Run the oracles as well: they know the laws of the world, and show how well any clock could do. Takes about ten
+    /// times as long
     #[arg(long)]
     oracle: bool,
     #[command(flatten)]

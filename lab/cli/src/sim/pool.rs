@@ -1,4 +1,4 @@
-//! Many runs on several threads, with a bar of progress.
+//! Many runs on several threads, with a progress bar.
 
 use ffclock_estimator::LearnedConfig;
 use ffclock_sim::{Cast, Run, RunResult, Scenario, Sinks};

@@ -77,7 +77,7 @@ fn a_series_says_what_happened_and_has_every_clock_at_every_reading() {
     assert!(claims, "a feed-forward clock has a bound at every reading");
 }
 
-/// What `sim run` with these files came to, in a directory with what `before` puts there.
+/// The outcome of `sim run` with these files, in a directory that `before` has prepared.
 fn run_in(name: &str, files: [&str; 2], before: impl Fn(&Path)) -> (Result<(), Failure>, [Option<String>; 2]) {
     let directory = std::env::temp_dir().join(format!("ffclock-sim-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();

@@ -49,9 +49,9 @@ impl TraceFile {
         outcome.and_then(|()| finish()).map_err(|error| failure(&path, &error))
     }
 
-    /// Takes the file away again, of a run that does not begin.
+    /// Removes the file of a run that does not begin.
     pub(super) fn discard(self) {
-        // The error that stops the run is reported; that an empty file stays besides is not.
+        // The error that stops the run is reported. That the empty file could not be removed is not.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -88,14 +88,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 /// What a load has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Done {
-    /// Of the time; on the network of the rate.
+    /// Share of the time; for the network share of the rate.
     busy_percent: f64,
     packets: u64,
     blocks: u64,
 }
 
 /// Works for the level's share of each slice and sleeps to its end. Slices lie on a grid, so that jumps fall on their
-/// edges; one that was begun late is worked for as long.
+/// edges; a slice that began late gets the same amount of work.
 fn work_in(level: LoadLevel, slice: Duration, length: Duration) -> Done {
     let begun = Instant::now();
     let mut busy = Duration::ZERO;

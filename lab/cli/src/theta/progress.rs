@@ -1,4 +1,4 @@
-//! A sign of life of work that takes longer than two seconds.
+//! Progress of work that takes longer than two seconds.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};

@@ -56,7 +56,7 @@ pub(super) struct Course {
     /// The delay D between a quorum and the next round
     #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = waiting_time)]
     pub(super) delay: Span,
-    /// Run the algorithm as the paper prints it, which is known to be bad
+    /// Run the algorithm as the paper prints it, which is known to fail
     #[arg(long)]
     pub(super) printed: bool,
     /// How long ranks wait for one another at the start

@@ -1,4 +1,4 @@
-//! `ffclock-lab counters`: short runs of every instrument, and what it says to input that cannot be used.
+//! `ffclock-lab counters`: short runs of every instrument, and what it says about unusable input.
 
 use crate::common::Place;
 use serde_json::Value;
@@ -11,10 +11,10 @@ fn records(text: &str, kind: &str) -> Vec<Value> {
 
 #[test]
 fn the_list_names_the_counters_and_the_choice() {
-    let told = Place::new().run(&["counters", "--json"]).json();
-    let names: Vec<&str> = told["counters"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    let answer = Place::new().run(&["counters", "--json"]).json();
+    let names: Vec<&str> = answer["counters"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"tsc") && names.contains(&"monotonic-raw"), "{names:?}");
-    assert!(names.contains(&told["choice"].as_str().unwrap()));
+    assert!(names.contains(&answer["choice"].as_str().unwrap()));
     let page = Place::new().run(&["counters"]).well();
     assert!(page.contains("choice  ") && page.contains("because") && page.contains("clocksource"), "{page}");
 }
@@ -67,7 +67,7 @@ fn a_file_is_a_reference() {
     assert!(pairs.iter().any(|pair| *pair.0 == "base" && *pair.1 == file), "{pairs:?}");
 }
 
-/// What was measured is not lost because the reference turns out to be none.
+/// The measurement is not lost when the reference turns out to be unusable.
 #[test]
 fn a_file_that_is_no_reference_costs_no_measurement() {
     let place = Place::new();
@@ -81,7 +81,7 @@ fn a_file_that_is_no_reference_costs_no_measurement() {
     std::fs::write(file, "base;time\n").unwrap();
     assert!(measure("60 s").err.contains("line 1 is not of this form"));
     assert!(begin.elapsed().as_secs() < 30, "nothing is measured in vain: {:?}", begin.elapsed());
-    // Whoever writes it has just begun.
+    // Its writer has just begun.
     std::fs::write(file, "1,2\n").unwrap();
     let ended = measure("300 ms");
     assert!(ended.code == 1 && ended.err.contains("it has 1 points"), "{ended:?}");
@@ -93,7 +93,7 @@ fn a_file_that_is_no_reference_costs_no_measurement() {
     assert!(found.iter().any(|one| one["against"] == file && one["rate_ppm"].is_null()), "{found:?}");
 }
 
-/// Neither an earlier measurement nor the reference itself.
+/// Neither an earlier measurement nor the reference itself is overwritten.
 #[test]
 fn a_recording_is_never_written_over_another_file() {
     let place = Place::new();
@@ -159,7 +159,7 @@ fn clocks_of_the_same_packets_are_compared() {
     let clocks = records(&out, "clock");
     let names: Vec<String> =
         clocks.iter().map(|c| format!("{} {}", c["counter"], c["stamps"]).replace('"', "")).collect();
-    // Further kinds of stamps depend on the rights of whoever runs this.
+    // Further kinds of stamps depend on the rights of the user who runs this.
     assert!(names.len() >= 4 && names.len().is_multiple_of(2), "{names:?}");
     for name in ["tsc user", "tsc socket", "monotonic-raw user", "monotonic-raw socket"] {
         assert!(names.iter().any(|found| found.replace("cntvct", "tsc") == name), "{names:?}");
@@ -171,7 +171,8 @@ fn clocks_of_the_same_packets_are_compared() {
     assert!(records(&out, "exchange").len() > 10 && records(&out, "stamps").len() >= 2);
 }
 
-/// Of a version that did not name what was missing; and no host has more readings outside the bound than readings.
+/// A recording of a version that did not name what was missing, and one with more readings outside the bound than
+/// readings.
 #[test]
 fn an_old_and_an_impossible_recording_of_clocks_are_shown() {
     let place = Place::new();

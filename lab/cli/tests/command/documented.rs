@@ -1,4 +1,4 @@
-//! That docs/cli.md and docs/sim.md name every field of the JSON that simulation, replay and the Theta-Model print.
+//! docs/cli.md and docs/sim.md name every field of the JSON that simulation, replay and the Theta-Model print.
 
 use crate::common::Place;
 use serde_json::Value;
@@ -44,9 +44,9 @@ fn every_field_of_the_json_is_described() {
         &["theta", "load", "processor", "--level", "10", "--for", "100 ms"],
     ];
     for words in commands {
-        let told = place.run(&[words, &["--json"]].concat()).well();
+        let printed = place.run(&[words, &["--json"]].concat()).well();
         let mut found = BTreeSet::new();
-        told.lines().for_each(|line| fields(&serde_json::from_str(line).unwrap(), &mut found));
+        printed.lines().for_each(|line| fields(&serde_json::from_str(line).unwrap(), &mut found));
         let not_described: Vec<&String> = found.iter().filter(|name| !is_documented(name)).collect();
         assert!(found.len() > 2 && not_described.is_empty(), "{words:?}: {not_described:?}");
     }

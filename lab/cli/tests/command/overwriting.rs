@@ -1,4 +1,4 @@
-//! That no command destroys what it reads, or what is not its own.
+//! No command destroys a file that it reads, or a file that is not its own.
 
 use crate::common::{Ended, Place};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn name(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Refused as wrong usage, with this in the complaint.
+/// Refused as wrong usage, with this in the message.
 #[track_caller]
 fn refused(ended: &Ended, part: &str) {
     assert_eq!(ended.code, 2, "{ended:?}");
@@ -73,7 +73,7 @@ fn two_outputs_are_two_files_whether_they_are_there_or_not() {
     let words = ["replay", name(&trace), "--exchanges", name(&output), "--output", name(&link)];
     refused(&place.run(&words), "--output and --exchanges name the same file");
     assert_eq!(text(&output), "kept");
-    // What keeps nothing may be given twice.
+    // A device that keeps nothing may be given twice.
     place.run(&["replay", name(&trace), "--exchanges", "/dev/null", "--output", "/dev/null"]).well();
 }
 

@@ -15,11 +15,11 @@ fn complaint(lines: &str) -> String {
 
 #[test]
 fn an_impossible_world_is_an_error_by_key() {
-    let told = complaint("[oscillator]\nwalk_frequency_at_10000_s = 1e300");
-    assert!(told.starts_with("ffclock-lab: scenario world: oscillator.walk_frequency_at_10000_s: 1"), "{told}");
-    assert!(told.ends_with("it must be a number between 0 and 0.001\n"), "{told}");
-    let told = complaint("duration = \"0 s\"");
-    assert_eq!(told, "ffclock-lab: scenario world: duration: 0 ns is too short: it must be longer than 0 s\n");
+    let said = complaint("[oscillator]\nwalk_frequency_at_10000_s = 1e300");
+    assert!(said.starts_with("ffclock-lab: scenario world: oscillator.walk_frequency_at_10000_s: 1"), "{said}");
+    assert!(said.ends_with("it must be a number between 0 and 0.001\n"), "{said}");
+    let said = complaint("duration = \"0 s\"");
+    assert_eq!(said, "ffclock-lab: scenario world: duration: 0 ns is too short: it must be longer than 0 s\n");
 }
 
 #[test]
@@ -29,8 +29,8 @@ fn a_sweep_without_readings_shows_dashes_as_a_run_does() {
     let silent = "extends = \"lan-16\"\nabout = \"x\"\nduration = \"10 min\"\nfrom = \"0 s\"\n[path]\nloss = 1.0\n";
     std::fs::write(&path, silent).unwrap();
     for words in [&["sim", "run"][..], &["sim", "sweep", "--seeds", "1..2"]] {
-        let told = place.run(&[words, &[path.to_str().unwrap()]].concat()).well();
-        let learned = told.lines().find(|line| line.starts_with("learned")).unwrap();
-        assert!(!told.contains("NaN") && learned.matches(" -").count() >= 5, "{told}");
+        let said = place.run(&[words, &[path.to_str().unwrap()]].concat()).well();
+        let learned = said.lines().find(|line| line.starts_with("learned")).unwrap();
+        assert!(!said.contains("NaN") && learned.matches(" -").count() >= 5, "{said}");
     }
 }

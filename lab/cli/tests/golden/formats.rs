@@ -47,9 +47,9 @@ fn radclock_stamps_give_the_clock_of_the_csv() {
 }
 
 /// ntpd's clock is UTC, so the counter is one of 1 GHz that shows TAI in nanoseconds. Here it is right, and all four
-/// stamps are exact multiples of 2^-9 s, so that a CSV can tell the same.
+/// stamps are exact multiples of 2^-9 s, so that a CSV can hold the same values.
 #[test]
-fn rawstats_give_the_clock_of_a_csv_that_tells_the_same() {
+fn rawstats_give_the_clock_of_a_csv_with_the_same_values() {
     let mut raw = String::new();
     let mut csv = String::from("Ta,Tb,Te,Tf,server,root_distance\n");
     // 2^-24 s of precision, 2^-6 s of root delay, and 2^-7 s of root dispersion.

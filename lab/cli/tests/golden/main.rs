@@ -1,11 +1,10 @@
-//! Golden traces: what `ffclock-lab replay` says of them is the same bit for bit, and within limits that were set by
+//! Golden traces: what `ffclock-lab replay` reports of them is the same bit for bit, and within limits that were set by
 //! hand.
 //!
-//! A directory of tests/golden holds a trace (`trace.*`), what came of it by each estimator when it was last accepted
-//! (`expected-NAME.json`, `expected-NAME.csv`), and `limits.json`, the ranges that hold whatever is expected: a clock
-//! that got worse cannot be accepted by writing its figures anew. Where the trace was generated, the test makes it
-//! again and finds the same bytes, and judges each row of the output by the truth that only the generator knows, in its
-//! own integers.
+//! A directory of tests/golden holds a trace (`trace.*`), the accepted results of each estimator (`expected-NAME.json`,
+//! `expected-NAME.csv`), and `limits.json`, the ranges that hold whatever is expected: a clock that got worse cannot be
+//! accepted by rewriting its expected figures. Where the trace was generated, the test generates it again, requires the
+//! same bytes, and judges each row of the output by the truth that only the generator knows, in its own integers.
 //!
 //! After a deliberate change of the estimator: `tools/golden`, and look at the difference.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its own data has failed")]

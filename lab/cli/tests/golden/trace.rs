@@ -33,7 +33,7 @@ impl Trace {
         if let Some(world) = &world
             && is_writing()
         {
-            write_anew(directory, &world.csv());
+            write_trace(directory, &world.csv());
         }
         let path = path_in(directory);
         let Some(world) = world else { return Trace { path, truths: Vec::new() } };
@@ -69,9 +69,9 @@ fn unpacked(path: &Path) -> String {
     text
 }
 
-/// Writes the trace where it has changed, packed as the file that is there, or with gzip. Every byte that a packer may
-/// choose otherwise some day stays as it is as long as the content does.
-fn write_anew(directory: &Path, csv: &str) {
+/// Writes the trace where it has changed, packed as the file that is there, or with gzip. An unchanged trace is not
+/// packed again, because another version of the packer may choose other bytes.
+fn write_trace(directory: &Path, csv: &str) {
     fs::create_dir_all(directory).unwrap();
     let zstd = directory.join("trace.csv.zst");
     let path = if zstd.exists() { zstd } else { directory.join("trace.csv.gz") };

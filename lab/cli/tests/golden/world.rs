@@ -1,11 +1,11 @@
 //! The worlds of the generated traces, in integers only, so that they are the same everywhere and owe nothing to the
 //! code under test.
 //!
-//! True time runs in picoseconds since the beginning of a trace. A counter hangs on it through an oscillator whose rate
-//! is set anew each second; a segment says how requests, path, and server behave for a while. The truth of a row is the
+//! True time runs in picoseconds since the beginning of a trace. An oscillator drives the counter, and its rate changes
+//! each second; a segment says how requests, path, and server behave for a while. The truth of a row is the
 //! true time of the counter reading when the reply was stamped: what delays the stamp belongs to the way back.
 
-/// Picoseconds.
+/// A time or a length of time in picoseconds.
 pub type Ps = i128;
 pub const US: Ps = 1_000_000;
 pub const MS: Ps = 1_000 * US;
@@ -58,7 +58,7 @@ pub struct Oscillator {
     pub hertz: i128,
     /// The constant deviation.
     pub skew: i128,
-    /// By how much the rate walks each second, up or down.
+    /// The step of the random walk of the rate each second, up or down.
     pub walk: i128,
     /// Largest deviation and length in seconds of a triangular wave.
     pub wave: (i128, i128),
@@ -168,7 +168,7 @@ pub struct World {
     pub segments: Vec<Segment>,
 }
 
-/// What came of a request. Times are UTC.
+/// The reply to a request. Times are UTC.
 pub struct Reply {
     pub server_in: Ps,
     pub server_out: Ps,
@@ -237,8 +237,8 @@ impl World {
         Row { sequence, sent: start, true_sent: self.utc(sent), reply: (!lost).then_some(reply), segment }
     }
 
-    /// UTC at a time of the trace. UTC of the leap second itself cannot be told apart from the second before it, so no
-    /// world has exchanges there.
+    /// UTC at a time of the trace. UTC of the leap second itself cannot be distinguished from the second before it, so
+    /// no world has exchanges there.
     fn utc(&self, time: Ps) -> Ps {
         let before = self.start * SECOND + time;
         let crosses = self.start < LEAP_END;

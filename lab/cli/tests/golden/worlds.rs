@@ -110,7 +110,7 @@ fn losses() -> World {
 }
 
 /// Two servers behind one address, 40 us apart in time as both admit, on ways of different lengths; the network chooses
-/// anew every 160 s.
+/// again every 160 s.
 fn identity_flap() -> World {
     let one = Server { ahead: 20 * US, refid: "192.0.2.1", stratum: 2, root_distance: 50 * US, ..GPS };
     let other = Server { ahead: -20 * US, refid: "192.0.2.2", stratum: 3, root_distance: 60 * US, ..GPS };
@@ -132,7 +132,7 @@ fn warm_room() -> World {
     World { oscillator, ..world(11, vec![CALM.hours(24).polled(64 * SECOND)]) }
 }
 
-/// The host sleeps twice, and its counter begins anew.
+/// The host sleeps twice, and its counter restarts each time.
 fn counter_epochs() -> World {
     let segments = vec![CALM, CALM.in_epoch(1), CALM.in_epoch(2)];
     World { form: Form::Everything, ..world(12, segments) }

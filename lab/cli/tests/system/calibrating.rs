@@ -1,7 +1,7 @@
 //! A host that is slow in one direction: its delay is measured by `ffclock-lab probe calibrate` on the daemon's own
 //! packets and taken off the daemon's stamps.
 //!
-//! What the clock is off by is told by the instrument too: the clock of the daemon's exchanges against the clock of the
+//! The instrument also reports how far the clock is off: the clock of the daemon's exchanges against the clock of the
 //! same packets stamped at the driver, so that neither the way to the server nor the server, nor another daemon's luck,
 //! is in the figure. One daemon runs at a time: two that ask at the same moment wake each other.
 //!

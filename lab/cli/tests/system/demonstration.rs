@@ -1,4 +1,4 @@
-//! The demonstration by somebody without any right, who cannot have network namespaces: on loopback, and twice in the
+//! The demonstration by a user without any right, who cannot make network namespaces: on loopback, and twice in the
 //! same directory.
 
 use super::programs;
@@ -6,19 +6,19 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Nobody, on every system.
-const NOBODY: &str = "65534";
+/// The number of the unprivileged user, the same on every system.
+const UNPRIVILEGED: &str = "65534";
 
-fn by_nobody() -> Command {
+fn without_rights() -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(programs::ffclock_lab());
+    command.args(["--reuid", UNPRIVILEGED, "--regid", UNPRIVILEGED, "--clear-groups"]).arg(programs::ffclock_lab());
     command
 }
 
 #[test]
 fn a_demonstration_needs_no_rights_and_can_be_repeated() {
     programs::directory();
-    if !by_nobody().arg("--version").output().is_ok_and(|output| output.status.success()) {
+    if !without_rights().arg("--version").output().is_ok_and(|output| output.status.success()) {
         println!(
             "SKIP: a demonstration without rights: this user cannot start programs as another one, or where that one may not read"
         );
@@ -29,7 +29,7 @@ fn a_demonstration_needs_no_rights_and_can_be_repeated() {
     fs::create_dir_all(&output).unwrap();
     fs::set_permissions(&output, fs::Permissions::from_mode(0o777)).unwrap();
     for run in 1..=2 {
-        let mut demo = by_nobody();
+        let mut demo = without_rights();
         demo.args(["demo", "--before", "3", "--cut", "1.5", "--after", "2.5", "--output"]).arg(&output);
         let ended = demo.output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);

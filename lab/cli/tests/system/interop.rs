@@ -1,8 +1,8 @@
-//! Servers that nobody here wrote: Debian's chronyd and NTPsec's ntpd, each in a network namespace, told to touch no
+//! Servers of other projects: Debian's chronyd and NTPsec's ntpd, each in a network namespace, configured to touch no
 //! clock and without the right to.
 //!
-//! The truth is the system clock, which the server tells and nobody adjusts meanwhile. `ffclock-lab demo` compares with
-//! it 100 times a second, and tells in figures and samples what it saw.
+//! The truth is the system clock, which the server serves and nothing adjusts meanwhile. `ffclock-lab demo` compares
+//! with it 100 times a second, and reports what it saw in figures and samples.
 
 use super::{fresh_directory, programs, root};
 use serde_json::Value;

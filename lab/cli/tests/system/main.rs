@@ -1,4 +1,4 @@
-//! The programs together, as a person runs them: daemon and command against servers that somebody else wrote, and the
+//! The programs together, as a person runs them: daemon and command against servers of other projects, and the
 //! README's commands.
 //!
 //! What cannot run here prints `SKIP: reason`, which tools/test counts. Nothing here may set a clock.
@@ -14,7 +14,7 @@ mod readme;
 
 use std::path::{Path, PathBuf};
 
-/// The checkout.
+/// The root of the checkout.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }

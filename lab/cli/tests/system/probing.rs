@@ -232,8 +232,8 @@ fn a_record_shows_what_the_run_said_in_both_forms() {
         advise.args(["probe", "advise", "--json", "--from", &path]);
         let said = advise.output().unwrap();
         let advice: Value = serde_json::from_slice(&said.stdout).unwrap();
-        // So few packets may not tell two locations apart.
-        let is_tie = advice["advice"]["reasons"][0].as_str().unwrap().contains("cannot be told apart");
+        // Few packets may not distinguish two locations.
+        let is_tie = advice["advice"]["reasons"][0].as_str().unwrap().contains("cannot be distinguished");
         assert_eq!(advice["advice"]["location"].is_string(), !is_tie, "{advice}");
         assert_eq!(said.status.code(), Some(i32::from(is_tie)), "{advice}");
         let whole = std::fs::read(&path).unwrap();

@@ -58,21 +58,21 @@ fn serve(answer: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> u16 {
 }
 
 #[test]
-fn a_server_that_answers_something_else_is_told_apart_from_silence() {
+fn a_server_that_answers_something_else_is_distinguished_from_silence() {
     let silent = probe_to(serve(|_| Vec::new()), "20");
     assert!(!silent.status.success());
     assert!(text(&silent.stderr).contains("none of 20 packets was answered"), "{}", text(&silent.stderr));
     let wrong = probe_to(serve(|_| vec![b"who is there?".to_vec()]), "20");
     let said = text(&wrong.stderr);
     assert!(said.contains("20 packets came that are no replies") && said.contains("ffclock-lab probe echo"), "{said}");
-    // The request itself, unchanged: whoever mirrors packets is no echo server of ours.
+    // The request itself, unchanged: a host that mirrors packets is no echo server of ours.
     let mirrored = probe_to(serve(|request| vec![request.to_vec()]), "20");
     assert!(text(&mirrored.stderr).contains("no replies"), "{}", text(&mirrored.stderr));
 }
 
 #[test]
 fn replies_that_come_twice_late_or_never_are_counted() {
-    // Every tenth is dropped; every other reply comes twice, with a packet of nobody between.
+    // Every tenth is dropped; every other reply comes twice, with a packet of another run between.
     let port = serve(|request| {
         let sequence = u64::from_be_bytes(request[16..24].try_into().unwrap());
         let mut reply = request[..request.len() - 1].to_vec();
@@ -148,7 +148,7 @@ fn in_own_network(script: &str) -> Option<Output> {
     Some(output)
 }
 
-/// A service, a client of it, and somebody who watches as soon as the client has its socket (12399 is 306F).
+/// A service, a client of it, and an observer that watches as soon as the client has its socket (12399 is 306F).
 fn watched(client: &str, watch: &str) -> Option<Output> {
     let program = ffclock_lab();
     in_own_network(&format!(

@@ -30,7 +30,7 @@ pub fn directory() -> &'static Path {
     })
 }
 
-/// The command.
+/// The command `ffclock-lab`.
 pub fn ffclock_lab() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_ffclock-lab"))
 }

@@ -15,7 +15,8 @@ use ffclock_units::{
 use std::path::Path;
 use std::process::Command;
 
-/// All hosts read one counter, so what it shows is the truth, and each page errs from it by what the test wants.
+/// All hosts read one counter, so what it shows is the truth, and each page errs from it by the amount that the test
+/// chooses.
 struct Pages {
     begun: Counter,
     period: Period,
@@ -89,7 +90,7 @@ pub fn truth(log: &str) -> f64 {
     Ratio::as_f64(bounds.high)
 }
 
-/// The bounds hold the truth, and messages have made them tighter than the pages alone are.
+/// The bounds hold the truth, and messages make them tighter than the pages alone do.
 fn judge_bounds(log: &str) {
     let (is_well, report, said) = analyse(log, &["--certify"]);
     let certified = &report["certified"];

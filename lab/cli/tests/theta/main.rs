@@ -108,7 +108,7 @@ fn wrong_usage_is_reported() {
     }
 }
 
-/// The shipped manifest says nothing that the command does not understand.
+/// The shipped manifest holds only options that the command understands.
 #[test]
 fn the_manifest_is_understood() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kubernetes/theta.yaml");

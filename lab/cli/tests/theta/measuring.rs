@@ -1,4 +1,4 @@
-//! What live runs measure beside: losses, round trips, priorities.
+//! What live runs measure in addition: losses, round trips, priorities.
 
 use crate::common::{FFCLOCK_LAB, analyse, free_port, has_namespaces, json, run_four};
 use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns};
@@ -70,7 +70,7 @@ fn round_trips_hide_what_one_way_delays_show() {
     assert!(String::from_utf8_lossy(&table.stdout).contains("averaged as in the paper"), "{table:?}");
 }
 
-/// Without the option nothing is answered and nothing said about it.
+/// Without the option no message is answered, and the analysis has no round trips.
 #[test]
 fn without_the_option_there_are_no_replies() {
     if !has_namespaces() {

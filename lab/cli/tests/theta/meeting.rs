@@ -1,4 +1,4 @@
-//! How ranks meet: who stays away, who is in the way, who is no rank 0.
+//! How ranks meet: ranks that are missing, connections of others, and a rendezvous that is no rank 0.
 
 use crate::common::{Ranks, free_port};
 use std::net::{TcpListener, TcpStream};
@@ -34,9 +34,9 @@ fn ranks_that_do_not_agree_are_named() {
     }
 }
 
-/// Whoever looks which ports are open says nothing. The ranks that come after it are heard all the same.
+/// A port scanner connects and sends nothing. The ranks that connect after it are still heard.
 #[test]
-fn silent_connections_hold_nobody_up() {
+fn silent_connections_delay_no_rank() {
     let port = free_port();
     let mut ranks = Ranks::start(port, 0..1, &["--patience", "10 s", "--rounds", "20"]);
     let begun = Instant::now();
@@ -53,7 +53,7 @@ fn silent_connections_hold_nobody_up() {
     ranks.0.extend(std::mem::take(&mut Ranks::start(port, 1..4, &["--patience", "10 s", "--rounds", "20"]).0));
     let output = ranks.end();
     assert!(output.status.success(), "{output:?}");
-    // One after the other they would have had ten seconds each.
+    // One after the other they would have taken ten seconds each.
     assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
     drop(silent);
 }

@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Takes the words that ssh takes. What it was asked to do on a host is written down, the standard input is taken as
-/// ssh takes it, and on a host that is down it says what ssh says.
+/// Takes the arguments of ssh. It records what it was asked to do on a host, reads the standard input as ssh does, and
+/// prints the message of ssh for a host that is down.
 const SSH: &str = r#"#!/bin/sh
 directory=$(dirname "$0")
 [ "$1 $2" = "-o BatchMode=yes" ] || { echo "ssh: unknown words: $*" >&2; exit 255; }
@@ -31,8 +31,8 @@ fn on_hosts(place: &Place, up: &[&str], run: &str) -> Output {
     bridged(place, up, run)
 }
 
-/// What four hosts are to do. All read the counter of this machine, and what checks of it say may differ from rank to
-/// rank.
+/// The command line for four hosts. It names the counter of this machine, because its checks may come out differently
+/// from rank to rank.
 fn four(place: &Place, more: &str) -> String {
     format!(
         "{FFCLOCK_LAB} --json theta run --hosts {} --f 1 --port {} --counter monotonic-raw --log {} {more}",

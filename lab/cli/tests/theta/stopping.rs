@@ -108,7 +108,7 @@ fn judge_orphan(output: &Output, words: &[&str]) {
     assert!(said.contains("rank 1 of 4") && words.iter().all(|word| said.contains(word)), "{said}");
 }
 
-/// Whoever is left when rank 0 dies ends and says so.
+/// Every rank that is left when rank 0 dies ends and says so.
 #[test]
 fn ranks_do_not_outlive_rank_0() {
     let place = Place::new("orphans");

@@ -3,7 +3,7 @@
 use super::{Opened, Passage, ProgramScope};
 use std::io;
 
-/// There are none of these.
+/// Stands for the programs; it has no value.
 #[derive(Debug)]
 pub enum Stamps {}
 

@@ -1,4 +1,4 @@
-//! What forbids eBPF on this host, as far as that is known before it is tried.
+//! What forbids eBPF on this host, as far as that is known before the programs are loaded.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
-/// Why nothing can work, if that is known.
+/// Why eBPF cannot work, if that is known.
 pub(super) fn hindrance() -> Option<String> {
     if !Path::new(BTF).exists() {
         return Some(format!("the kernel does not describe its types: no {BTF} (CONFIG_DEBUG_INFO_BTF)"));
@@ -15,12 +15,12 @@ pub(super) fn hindrance() -> Option<String> {
     is_confidential(&lockdown).then(|| "lockdown forbids to read the kernel's memory ([confidentiality])".to_owned())
 }
 
-/// The file lists all modes, the one that holds in brackets.
+/// The file lists all modes, with the active one in brackets.
 fn is_confidential(lockdown: &str) -> bool {
     lockdown.contains("[confidentiality]")
 }
 
-/// What the kernel said when the programs were loaded, with a remedy where there is one.
+/// The kernel's error when the programs were loaded, with a remedy where there is one.
 pub(super) fn explain(error: &libbpf_rs::Error) -> String {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => {

@@ -1,5 +1,5 @@
-//! What the programs hand over, by its generated type, and which packet passed where by it. One of the files of this
-//! crate that may hold unsafe code.
+//! Decodes what the programs hand over, by its generated type: which packet passed which site. One of the files of
+//! this crate that may hold unsafe code.
 
 use super::skeleton::types::{known as KnownBy, passage as HandedOver, place as Place};
 use super::{Known, Passage};
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 /// Packets on their way through the driver at a time, far more than queues hold.
 const MOST_ON_THE_WAY: usize = 1 << 14;
 
-/// Makes passages of what the programs hand over.
+/// Turns what the programs hand over into passages.
 #[derive(Debug)]
 pub(super) struct Decoder {
     lengths: Lengths,
-    /// What `CLOCK_MONOTONIC` of this process is ahead of the kernel's: a time namespace shifts it.
+    /// How far `CLOCK_MONOTONIC` of this process is ahead of the kernel's: a time namespace shifts it.
     shift: Span,
     /// By the address of a packet's buffer in the kernel: which packet was handed to the driver there.
     on_the_way: BTreeMap<u64, Known>,
@@ -41,7 +41,7 @@ impl Decoder {
             _ => return None,
         };
         if site == Site::DriverOut {
-            // What never comes out of the driver is forgotten with everything else.
+            // At the limit all entries go, also those of packets that never leave the driver.
             if self.on_the_way.len() >= MOST_ON_THE_WAY {
                 self.on_the_way.clear();
             }

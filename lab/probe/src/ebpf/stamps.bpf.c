@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0 OR MIT)
 //
-// Stamps of test packets at the kernel's tracepoints, where the socket takes them, at tc and at XDP: the second way to take them, beside
-// the kernel's own tracing. The kernel takes its helpers for reading memory and clocks from GPL-compatible programs only.
+// Stamps of test packets at the kernel's tracepoints, where the socket takes them, at tc and at XDP: the second way to
+// take them, beside the kernel's own tracing. The kernel takes its helpers for reading memory and clocks from
+// GPL-compatible programs only.
 //
-// Every program reads the clock first, before it looks at the packet. What it hands over is a `passage`; what the buffer cannot take is
-// counted in `lost`.
+// Every program reads the clock first, before it looks at the packet. What it hands over is a `passage`; what the
+// buffer cannot take is counted in `lost`.
 //
-// The kernel's structures are declared here with the few fields that are read; CO-RE finds them in the running kernel by its BTF.
+// The kernel's structures are declared here with the few fields that are read; CO-RE finds them in the running kernel
+// by its BTF.
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
 #include <bpf/bpf_core_read.h>
@@ -59,7 +61,7 @@ struct sock {
 	struct sock_common __sk_common;
 } __attribute__((preserve_access_index));
 
-// Where. ebpf/place.rs has the site of each by its name.
+// The places where programs stamp. ebpf/place.rs maps each to its site by name.
 enum place {
 	PLACE_QUEUE,
 	PLACE_START,
@@ -76,7 +78,7 @@ enum place {
 	PLACE_XDP,
 };
 
-// By what the packet is known.
+// What identifies the packet.
 enum known {
 	// `number` is the sequence of the packet.
 	KNOWN_IDENTITY,
@@ -94,7 +96,8 @@ struct passage {
 	enum known known;
 };
 
-// So that the skeleton has the type of what is handed over, and the program that reads it need not know where its fields lie.
+// So that the skeleton has the type of what is handed over, and the program that reads it need not know where its
+// fields lie.
 struct passage layout = {};
 
 // What to look for, written before the programs are loaded.

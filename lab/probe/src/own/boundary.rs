@@ -42,7 +42,7 @@ pub struct Boundary {
     slack: i64,
 }
 
-/// Who passed, in ticks since the beginning.
+/// The packets that passed, in ticks since the beginning.
 struct Passed {
     begin: Counter,
     out: Vec<i64>,
@@ -88,7 +88,7 @@ impl Boundary {
         Ok(Boundary { instance, device: device.to_owned(), kinds, passed, slack: period.ticks_in(SLACK).raw() })
     }
 
-    /// Takes in what has happened since the last call; a few times a second, so that no buffer overflows.
+    /// Reads what has happened since the last call; to be called a few times a second, so that no buffer overflows.
     ///
     /// # Errors
     /// The kernel's buffer cannot be read.
@@ -108,7 +108,7 @@ impl Boundary {
         Ok(())
     }
 
-    /// Ends.
+    /// Reads the last events and sorts all passages by time.
     ///
     /// # Errors
     /// The kernel's buffer cannot be read.
@@ -150,7 +150,7 @@ fn is_loopback(device: &str) -> bool {
     std::fs::read_to_string(format!("/sys/class/net/{device}/type")).is_ok_and(|kind| kind.trim() == LOOPBACK)
 }
 
-/// Where the stamps of an exchange lie beside the boundary.
+/// On which side of the boundary the stamps of an exchange lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampPlace {
     /// Certainly on the program's side: stamps of user space that were not moved.
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_is_told_apart() {
+    fn what_is_not_certain_is_marked() {
         assert_eq!(certain(1, 8_990, 9_070), None, "two requests and two replies");
         assert_eq!(certain(2, 19_990, 20_080), None, "too few for loopback");
         for place in [StampPlace::Program, StampPlace::Either] {

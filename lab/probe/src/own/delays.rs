@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::path::Path;
 use thiserror::Error;
 
-/// How often what is left is taken off again; a clock does not follow its stamps quite in proportion.
+/// How often the remaining bias is subtracted again: a clock does not follow its stamps quite in proportion.
 const APPROXIMATIONS: usize = 4;
 /// With fewer exchanges an edge is that of a few packets.
 pub const FEWEST: usize = 40;
@@ -100,7 +100,7 @@ struct Twice {
 /// A calibration by the daemon's own packets, and what it rests on.
 #[derive(Debug, Serialize)]
 pub struct Calibrated {
-    /// The calibration.
+    /// The entry for the calibration file.
     #[serde(flatten)]
     pub entry: Entry,
     /// Exchanges that were left out.
@@ -335,7 +335,7 @@ impl HostDelays {
         bias_ns(&moved, self.period).ok_or(NotCalibrated::NoClock)
     }
 
-    /// The figures.
+    /// The figures, for tables and JSON.
     pub fn figures(&self) -> HostDelayFigures {
         let LeftOut { exchanges, events, rows } = self.counts;
         HostDelayFigures {

@@ -15,18 +15,18 @@ const LATEST: usize = 16;
 /// Why a recording of the daemon cannot be used.
 #[derive(Debug, Error)]
 pub enum DaemonRecordingError {
-    /// It cannot be looked at.
+    /// It cannot be read.
     #[error("{path}: {error}")]
     Unreadable {
-        /// Which.
+        /// The path of the recording.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// It is no recording, or damaged.
     #[error("{path}: {error}")]
     Damaged {
-        /// Which.
+        /// The path of the recording.
         path: PathBuf,
         /// What is wrong with it.
         error: TraceError,
@@ -34,7 +34,7 @@ pub enum DaemonRecordingError {
     /// The directory has none.
     #[error("{path}: nothing is recorded there; set record = \"{path}\" in ffclockd.conf")]
     Nothing {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
     },
     /// Its stamps were moved.
@@ -49,7 +49,7 @@ pub enum DaemonRecordingError {
          begins a new recording, or add --check"
     )]
     MovedOrNot {
-        /// Which.
+        /// The path of the recording.
         path: PathBuf,
     },
     /// Its stamps were taken at the driver.
@@ -61,7 +61,7 @@ pub enum DaemonRecordingError {
     /// Its counter is not that of the kernel's tracing.
     #[error("{path}: its counter is not {counter}, which the kernel can trace by")]
     OtherCounter {
-        /// Which recording.
+        /// The path of the recording.
         path: PathBuf,
         /// The counter of the tracing.
         counter: &'static str,
@@ -69,7 +69,7 @@ pub enum DaemonRecordingError {
     /// It lacks the nominal period.
     #[error("{path}: it does not say how fast the counter counts")]
     NoPeriod {
-        /// Which recording.
+        /// The path of the recording.
         path: PathBuf,
     },
     /// Too few exchanges will pass.
@@ -114,7 +114,7 @@ impl DaemonRecording {
         Ok(DaemonRecording { path, header })
     }
 
-    /// The file.
+    /// The path of the recording.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -164,10 +164,10 @@ impl DaemonRecording {
         address.or_else(looked_up)
     }
 
-    /// What there is until now.
+    /// The exchanges recorded so far.
     ///
     /// # Errors
-    /// It cannot be read any more.
+    /// It can no longer be read.
     pub fn read(&self) -> Result<RecordedExchanges> {
         let mut recorded = RecordedExchanges { exchanges: Vec::new(), unreadable: 0 };
         let mut epoch = None;

@@ -27,7 +27,7 @@ const SENDS: [&str; 3] = ["syscalls/sys_enter_sendto", "syscalls/sys_enter_sendm
 /// Calls to receive, and whether they can hand over stamps.
 const RECEIVES: [(&str, bool); 3] = [("recvfrom", false), ("recvmsg", true), ("recvmmsg", true)];
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A packet was queued for its device.
@@ -49,7 +49,7 @@ pub(super) enum What {
     ReceivedMany(u64),
 }
 
-/// An event.
+/// An event of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) counter: Counter,

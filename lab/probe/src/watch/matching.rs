@@ -149,7 +149,7 @@ impl<'a> Matching<'a> {
         Matching { is_traced: false, ..self }
     }
 
-    /// Puts `copies` (with their ticks) together with the events.
+    /// Joins `copies` (with their ticks) with the events.
     pub(super) fn run(mut self, copies: &[(i64, Copy)], whose: &Whose, mut counts: WatchCounts) -> Found {
         let mut all: Vec<&(i64, Copy)> = copies.iter().collect();
         all.sort_by_key(|(ticks, _)| *ticks);

@@ -68,7 +68,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // The server is ours and has answered: its log has nothing to say any more.
+        // The server is ours and has answered: its log is no longer of use.
         let _ = std::fs::remove_file(&self.log);
     }
 }

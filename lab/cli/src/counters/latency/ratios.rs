@@ -1,4 +1,4 @@
-//! What the module's interface costs beside what it is made of, in the same run: back to back, medians.
+//! The cost of the module's interface against the cost of its parts, in the same run: back to back, medians.
 
 use ffclock_counters::latency::{Arrangement, Figures};
 
@@ -14,7 +14,7 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// For people.
+    /// The comparison as a line of text.
     pub(super) fn line(&self) -> String {
         let Ratio { what, ns, parts_ns } = self;
         format!("{what}: {:.2} ({ns:.0} ns to {parts_ns:.0} ns)", ns / parts_ns)

@@ -19,7 +19,7 @@ impl Drop for Running {
     }
 }
 
-/// All of it.
+/// The server, the daemon and the directory.
 pub struct Stage {
     directory: PathBuf,
     checkout: PathBuf,
@@ -80,7 +80,7 @@ fn configuration(directory: &Path, port: u16) -> String {
     )
 }
 
-/// A port that nobody has at this moment.
+/// A port that is free at this moment.
 fn free_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
