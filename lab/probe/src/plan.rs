@@ -39,7 +39,7 @@ pub struct Probes {
     pub tap: PacketTap,
     /// The kernel's tracing, at these of [`Sites::TRACED`].
     pub tracing: Sites,
-    /// eBPF programs, at these of [`Sites::PROGRAMMED`] and [`Site::XdpIn`].
+    /// eBPF programs, at these of [`Sites::PROGRAMMED`] and [`XdpIn`](crate::site::Site::XdpIn).
     pub ebpf: Sites,
     /// How an eBPF program is attached to the function that fills the socket's queue.
     pub queue_hook: QueueHook,

@@ -4,7 +4,7 @@
 use super::{Finding, House};
 use crate::scan::{Scan, Token};
 
-/// Formatting breaks code at this width and leaves comments alone [characters].
+/// Formatting breaks code at this width and leaves comments alone, in characters.
 const COMMENT_WIDTH: usize = 120;
 
 /// Finds what a formatter does not.

@@ -5,7 +5,6 @@ use super::permission::{explain, hindrance};
 use super::place::{Decoder, read};
 use super::skeleton::{OpenStampsSkel, StampsSkel, StampsSkelBuilder, types};
 use super::{Opened, Passage, ProgramScope};
-use crate::payload::Direction;
 use crate::plan::QueueHook;
 use crate::ring::device_index;
 use crate::site::{Site, Sites};
