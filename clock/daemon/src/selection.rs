@@ -1,5 +1,6 @@
-//! What is published: the clock of the server with the smallest maximum error among those that a majority agrees with,
-//! with hysteresis so that two equals do not alternate; and the last such clock, carried on, while no majority agrees.
+//! The published clock. It is that of the server with the smallest maximum error among those that a majority agrees
+//! with, with hysteresis so that two equals do not alternate. While no majority agrees, it is the last such clock,
+//! carried on.
 
 use ffclock_estimator::ProvenInterval;
 use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Status, TaiReading};
@@ -7,30 +8,30 @@ use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Status, 
 /// One server's clock at the present moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
-    /// Which server.
+    /// The number of the server.
     pub(crate) server: usize,
     /// Its estimate, carried to the present counter reading.
     pub(crate) now: Estimate,
-    /// What its exchanges prove about the true time at that reading.
+    /// The interval that its exchanges prove for the true time at that reading.
     pub(crate) proven: ProvenInterval,
 }
 
 impl Candidate {
-    /// Whether its interval says anything.
+    /// Whether its interval carries information.
     pub(crate) fn has_vote(&self) -> bool {
         self.now.status != Status::Unsynchronised && self.now.bound < Bound::UNKNOWN
     }
 }
 
-/// The estimate with its errors as they have grown until `counter`, where it holds from now on.
+/// The estimate at `counter`, with its errors as they have grown until then.
 pub(crate) fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
     let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
     Estimate { counter, time, uncertainty, bound, ..*estimate }
 }
 
-/// The clock while the servers disagree: it runs on its oscillator from the last time that a majority agreed, and its
-/// bound covers every server's interval, now and as these move away. One server that is right is enough for the bound
-/// to hold.
+/// The clock while the servers disagree. It runs on its oscillator from the last time that a majority agreed. Its bound
+/// covers every server's interval, now and as the intervals move away, so one server that is right is enough for the
+/// bound to hold.
 pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> Estimate {
     let mut held = Estimate { status: Status::Holdover, ..*agreed };
     for Candidate { now, .. } in candidates {
@@ -41,15 +42,15 @@ pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> E
     held
 }
 
-/// How fast the bound of a clock at `period` grows when it is to cover `other` from now on: by what the two rates
-/// differ, and by the growth of the other's bound, which counts by the other's time.
+/// The growth of the bound of a clock at `period` that is to cover `other` from now on: the difference of the two
+/// rates, plus the growth of the other's bound, which counts in the other's time.
 fn growth_beside(period: Period, other: &Estimate) -> GrowthRate {
     let apart = other.period.relative_to(period).abs().as_fraction();
     let growth = other.bound_growth.as_rate().as_fraction() * (1.0 + apart);
     GrowthRate::of(Rate::from_fraction(apart + growth + RATE_ROUNDING))
 }
 
-/// More than the ratio of two periods can be off as a float [s/s].
+/// More than the rounding error of the ratio of two periods as a float [s/s].
 const RATE_ROUNDING: f64 = 1e-14;
 
 /// A challenger must be better by this share of the holder's bound: 1/4.
@@ -57,7 +58,7 @@ const MARGIN_SHIFT: u32 = 2;
 
 /// The server to publish, given the one that is published now.
 ///
-/// A synchronised clock comes before one that runs free; among equals the holder keeps its place unless a challenger's
+/// A synchronised clock comes before one in holdover. Among equals the holder keeps its place unless a challenger's
 /// bound is smaller by a quarter. A holder that has vanished is replaced at once.
 pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<usize> {
     let usable = candidates.iter().filter(|candidate| candidate.has_vote());

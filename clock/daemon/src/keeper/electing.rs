@@ -1,5 +1,5 @@
-//! The vote of the servers: who is believed, whom the published clock follows, and what is published when no majority
-//! agrees.
+//! The vote of the servers: which are believed, which one the published clock follows, and what is published while no
+//! majority agrees.
 
 use super::Keeper;
 use crate::journal::{Entry, Journal, Weight};
@@ -9,14 +9,14 @@ use ffclock_control::protocol::{BeliefReport, QuorumReport};
 use ffclock_estimator::{Belief, beliefs};
 use ffclock_units::{Counter, Estimate, Moment, Mono, ServerIdentity, Span};
 
-/// How long after a start the servers that have not answered yet keep their vote: twice what a look-up and the first
-/// burst of requests take, so that the first answer alone decides nothing.
+/// How long after a start the servers that have not answered yet keep their vote: twice the time of a look-up and the
+/// first burst of requests, so that the first answer alone decides nothing.
 const EXPECTED_FOR: Span = Span::from_secs(16);
 
-/// What is to be published.
+/// The estimate to publish.
 #[derive(Clone, Copy)]
 pub(super) struct Published {
-    /// Who the followed server follows.
+    /// The reference that the followed server follows.
     pub(super) server: Option<ServerIdentity>,
     pub(super) estimate: Estimate,
 }
@@ -25,15 +25,15 @@ pub(super) struct Published {
 pub(super) struct Election {
     begin: Moment<Mono>,
     quorum: QuorumReport,
-    /// By server; one that is not here has no interval.
+    /// By server; a server beyond the end has no interval.
     beliefs: Vec<BeliefReport>,
     selected: Option<usize>,
-    /// What was published when a majority last agreed.
+    /// The estimate that was published when a majority last agreed.
     agreed: Option<Published>,
     logged: Logged,
 }
 
-/// What the log says. The limiter may keep a change from it for a minute; a change that lasts is logged then.
+/// The state as logged. The limiter may delay a change by a minute; a change that lasts is logged then.
 #[derive(Default)]
 struct Logged {
     is_disagreement: bool,
@@ -58,7 +58,7 @@ impl Election {
         self.selected
     }
 
-    /// Follows this server until the next vote: servers have other numbers now.
+    /// Follows this server until the next vote; used when the servers were renumbered.
     pub(super) fn follow(&mut self, server: Option<usize>) {
         self.selected = server;
         self.beliefs.clear();
@@ -112,7 +112,7 @@ impl Keeper<'_> {
         self.peers.get(self.election.selected?)
     }
 
-    /// Lets the servers vote and returns what is to be published at `counter`, if anything.
+    /// Lets the servers vote. Returns the estimate to publish at `counter`, if any.
     pub(super) fn elect(&mut self, counter: Counter) -> Option<Published> {
         let candidates = self.candidates(counter);
         let believed = self.election.count(&candidates, self.expected());
@@ -137,8 +137,8 @@ impl Keeper<'_> {
         clocks.filter_map(candidate).collect()
     }
 
-    /// How many servers have a vote without having answered. Once a majority has agreed, a server that was added waits
-    /// for its answer.
+    /// The number of servers that have a vote but have not answered yet. Once a majority has agreed, a server that was
+    /// added waits for its answer.
     fn expected(&self) -> usize {
         if self.election.agreed.is_some() || self.context.now - self.election.begin >= EXPECTED_FOR {
             return 0;
@@ -171,7 +171,7 @@ impl Logged {
         if let Some(name) = selected.filter(|name| Some(name) != self.selected.as_ref()) {
             let entry =
                 Entry { weight: Weight::Notice, source: Some(&name), kind: "published from now on", detail: "" };
-            if journal.tell_state(&entry) {
+            if journal.log_state(&entry) {
                 self.selected = Some(name);
             }
         }
@@ -186,7 +186,7 @@ impl Logged {
             }
         };
         let is_news = is_disagreement != self.is_disagreement;
-        if is_news && journal.tell_state(&Entry { weight, source: None, kind, detail: "" }) {
+        if is_news && journal.log_state(&Entry { weight, source: None, kind, detail: "" }) {
             *self = Logged { is_disagreement, selected: None, ..std::mem::take(self) };
         }
     }
@@ -196,11 +196,11 @@ impl Logged {
         let (weight, kind) = match (position, belief) {
             (None, BeliefReport::Falseticker) => (Weight::Warning, "falseticker: its time contradicts the majority's"),
             (Some(_), BeliefReport::Truechimer) => {
-                (Weight::Notice, "no falseticker any more: it agrees with the majority")
+                (Weight::Notice, "no longer a falseticker: it agrees with the majority")
             }
             _ => return,
         };
-        if journal.tell_state(&Entry { weight, source: Some(name), kind, detail: "" }) {
+        if journal.log_state(&Entry { weight, source: Some(name), kind, detail: "" }) {
             match position {
                 Some(position) => drop(self.falsetickers.remove(position)),
                 None => self.falsetickers.push(name.to_owned()),
