@@ -3,8 +3,8 @@
  *
  *   cc -O2 -o probe-client probe-client.c && ./probe-client 192.0.2.7 10000 100
  *
- * A packet is 32 bytes of identity and padding up to a length that changes from packet to packet, which is how events that know only
- * lengths tell them apart; replies are one byte shorter (lab/probe/src/payload.rs).
+ * A packet is 32 bytes of identity, and padding up to a length that changes from packet to packet: events that know
+ * only the length identify the packet by it. Replies are one byte shorter (lab/probe/src/payload.rs).
  */
 #include <sys/types.h>
 #include <sys/socket.h>
@@ -35,7 +35,7 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Takes in what comes until `deadline`; how many packets. */
+/* Receives packets until `deadline`, and returns their number. */
 static long receive_until(int fd, int64_t deadline)
 {
 	unsigned char buffer[2048];
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 		perror("probe-client");
 		return 1;
 	}
-	/* So that the kernel stamps what comes. */
+	/* The kernel stamps received packets. */
 	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof on);
 	unsigned char packet[SHORTEST + 2 * LENGTHS];
 	memset(packet, 0x5a, sizeof packet);

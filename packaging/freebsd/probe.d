@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
- * Where packets wait in a FreeBSD host: the stamping locations of "Probing the Latencies of Software Timestamping", for packets of
- * probe-client on their way to `ffclock-lab probe echo` and back. As root:
+ * Where packets wait in a FreeBSD host: the stamping locations of "Probing the Latencies of Software Timestamping", for
+ * packets of probe-client on their way to `ffclock-lab probe echo` and back. As root:
  *
  *   cc -O2 -o probe-client probe-client.c
  *   tcpdump -i igb0 -w /dev/null udp port 8777 &        (without a listener the kernel calls no tap)
@@ -9,19 +9,20 @@
  *
  * On any machine: ffclock-lab probe show freebsd.txt, and ffclock-lab report freebsd.txt -o freebsd.html.
  *
- * One line for each time that a packet passes a location, with DTrace's timestamp [ns] and the length of the UDP payload, which tells
- * packets apart; docs/probe.md describes the format. The events of one CPU may come after those of another.
+ * It prints one line for each time that a packet passes a location, with DTrace's timestamp [ns] and the length of the
+ * UDP payload, which identifies the packet; docs/probe.md describes the format. The events of one CPU may come after
+ * those of another.
  *
- * IPv4 over Ethernet without VLAN tags. The driver's boundary is that of iflib (em, igb, ix, ixl, ice and more): for another driver
- * put its transmit function in the place of iflib_if_transmit. A socket has no stamp on the way out here: the paper took it from a
- * multicast copy that comes back over loopback, and found that it breaks causality.
+ * IPv4 over Ethernet without VLAN tags. The driver's boundary is that of iflib (em, igb, ix, ixl, ice and more): for
+ * another driver replace iflib_if_transmit with its transmit function. A socket has no stamp on the way out here: the
+ * paper took it from a multicast copy that comes back over loopback, and found that it breaks causality.
  */
 #pragma D option quiet
 #pragma D option bufsize=16m
 #pragma D option switchrate=20hz
 
 inline int PORT = 8777;
-/* Of the shortest request, as probe-client sends it. */
+/* The length of the shortest request of probe-client. */
 inline int SIZE = 64;
 /* Bytes of the headers below the payload. */
 inline int ETHERNET = 14;
@@ -74,7 +75,7 @@ fbt::ip_input:entry
 	printf("{\"ns\":%d,\"site\":\"stack-in\",\"length\":%d}\n", timestamp, ((struct mbuf *)arg0)->m_pkthdr.len - IP_AND_UDP);
 }
 
-/* Where SO_TIMESTAMP is taken, which probe-client asks for. */
+/* Here the kernel takes the stamp of SO_TIMESTAMP, which probe-client asks for. */
 fbt::ip_savecontrol:entry
 /ntohs(*(uint16_t *)(((struct mbuf *)arg3)->m_data + 20)) == PORT/
 {

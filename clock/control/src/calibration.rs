@@ -1,22 +1,21 @@
 //! The host's own delays, measured by `ffclock-lab probe calibrate` and taken off the stamps.
 //!
-//! A stamp is taken at some location of the host, and the packet passes the driver later (on its way out) or earlier
-//! (on its way in). The smallest such delay passes in every packet, so a stamp may be moved by it towards the wire: the
-//! round trip becomes shorter by what was known of it, and the bound with it. ("Probing the Latencies of Software
+//! A stamp is taken at some location of the host. The packet passes the driver later (on its way out) or earlier (on
+//! its way in). Every packet takes at least the smallest such delay, so a stamp may be moved by that delay towards the
+//! wire. The round trip becomes shorter by the known delay, and the bound with it. ("Probing the Latencies of Software
 //! Timestamping", section V.)
 //!
-//! The smallest delays are safe for the bound, and not what a clock goes by: one packet in a thousand finds every cache
-//! hot, and a clock goes by where the bulk of its packets begins. So both stamps are moved in the same direction, which
-//! leaves the round trip as it is, until what is taken off is unequal by as much as the clock finds the two ways
-//! unequal.
+//! The smallest delays are safe for the bound, but a clock does not follow them: one packet in a thousand finds every
+//! cache hot, and the clock follows the lower edge of the bulk of its packets. So both stamps are also moved in the
+//! same direction, which leaves the round trip as it is. This move makes the delays that are taken off as unequal as
+//! the clock finds the two directions.
 //!
-//! A smallest delay that was measured is not the smallest that there can be: caches may be hotter one day. So a moved
-//! stamp becomes wider by twice what may be wrong: what the measurement itself says, and what lies between the loads
-//! that were tried, or a sixteenth of the delay where that is more. Of the common move the stamp that moves towards the
-//! wire is in doubt by all of it; the other one becomes safer.
+//! A measured smallest delay is not the smallest possible one: caches may be hotter one day. So a moved stamp becomes
+//! wider by twice the possible error. That error is the stated uncertainty of the measurement, plus the spread between
+//! the loads that were tried, or plus a sixteenth of the delay where that is more. The common move puts the stamp that
+//! moves towards the wire in doubt by the whole move; the other stamp becomes safer.
 //!
-//! Another kernel, driver or machine has other delays, so a calibration is about one of each and is not used for
-//! others.
+//! Another kernel, driver or machine has other delays. So a calibration names one of each and is not used for others.
 
 use ffclock_units::{Period, Span, StampLocation, StampMove, StampShift, Ticks};
 use serde::{Deserialize, Serialize};
@@ -24,18 +23,18 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// A file that is longer was not written by us.
+/// A file that is longer was not written by this program.
 const LONGEST: u64 = 1 << 20;
-/// A smallest delay that is longer is none: something waited in every packet. An uncertainty that is longer says
+/// A longer smallest delay is not credible: something waited in every packet. An uncertainty that is longer says
 /// nothing.
 const LONGEST_DELAY_NS: f64 = 1e6;
-/// What rounding to ticks may take from a stamp's width, and from the move on one side of it.
+/// Rounding to ticks may take this much from a stamp's width, and from the move on one side of it.
 const ROUNDING: Ticks = Ticks::from_raw(2);
 
-/// The load of a host without one.
+/// The name for a host without load.
 pub const QUIET: &str = "quiet";
 
-/// What a calibration is about.
+/// The host and the path that a calibration is valid for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
@@ -45,7 +44,7 @@ pub struct Subject {
     pub kernel: String,
     /// The network device.
     pub device: String,
-    /// Its driver.
+    /// The driver of that device.
     pub driver: String,
 }
 
@@ -63,25 +62,25 @@ pub enum Taken {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The host and the way that packets take in it.
+    /// The host, and the path of packets through it.
     pub subject: Subject,
-    /// Where.
+    /// The location of the stamps.
     pub location: Taken,
-    /// Under which load, `quiet` without.
+    /// The load during the measurement, `quiet` without any.
     pub load: String,
     /// The smallest delay from the stamp to the driver, on the way out [ns].
     pub out_ns: f64,
     /// The smallest delay from the driver to the stamp, on the way in [ns].
     pub in_ns: f64,
-    /// By how much longer the way out is than the way in for a clock that goes by these packets [ns]: twice its error.
-    /// Calibrations of before do not have it.
+    /// How much longer the way out is than the way in, for a clock that follows these packets [ns]: twice its error.
+    /// Absent from calibrations of earlier versions.
     #[serde(default)]
     pub unequal_ns: Option<f64>,
-    /// How far the smallest delays may be off, as the measurement itself says [ns].
+    /// How far the smallest delays may be off, as stated by the measurement itself [ns].
     pub uncertainty_ns: f64,
-    /// How many packets this rests on.
+    /// The number of packets that this rests on.
     pub packets: u64,
-    /// When it was measured, seconds since 1970.
+    /// The time of the measurement, in seconds since 1970.
     pub measured_at: i64,
 }
 
@@ -89,31 +88,31 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// By subject, location and load.
+    /// One entry for each subject, location and load.
     pub entries: Vec<Entry>,
 }
 
 /// Why a calibration is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
-    /// It is not there, or cannot be read.
+    /// The file is missing or cannot be read.
     #[error("{0}; run `ffclock-lab probe calibrate` on this host, and restart ffclockd")]
     Unreadable(io::Error),
-    /// It is something else.
+    /// The file is not a calibration, or one of its figures is impossible.
     #[error("it is no calibration: {0}; run `ffclock-lab probe calibrate` again")]
     Damaged(String),
-    /// It is about something else.
+    /// It is about another host, kernel, device or driver.
     #[error(
         "it is about {measured}, and this is {now}; take asymmetry = \"calibrated\" out of the configuration and restart ffclockd, which begins a \
          new recording; run `ffclock-lab probe calibrate` again, put it back and restart"
     )]
     Stale {
-        /// What was measured.
+        /// The subject of the latest measurement.
         measured: String,
-        /// What is here.
+        /// The subject at hand.
         now: String,
     },
-    /// It has nothing about stamps of this location.
+    /// It has no entry for stamps of this location.
     #[error("it has nothing about {0} stamps; run `ffclock-lab probe calibrate` again, and restart ffclockd")]
     NotMeasured(&'static str),
 }
@@ -138,7 +137,7 @@ impl Subject {
 }
 
 impl Taken {
-    /// For people.
+    /// The name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Taken::User => "user",
@@ -146,7 +145,7 @@ impl Taken {
         }
     }
 
-    /// Of a stamp.
+    /// The location class of a stamp.
     pub fn of(location: StampLocation) -> Self {
         if location == StampLocation::Kernel { Taken::Kernel } else { Taken::User }
     }
@@ -154,11 +153,11 @@ impl Taken {
 
 impl Entry {
     /// Whether the figures can be those of a host: finite, none longer than a millisecond, the uncertainty not
-    /// negative, of some packet. A figure that cannot be is refused and never cut to size: the bound would rest on what
-    /// nobody measured.
+    /// negative, at least one packet. An impossible figure is refused and never clamped: otherwise the bound would rest
+    /// on a figure that was not measured.
     pub fn is_plausible(&self) -> bool {
         let delays = [self.out_ns, self.in_ns, self.unequal_ns.unwrap_or(0.0)];
-        // No comparison holds for what is not a number.
+        // A comparison with NaN is always false.
         delays.iter().all(|ns| ns.abs() <= LONGEST_DELAY_NS)
             && (0.0..=LONGEST_DELAY_NS).contains(&self.uncertainty_ns)
             && self.packets > 0
@@ -199,7 +198,7 @@ impl Calibration {
         Ok(read)
     }
 
-    /// Puts `entry` in the place of what was known about the same subject, location and load.
+    /// Adds `entry`, or replaces the one for the same subject, location and load.
     pub fn replace(&mut self, entry: Entry) {
         let key = |entry: &Entry| (entry.subject.clone(), entry.location, entry.load.clone());
         self.entries.retain(|old| key(old) != key(&entry));
@@ -220,11 +219,11 @@ impl Calibration {
         fs::rename(&beside, path)
     }
 
-    /// By how much stamps of this location may be moved on this subject. Under load caches are hot and delays shorter,
-    /// so the smallest of all loads counts.
+    /// The move of stamps of this location on this subject. Under load caches are hot and delays shorter, so the
+    /// smallest delay of all loads counts.
     ///
     /// # Errors
-    /// Nothing fits, and the error says what was measured instead; or a figure is impossible.
+    /// No entry fits, and the error names what was measured instead; or a figure is impossible.
     pub fn shift(&self, subject: &Subject, location: Taken, period: Period) -> Result<StampShift, CalibrationError> {
         let at_location: Vec<&Entry> = self.entries.iter().filter(|entry| entry.location == location).collect();
         let Some(latest) = at_location.last() else { return Err(CalibrationError::NotMeasured(location.name())) };
@@ -237,12 +236,12 @@ impl Calibration {
             |delay: fn(&Entry) -> f64| Move::of(fitting.iter().map(|entry| (delay(entry), entry.uncertainty_ns)));
         let (mut out, mut back) = (move_by(|entry| entry.out_ns), move_by(|entry| entry.in_ns));
         if let Some(unequal) = Unequal::of(&fitting) {
-            // Both stamps move the same way: what is taken off in sum stays the smallest delays.
+            // Both stamps move the same way: the sum of what is taken off stays that of the smallest delays.
             let lean_ns = (unequal.by_ns - (out.by_ns - back.by_ns)) / 2.0;
             (out.by_ns, back.by_ns) = (out.by_ns + lean_ns, back.by_ns - lean_ns);
-            // d >= least: sent + least + lean - passage <= lean, so a lean above zero puts the sent stamp in doubt by
-            // itself, and received - (least - lean) - passage >= lean, so one below zero the received one; the other
-            // stamp gains by as much.
+            // d >= least: sent + least + lean - passage <= lean, so a positive lean puts the sent stamp in doubt by the
+            // lean; received - (least - lean) - passage >= lean, so a negative lean puts the received stamp in doubt.
+            // The other stamp gains as much.
             out.doubt_ns += lean_ns.max(0.0) + unequal.doubt_ns;
             back.doubt_ns += (-lean_ns).max(0.0) + unequal.doubt_ns;
         }
@@ -250,14 +249,14 @@ impl Calibration {
     }
 }
 
-/// By how much longer the way out is than the way in [ns], and how much of it may be wrong, since loads differ [ns].
+/// How much longer the way out is than the way in [ns], and the possible error of that [ns], since loads differ.
 struct Unequal {
     by_ns: f64,
     doubt_ns: f64,
 }
 
 impl Unequal {
-    /// The quiet host's, or that of the load that was measured first.
+    /// The value for the quiet host, or for the load that was measured first.
     fn of(entries: &[&&Entry]) -> Option<Self> {
         let by_ns = |entry: &&&Entry| entry.unequal_ns;
         let quiet = entries.iter().find(|entry| entry.load == QUIET).or(entries.first()).and_then(by_ns)?;
@@ -266,7 +265,7 @@ impl Unequal {
     }
 }
 
-/// A move [ns], and how much of it may be wrong [ns].
+/// A move [ns], and its possible error [ns].
 struct Move {
     by_ns: f64,
     doubt_ns: f64,
@@ -279,7 +278,7 @@ impl Move {
         for (delay, its_uncertainty) in delays {
             (low, high, uncertainty) = (low.min(delay), high.max(delay), uncertainty.max(its_uncertainty));
         }
-        // A delay that may as well be none is none, and a stamp never moves away from the wire.
+        // A delay that cannot be distinguished from zero counts as zero, and a stamp never moves away from the wire.
         let by_ns = if low > uncertainty { low } else { 0.0 };
         Move { by_ns, doubt_ns: if by_ns > 0.0 { uncertainty + (high - low).max(by_ns / 16.0) } else { 0.0 } }
     }

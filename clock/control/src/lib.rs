@@ -1,4 +1,4 @@
-//! What the daemon and its tools say to each other: the control protocol, the metrics, and the calibration file.
+//! The interface between the daemon and its tools: the control protocol, the metrics, and the calibration file.
 //!
 //! The daemon and the commands both depend on this crate, and not on each other. It holds the forms alone: sockets are
 //! opened, and reports are filled in, by its users. docs/control.md and docs/operations.md describe the forms; tests

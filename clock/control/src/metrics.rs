@@ -3,7 +3,7 @@
 //! docs/operations.md explains each of them to operators. The daemon fills them in from a
 //! [`StatusReport`](crate::protocol::StatusReport).
 
-/// What the values of a family do.
+/// Whether the values of a family can fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// They rise and fall.
@@ -17,16 +17,16 @@ pub enum Kind {
 pub struct Family {
     /// The name, with the unit at its end where it has one.
     pub name: &'static str,
-    /// What its values do.
+    /// Gauge or counter.
     pub kind: Kind,
     /// The unit; empty for numbers and for yes (1) and no (0).
     pub unit: &'static str,
-    /// One sentence.
+    /// The help text, one sentence.
     pub help: &'static str,
 }
 
 impl Kind {
-    /// As OpenMetrics writes it.
+    /// The name in OpenMetrics.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Gauge => "gauge",
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// The other way round: nothing is documented that is not served.
+    /// The converse: every documented metric is served.
     #[test]
     fn every_metric_of_the_document_is_served() {
         let document = include_str!("../../../docs/operations.md");

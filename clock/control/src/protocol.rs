@@ -19,7 +19,7 @@ pub enum Request {
 /// Reads one request: a line of the control socket without its end.
 ///
 /// # Errors
-/// Why it is not a request.
+/// The text is not a request; the error says why.
 pub fn parse_request(line: &[u8]) -> Result<Request, String> {
     serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"))
 }
@@ -34,7 +34,7 @@ pub enum Answer {
     Reloaded,
     /// The request was not understood or could not be carried out.
     Error {
-        /// What was wrong.
+        /// The reason, in words.
         message: String,
     },
 }
@@ -84,7 +84,7 @@ pub enum QuorumReport {
 pub enum BeliefReport {
     /// Its interval agrees with those of the majority.
     Truechimer,
-    /// Its interval misses that of the majority: what it claims about itself is false.
+    /// Its interval misses that of the majority: its claim about itself is false.
     Falseticker,
     /// No vote can say whether it is right.
     Undecided,
@@ -93,14 +93,14 @@ pub enum BeliefReport {
     Unknown,
 }
 
-/// The counter.
+/// The counter that time is kept with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CounterReport {
-    /// Its name.
+    /// The counter's name.
     pub name: String,
-    /// Why it was chosen.
+    /// The reason for choosing it.
     pub reason: String,
-    /// The frequency it is said to have [Hz].
+    /// Its nominal frequency [Hz].
     pub nominal_hz: f64,
     /// The number of the present epoch.
     pub epoch: u64,
@@ -109,7 +109,8 @@ pub struct CounterReport {
 /// The published clock, at the time of the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockReport {
-    /// "synchronised", "holdover", "warming-up" or "unsynchronised"; the word of holdover was "free-running".
+    /// "synchronised", "holdover", "warming-up" or "unsynchronised"; earlier versions wrote "free-running" for
+    /// holdover.
     #[serde(with = "word")]
     pub status: Status,
     /// UTC [ns since 1970].
@@ -163,11 +164,11 @@ impl SourceState {
 /// One configured server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceReport {
-    /// As configured.
+    /// The name as configured.
     pub name: String,
     /// The address in use; absent before the name is resolved.
     pub address: Option<String>,
-    /// Whether it answers.
+    /// Whether the server answers.
     #[serde(with = "word")]
     pub state: SourceState,
     /// Whether its clock is the one that is published.
@@ -175,10 +176,10 @@ pub struct SourceReport {
     /// Whether it agrees with the majority of the servers.
     #[serde(default)]
     pub belief: BeliefReport,
-    /// The algorithm that judges it: "learned" or "classic".
+    /// The algorithm that judges it, "learned" or "classic".
     #[serde(with = "word")]
     pub estimator: Algorithm,
-    /// How the learned time stands to the classic one: "agree", "disagree", "too-little-data", or "alone" where the
+    /// How the learned time compares with the classic one: "agree", "disagree", "too-little-data", or "alone" where the
     /// classic algorithm was chosen.
     #[serde(with = "word")]
     pub agreement: Agreement,
@@ -186,7 +187,7 @@ pub struct SourceReport {
     pub poll_s: f64,
     /// Distance from a primary source; absent before the first reply.
     pub stratum: Option<u8>,
-    /// Its own claim of its largest error [s].
+    /// The server's claim of its largest error [s].
     pub root_distance_s: Option<f64>,
     /// Requests sent.
     pub sent: u64,
@@ -212,18 +213,18 @@ pub struct SourceReport {
     pub offset_s: Option<f64>,
 }
 
-/// Something worth telling.
+/// A notable event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventReport {
     /// Seconds since the daemon started.
     pub at_s: f64,
-    /// The server it concerns, where it does.
+    /// The server concerned, if any.
     pub source: Option<String>,
-    /// What happened.
+    /// The event in words.
     pub text: String,
 }
 
-/// A state is compared as its type and travels as its one name.
+/// A state that is compared as its type and transmitted as its name.
 trait Word: Copy + 'static {
     const ALL: &'static [Self];
     fn name(self) -> &'static str;

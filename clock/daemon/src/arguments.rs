@@ -12,13 +12,13 @@ use std::path::PathBuf;
     after_help = "Example:\n  $ ffclockd --config /etc/ffclock/ffclockd.toml\n\nSIGHUP reads the configuration again; SIGTERM ends the daemon."
 )]
 pub struct Arguments {
-    /// The configuration.
+    /// The configuration file.
     #[arg(long, short, value_name = "FILE", default_value = ffclock_sys::places::CONFIGURATION)]
     pub config: PathBuf,
-    /// Read the configuration, say what is wrong with it, and end.
+    /// Read the configuration, report what is wrong with it, and exit.
     #[arg(long)]
     pub check_config: bool,
-    /// Record the exchanges of this run into a directory, whatever the configuration says.
+    /// Record the exchanges of this run into a directory, regardless of the configuration.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
     /// What to log: error, warn, info, debug or trace, or a filter such as "ffclock_daemon=debug".

@@ -1,4 +1,4 @@
-//! Which calibration holds for which link.
+//! The calibration that holds for a link.
 
 use crate::config::{DaemonConfig, HostAsymmetry, StampChoice};
 use ffclock_control::calibration::{Calibration, CalibrationError, Subject, Taken};
@@ -6,7 +6,7 @@ use ffclock_sys::StampShifts;
 use ffclock_units::{Period, StampShift};
 use std::net::IpAddr;
 
-/// What was measured on this host, where that is wanted.
+/// The measured delays of this host, if they are wanted.
 #[derive(Debug)]
 pub(crate) struct Calibrator {
     measured: Option<Result<Calibration, String>>,
@@ -15,7 +15,7 @@ pub(crate) struct Calibrator {
 }
 
 impl Calibrator {
-    /// Reads the file, where it is wanted; `period` is that of the counter.
+    /// Reads the file, if it is wanted; `period` is that of the counter.
     pub(crate) fn new(config: &DaemonConfig, period: Period) -> Self {
         let is_wanted = config.asymmetry == HostAsymmetry::Calibrated;
         let path = config.calibration.as_path();
@@ -23,11 +23,10 @@ impl Calibrator {
         Calibrator { measured: is_wanted.then(read), stamps: config.stamps, period }
     }
 
-    /// How stamps of packets are moved that leave from this address of ours; nothing moves where a calibration is not
-    /// wanted.
+    /// The moves of stamps of packets that leave from the address `local`; none if a calibration is not wanted.
     ///
     /// # Errors
-    /// It is wanted, and there is none for the stamps that are asked for.
+    /// A calibration is wanted, and there is none for the configured stamps.
     pub(crate) fn shifts(&self, local: Option<IpAddr>) -> Result<StampShifts, String> {
         let Some(measured) = &self.measured else { return Ok(StampShifts::default()) };
         let calibration = measured.as_ref().map_err(Clone::clone)?;
@@ -37,7 +36,7 @@ impl Calibrator {
             calibration.shift(&subject, taken, self.period).map_err(|error: CalibrationError| error.to_string())
         };
         match self.stamps {
-            // These stamp at the boundary itself: there is nothing to move.
+            // These stamps are taken at the boundary itself: there is nothing to move.
             StampChoice::Trace | StampChoice::Module => {
                 Ok(StampShifts { user: shift(Taken::User).unwrap_or_default(), kernel: StampShift::default() })
             }

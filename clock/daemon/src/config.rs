@@ -1,7 +1,7 @@
-//! The configuration: TOML text in, a [`Config`] or a list of everything that is wrong with it out.
+//! The configuration: TOML text in; a [`Config`], or a list of all its problems, out.
 //!
-//! Options are declared once, in the crate that uses them (`ffclock_units::options!`); here a TOML table only finds the
-//! struct that knows the key. A key that nobody knows is an error.
+//! Each option is declared once, in the crate that uses it (`ffclock_units::options!`). Here a TOML table only finds
+//! the struct that knows the key. An unknown key is an error.
 
 mod estimator;
 mod values;
@@ -20,7 +20,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 ffclock_units::options! {
-    /// What concerns the daemon as a whole.
+    /// Options of the daemon as a whole.
     pub struct DaemonConfig {
         /// The counter to keep time with. `auto` takes the CPU's counter where it can be trusted, otherwise the
         /// kernel's raw clock. On FreeBSD there are `tsc` and the kernel's own, `module:active`.
@@ -29,8 +29,8 @@ ffclock_units::options! {
         /// raw counter at the boundary to the driver. `trace` uses the kernel's tracepoints and needs tracefs; `module`
         /// needs the kernel module ffcounter.
         stamps: StampChoice = StampChoice::Kernel;
-        /// What is known of this host's own delays: with `calibrated`, those that `ffclock-lab probe calibrate`
-        /// measured are taken off the stamps.
+        /// This host's own delays: with `calibrated`, those that `ffclock-lab probe calibrate` measured are taken off
+        /// the stamps.
         asymmetry: HostAsymmetry = HostAsymmetry::Unknown;
         /// The file in which `ffclock-lab probe calibrate` keeps what it measured.
         calibration: FilePath = FilePath::fixed(places::CALIBRATION);
@@ -54,7 +54,7 @@ ffclock_units::options! {
 }
 
 ffclock_units::options! {
-    /// Which server.
+    /// The address of a server.
     pub struct ServerAddress {
         /// The server's name or address. A name is looked up again when the server stops answering.
         address: HostName = HostName::unset();
@@ -64,8 +64,8 @@ ffclock_units::options! {
 }
 
 impl ServerAddress {
-    /// Whether both certainly mean the same server: one address can be written in several ways, a name in capitals or
-    /// not.
+    /// Whether both certainly mean the same server: an address can be written in several ways, and a name in either
+    /// case.
     fn is_same_as(&self, other: &ServerAddress) -> bool {
         let literal = |address: &ServerAddress| address.address.as_str().parse::<std::net::IpAddr>().ok();
         let same = match (literal(self), literal(other)) {
@@ -91,36 +91,36 @@ impl fmt::Display for ServerAddress {
 /// One configured server: where it is, how to talk to it, how to judge it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
-    /// Where it is.
+    /// Address and port.
     pub address: ServerAddress,
-    /// How to talk to it.
+    /// Options of the conversation with it.
     pub source: SourceConfig,
-    /// How to judge it.
+    /// Options of its estimator.
     pub estimator: EstimatorConfig,
 }
 
 /// The whole configuration.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Config {
-    /// What concerns the daemon as a whole.
+    /// Options of the daemon as a whole.
     pub daemon: DaemonConfig,
     /// The servers, in the order in which they stand in the file.
     pub servers: Vec<ServerConfig>,
 }
 
-/// One thing that is wrong, and where.
+/// One problem, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line, counted from one.
     pub line: usize,
-    /// What is wrong.
+    /// The problem, in words.
     pub message: String,
 }
 
 /// Everything that is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
-    /// In the order of the file.
+    /// All problems, in the order of the file.
     pub problems: Vec<Problem>,
 }
 
@@ -134,9 +134,9 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// At most so many servers: each has a socket and up to 1 MiB of history.
+/// The most servers: each has a socket and up to 1 MiB of history.
 pub const MOST_SERVERS: usize = 16;
-/// More problems than this are not told: the rest is of no help to anybody.
+/// The most problems that are reported: a longer list helps no one.
 pub const MOST_PROBLEMS: usize = 20;
 /// A configuration longer than this is refused unread.
 pub const LONGEST_TEXT: usize = 1 << 20;
@@ -145,7 +145,7 @@ impl Config {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// Every problem found, each with its line.
+    /// All problems found, each with its line.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let mut reader = Reader { text, problems: Vec::new() };
         let config = reader.config();
@@ -307,7 +307,7 @@ impl<'t> Reader<'t> {
 }
 
 impl ServerConfig {
-    /// Sets a key of a `[[server]]` table in whichever struct knows it.
+    /// Sets a key of a `[[server]]` table in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.address.set(name, text) {
             Err(OptionError::Unknown) => {}
@@ -320,7 +320,8 @@ impl ServerConfig {
     }
 }
 
-/// What the library complains of at the text `named`, with the name of the key and a remedy where it tells neither.
+/// The library's complaint about the text `named`; a duplicate key is reported with its name and a remedy, since the
+/// library gives neither.
 fn clearer(message: &str, named: &str) -> String {
     if message != "duplicate key" {
         return message.to_owned();
@@ -334,7 +335,7 @@ fn clearer(message: &str, named: &str) -> String {
     format!("the key `{}` is there twice: {remedy}", excerpt(named.trim()))
 }
 
-/// The beginning of a text from a file, fit to be shown.
+/// The beginning of a text from a file, safe to display.
 fn excerpt(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
     shown.escape_default().to_string()

@@ -1,9 +1,8 @@
-//! The two ways to look at a running daemon: a control socket with JSON lines, and metrics over HTTP on a loopback
-//! address.
+//! The two views of a running daemon: a control socket with JSON lines, and metrics over HTTP on a loopback address.
 //!
-//! Both are readers: they are shown a report and can change nothing in the rooms that keep time. Everybody may look; a
-//! reload is for root and for the daemon's own user. Everything that arrives here is untrusted: lines are bounded,
-//! connections are few, and the oldest goes when there are too many.
+//! Both are readers: they get a report and can change nothing in the rooms that keep time. Anyone may ask for the
+//! status; a reload is for root and for the daemon's own user. All input here is untrusted: lines are bounded,
+//! connections are few, and the oldest is closed when there are too many.
 
 mod connection;
 mod metrics;
@@ -19,16 +18,16 @@ pub(crate) trait Reporter {
     /// Asks for a reload of the configuration.
     ///
     /// # Errors
-    /// Why the configuration was refused; the old one stays in force.
+    /// The configuration was refused, and the error says why; the old one stays in force.
     fn reload(&mut self) -> Result<(), String>;
 }
 
-/// What somebody may ask for.
+/// The rights of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// To be told the state.
+    /// To read the state.
     Look,
-    /// To have the configuration read again as well.
+    /// To read the state and to have the configuration read again.
     Command,
 }
 

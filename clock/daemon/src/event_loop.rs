@@ -1,4 +1,4 @@
-//! The one loop that waits: blocking `poll(2)` over signals, sockets and the resolver, with the earliest deadline as
+//! The only loop that waits: blocking `poll(2)` over signals, sockets and the resolver, with the earliest deadline as
 //! its timeout.
 //!
 //! Tens of sockets need no more, and a network simulator that stands between a program and its C library can drive the
@@ -23,11 +23,11 @@ enum Wake {
     ClockSet,
     Resolver,
     Server(usize),
-    /// Somebody at the control socket or at the metrics.
+    /// A client of the control socket or of the metrics.
     Visitors,
 }
 
-/// The ways into the daemon from outside its own network conversations.
+/// The inputs of the daemon other than its own conversations with servers.
 struct Listeners {
     signals: Signals,
     clock_set: Option<CancelOnSetTimer>,
@@ -36,13 +36,13 @@ struct Listeners {
     watchdog: Option<Watchdog>,
 }
 
-/// The control socket; its name goes away with it.
+/// The control socket; its file is removed when it is dropped.
 struct Control {
     listener: Listener<UnixListener>,
     path: PathBuf,
 }
 
-/// A service manager that wants a sign of life now and then.
+/// A service manager that wants regular signs of life.
 struct Watchdog {
     every: Span,
     next: Moment<Mono>,
@@ -51,7 +51,7 @@ struct Watchdog {
 /// Runs until a signal ends it.
 pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) -> Result<(), StartError> {
     let mut listeners = Listeners::open(config)?;
-    tell_manager(Notice::Ready);
+    notify_manager(Notice::Ready);
     loop {
         let woken = listeners.wait(&keeper)?;
         let now = ffclock_sys::mono_now();
@@ -61,7 +61,7 @@ pub(crate) fn run(mut keeper: Keeper<'_>, config: &crate::config::DaemonConfig) 
             match wake {
                 Wake::Signal => {
                     if listeners.take_signals(&mut keeper) {
-                        tell_manager(Notice::Stopping);
+                        notify_manager(Notice::Stopping);
                         keeper.stop();
                         return Ok(());
                     }
@@ -96,7 +96,7 @@ impl Listeners {
     fn feed_watchdog(&mut self, now: Moment<Mono>) {
         if let Some(watchdog) = self.watchdog.as_mut().filter(|watchdog| now >= watchdog.next) {
             watchdog.next = now + watchdog.every;
-            tell_manager(Notice::Watchdog);
+            notify_manager(Notice::Watchdog);
         }
     }
 
@@ -123,7 +123,7 @@ impl Listeners {
         waiting.until(others.fold(keeper.next_timeout(), Moment::min))
     }
 
-    /// When the visitors must be looked after even if none of them stirs.
+    /// When the clients must be served even if none of them is ready.
     fn next_timeout(&self) -> Option<Moment<Mono>> {
         let control = self.control.as_ref().and_then(|control| control.listener.next_timeout());
         let metrics = self.metrics.as_ref().and_then(Listener::next_timeout);
@@ -143,16 +143,16 @@ impl Listeners {
         }
     }
 
-    /// Whether to stop.
+    /// Returns whether to stop.
     fn take_signals(&mut self, keeper: &mut Keeper<'_>) -> bool {
         let mut stop = false;
         while let Some(signal) = self.signals.take() {
             match signal {
                 Signal::Hangup => {
-                    tell_manager(Notice::Reloading);
-                    // The keeper has told what was wrong, if anything was; the old configuration then stays in force.
+                    notify_manager(Notice::Reloading);
+                    // The keeper has logged any error; the old configuration then stays in force.
                     let _ = crate::control::Reporter::reload(keeper);
-                    tell_manager(Notice::Ready);
+                    notify_manager(Notice::Ready);
                 }
                 Signal::Terminate | Signal::Interrupt => stop = true,
             }
@@ -163,7 +163,7 @@ impl Listeners {
     fn note_clock_set(&mut self, keeper: &mut Keeper<'_>) {
         match self.clock_set.as_mut().map(CancelOnSetTimer::was_set) {
             Some(Ok(true)) => {
-                keeper.context.journal.notice("somebody set the system clock", "it changes nothing here");
+                keeper.context.journal.notice("the system clock was set", "it changes nothing here");
             }
             // A timer that cannot be read would wake the loop again and again.
             Some(Err(_)) => self.clock_set = None,
@@ -172,7 +172,7 @@ impl Listeners {
     }
 }
 
-/// What is waited for, and what each of it means.
+/// The descriptors that are waited for, and the meaning of each.
 #[derive(Default)]
 struct Waiting<'a> {
     interests: Vec<Interest<'a>>,
@@ -185,7 +185,7 @@ impl<'a> Waiting<'a> {
         self.wakes.push(wake);
     }
 
-    /// What is ready; nothing when the deadline came first.
+    /// The inputs that are ready; none if the deadline came first.
     fn until(mut self, deadline: Moment<Mono>) -> Result<Vec<Wake>, StartError> {
         ffclock_sys::poll(&mut self.interests, Some(deadline)).map_err(about("poll"))?;
         let pairs = self.interests.iter().zip(self.wakes);
@@ -195,22 +195,22 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Where no service manager listens there is nobody to tell, and one that cannot be told is no reason to stop.
-fn tell_manager(notice: Notice<'_>) {
+/// Without a service manager there is nothing to notify, and a failure to notify is no reason to stop.
+fn notify_manager(notice: Notice<'_>) {
     if let Err(error) = notify(notice) {
-        tracing::warn!(%error, "the service manager cannot be told");
+        tracing::warn!(%error, "the service manager cannot be notified");
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // It may have been removed already; either way nobody can connect any more.
+        // The file may have been removed already; in either case it accepts no more connections.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// A socket left behind by a daemon that was killed is replaced; one on which somebody still listens is not, and
-/// neither is anything that is not a socket.
+/// Replaces a socket left behind by a killed daemon. A socket that still has a listener is not replaced, and neither is
+/// anything that is not a socket.
 fn listen_for_control(path: &Path) -> Result<Control, StartError> {
     let named = || format!("control socket {}", path.display());
     let refused = |why: &str| about(named())(std::io::Error::other(why.to_owned()));
@@ -228,7 +228,7 @@ fn listen_for_control(path: &Path) -> Result<Control, StartError> {
     }
     let socket = UnixListener::bind(path).map_err(about(named()))?;
     socket.set_nonblocking(true).map_err(about(named()))?;
-    // Status is for everybody; who may have more, the service asks.
+    // Anyone may read the status; the service checks the rights for anything more.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(about(named()))?;
     Ok(Control { listener: Listener::new(socket, Service::Control), path: path.to_owned() })
 }

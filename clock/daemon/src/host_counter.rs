@@ -1,10 +1,10 @@
-//! The counter that time is kept with: which one, since when it has run undisturbed, and what a break leaves of its
-//! past.
+//! The counter that time is kept with: which one it is, since when it has run undisturbed, and what remains of its past
+//! after a break.
 //!
-//! A break (suspend, jump, standstill, another clocksource) ends an epoch. Of all that was known only the rate may
-//! outlive it, and only a suspend leaves that alone: a counter that jumps or stands still is not what it was taken for,
-//! and the kernel's raw clock has another rate with another clocksource. With the choice left to the daemon, a changed
-//! clocksource is a reason to choose again, since the kernel gives up one that it found unsteady.
+//! A break (suspend, jump, standstill, another clocksource) ends an epoch. At most the rate outlives it, and only after
+//! a suspend: a counter that jumps or stands still is not what it was taken for, and the kernel's raw clock has another
+//! rate with another clocksource. If the daemon may choose the counter, a changed clocksource is a reason to choose
+//! again, since the kernel gives up a clocksource that it found unsteady.
 
 use crate::kernel_clock::KernelClock;
 use ffclock_counter::ffcounter::ModuleCounter;
@@ -12,18 +12,18 @@ use ffclock_counter::{Break, Choice, Chosen, Continuity, CounterId, HostReadings
 use ffclock_counter::{CpuDisagreement, CpuRound, Observation, Readings, Trust};
 use ffclock_units::{Counter, CounterEpoch};
 
-/// What the machine says about its counters; a test says something else.
+/// The machine's account of its counters; a test substitutes its own.
 pub(crate) trait Host {
-    /// Which counter to use.
+    /// The counter to use.
     fn choose(&self, choice: Choice) -> Chosen;
     /// The nominal length of its tick.
     ///
     /// # Errors
-    /// It does not run steadily.
+    /// The counter does not run steadily.
     fn nominal(&self, kind: CounterId) -> Result<Nominal, NominalError>;
-    /// What shows whether its run was broken.
+    /// The readings that show whether its run was broken.
     fn witnesses(&self, kind: CounterId) -> Box<dyn Readings>;
-    /// What compares the counters of its CPUs; `None` where there is nothing to compare.
+    /// The comparison of the counters of its CPUs; `None` where there is nothing to compare.
     fn cpus(&self, kind: CounterId) -> Option<Box<dyn Cpus>>;
     /// The kernel's feed-forward clock; `None` where no kernel of this kind can have one.
     fn kernel_clock(&self) -> Option<Box<dyn KernelClock>>;
@@ -37,7 +37,7 @@ pub(crate) trait Cpus {
 
 impl Cpus for CpuRound {
     fn look(&mut self) -> Option<CpuDisagreement> {
-        // A daemon that may not go to other CPUs has been told so by the choice at its start.
+        // A daemon that may not move to other CPUs got that error from the choice at its start.
         CpuRound::look(self).ok().flatten()
     }
 }
@@ -59,7 +59,7 @@ impl Host for ThisHost {
         Box::new(HostReadings::new(kind))
     }
 
-    /// The kernel's clocks, and counters outside the CPUs, are one for all of them.
+    /// The kernel's clocks, and counters outside the CPUs, are the same for all CPUs.
     fn cpus(&self, kind: CounterId) -> Option<Box<dyn Cpus>> {
         let round = kind.is_per_cpu().then(|| CpuRound::start(kind).ok()).flatten()?;
         Some(Box::new(round))
@@ -76,7 +76,7 @@ impl Host for ThisHost {
     }
 }
 
-/// The readings of whichever host.
+/// The readings of any [`Host`].
 struct Witnesses(Box<dyn Readings>);
 
 impl Readings for Witnesses {
@@ -97,12 +97,12 @@ impl Readings for Witnesses {
     }
 }
 
-/// What is left of a counter's past after a break.
+/// What remains of a counter's past after a break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// Its rate.
+    /// Its rate is still known.
     Rate,
-    /// Nothing.
+    /// Nothing is known any longer.
     Nothing,
 }
 
@@ -123,7 +123,7 @@ impl HostCounter {
     /// Chooses a counter; its epoch begins now.
     ///
     /// # Errors
-    /// It does not run steadily.
+    /// The counter does not run steadily.
     pub(crate) fn start(host: Box<dyn Host>, choice: Choice, epoch: CounterEpoch) -> Result<Self, NominalError> {
         let chosen = host.choose(choice);
         let nominal = host.nominal(chosen.kind)?;
@@ -133,39 +133,39 @@ impl HostCounter {
         Ok(HostCounter { host, choice, chosen, nominal, continuity, cpus, epoch, begin })
     }
 
-    /// Which counter it is.
+    /// The counter in use.
     pub(crate) fn kind(&self) -> CounterId {
         self.chosen.kind
     }
 
-    /// Reads it.
+    /// Reads the counter.
     pub(crate) fn read(&self) -> Counter {
         ffclock_counter::read_ordered(self.chosen.kind)
     }
 
-    /// What the kernel counts time by, where it can be told.
+    /// The kernel's present clocksource, if it can be read.
     pub(crate) fn clocksource(&self) -> Option<String> {
         self.host.witnesses(self.chosen.kind).clocksource()
     }
 
-    /// Looks whether it ran on undisturbed since the last call.
+    /// Checks that it has run undisturbed since the last call.
     ///
     /// # Errors
-    /// The break, where there was one.
+    /// The break, if there was one.
     pub(crate) fn observe(&mut self) -> Result<(), Break> {
         self.continuity.observe()
     }
 
-    /// Looks whether the counters of two CPUs agree, others each time.
+    /// Checks that the counters of two CPUs agree, of other CPUs each time.
     ///
     /// # Errors
-    /// They do not.
+    /// The counters do not agree.
     pub(crate) fn compare_cpus(&mut self) -> Result<(), Break> {
         self.cpus.as_mut().and_then(|cpus| cpus.look()).map_or(Ok(()), |seen| Err(Break::CpusDisagree(seen)))
     }
 
-    /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Says what is left of
-    /// the past.
+    /// Begins a new epoch after `broken`, with another counter if there is reason to choose again. Returns what remains
+    /// of the past.
     pub(crate) fn begin_epoch(&mut self, broken: &Break) -> Past {
         let counter_is_doubtful = matches!(
             broken,
@@ -182,7 +182,7 @@ impl HostCounter {
         if matches!(broken, Break::Suspended { .. }) { Past::Rate } else { Past::Nothing }
     }
 
-    /// Whether something else may be under the same choice now: the kernel's active counter is whichever it keeps time
+    /// Whether the same choice may mean another counter now: the kernel's active counter is the one that it keeps time
     /// with.
     fn is_open(&self) -> bool {
         matches!(self.choice, Choice::Auto | Choice::Fixed(CounterId::Module(ModuleCounter::Active)))

@@ -1,22 +1,23 @@
-//! What happened lately: told to the log with rate limits, and kept for status.
+//! Recent events: logged with rate limits, and kept for status.
 
 use crate::limiter::Limiter;
 use ffclock_control::protocol::EventReport;
 use ffclock_units::{Moment, Mono};
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many events are kept for status.
+/// The number of events kept for status.
 const KEPT: usize = 64;
-/// So many kinds of message have a limiter of their own; the kinds are literals of this crate and servers are few.
+/// The most kinds of message that have a limiter of their own; the kinds are literals of this crate, and servers are
+/// few.
 const MOST_KINDS: usize = 1024;
 
 /// A longer detail is cut off [characters].
 const LONGEST_DETAIL: usize = 400;
 
-/// How loud an event is.
+/// The severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// For the log only, and only when asked for.
+    /// For the log only, and only on request.
     Detail,
     /// Worth knowing.
     Notice,
@@ -24,18 +25,18 @@ pub(crate) enum Weight {
     Warning,
 }
 
-/// One event before it is told.
+/// One event before it is logged.
 pub(crate) struct Entry<'a> {
     pub(crate) weight: Weight,
     /// The server it concerns.
     pub(crate) source: Option<&'a str>,
-    /// The kind, by which it is limited.
+    /// The kind, which the rate limit applies to.
     pub(crate) kind: &'static str,
-    /// What makes this one special; may be empty.
+    /// The particulars; may be empty.
     pub(crate) detail: &'a str,
 }
 
-/// The memory of what happened.
+/// The memory of recent events.
 pub(crate) struct Journal {
     start: Moment<Mono>,
     now: Moment<Mono>,
@@ -48,13 +49,13 @@ impl Journal {
         Journal { start, now: start, limiters: BTreeMap::new(), kept: VecDeque::with_capacity(KEPT) }
     }
 
-    /// Everything from now on happens at `now`.
+    /// All later events happen at `now`.
     pub(crate) fn set_now(&mut self, now: Moment<Mono>) {
         self.now = now;
     }
 
-    /// Tells an event, unless one of its kind was told within the last minute.
-    pub(crate) fn tell(&mut self, entry: &Entry<'_>) {
+    /// Logs an event, unless one of its kind was logged within the last minute.
+    pub(crate) fn log(&mut self, entry: &Entry<'_>) {
         let key = (entry.source.unwrap_or_default().to_owned(), entry.kind);
         if self.limiters.len() >= MOST_KINDS && !self.limiters.contains_key(&key) {
             self.limiters.clear();
@@ -64,19 +65,19 @@ impl Journal {
         }
     }
 
-    /// Tells of a new state. `false` when one of its kind was told within the last minute: it is to be told again later
-    /// if it still holds, so that the last word in the log is true.
+    /// Logs a new state. Returns `false` if one of its kind was logged within the last minute: the caller logs it later
+    /// if it still holds, so that the last entry in the log is true.
     #[must_use]
-    pub(crate) fn tell_state(&mut self, entry: &Entry<'_>) -> bool {
+    pub(crate) fn log_state(&mut self, entry: &Entry<'_>) -> bool {
         let key = (entry.source.unwrap_or_default().to_owned(), entry.kind);
         let may = self.limiters.get(&key).is_none_or(|limiter| limiter.would_admit(self.now));
         if may {
-            self.tell(entry);
+            self.log(entry);
         }
         may
     }
 
-    /// Tells what somebody has just asked for, every time: an answer to an operator must not be left out.
+    /// Logs the answer to a request, every time: an answer to an operator must not be left out.
     pub(crate) fn insist(&mut self, weight: Weight, kind: &'static str, detail: &str) {
         self.write(&Entry { weight, source: None, kind, detail }, 0);
     }
@@ -102,12 +103,12 @@ impl Journal {
 
     /// A notice without a server.
     pub(crate) fn notice(&mut self, kind: &'static str, detail: &str) {
-        self.tell(&Entry { weight: Weight::Notice, source: None, kind, detail });
+        self.log(&Entry { weight: Weight::Notice, source: None, kind, detail });
     }
 
     /// A warning without a server.
     pub(crate) fn warn(&mut self, kind: &'static str, detail: &str) {
-        self.tell(&Entry { weight: Weight::Warning, source: None, kind, detail });
+        self.log(&Entry { weight: Weight::Warning, source: None, kind, detail });
     }
 
     /// The latest events, oldest first.
@@ -128,7 +129,7 @@ impl Journal {
     }
 }
 
-/// Text from elsewhere as one line of reasonable length that cannot pretend to be another entry of a log.
+/// Foreign text as one line of reasonable length that cannot pretend to be another log entry.
 fn one_line(detail: &str) -> String {
     let mut line: String = detail.chars().take(LONGEST_DETAIL).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if detail.chars().nth(LONGEST_DETAIL).is_some() {

@@ -1,8 +1,6 @@
-//! Keeps the time: owns the servers' clocks, chooses among them, publishes, and notices when the counter's run is
-//! broken.
+//! Keeps the time: owns the servers' clocks, chooses among them, publishes, and notices breaks in the counter's run.
 //!
-//! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this is what happens when one of them wakes
-//! up.
+//! Everything that waits (sockets, timers, signals) is in `event_loop.rs`; this module acts when one of them wakes up.
 
 mod driving;
 mod electing;
@@ -34,9 +32,9 @@ use std::path::Path;
 const HEARTBEAT: Span = Span::from_secs(20);
 /// How often the rate is written to disk.
 const SAVING: Span = Span::from_secs(3600);
-/// The first time is sooner: a daemon that is killed in its first hour has learnt something, too.
+/// The first time is sooner: even a daemon that is killed in its first hour has learnt something.
 const FIRST_SAVING: Span = Span::from_secs(300);
-/// Breaks of the counter that follow each other more closely have something wrong with the counter for their cause.
+/// Breaks in closer succession than this mean that something is wrong with the counter itself.
 const BREAKS_APART: Span = Span::from_secs(16);
 
 /// How often the counter of another CPU is compared: the thread goes there and back, which takes some microseconds.
@@ -77,9 +75,9 @@ pub enum StartError {
     /// A file or socket cannot be made.
     #[error("{what}: {error}")]
     Resource {
-        /// Which.
+        /// The file or socket.
         what: String,
-        /// Why.
+        /// The error of the system.
         error: std::io::Error,
     },
 }
@@ -93,7 +91,7 @@ impl<'a> Keeper<'a> {
     /// The keeper of this host's time.
     ///
     /// # Errors
-    /// Something that it cannot do without could not be made.
+    /// A required resource could not be made.
     pub(crate) fn start(config: Config, read_config: ReadConfig<'a>) -> Result<Self, StartError> {
         Self::start_on(Box::new(ThisHost), config, read_config)
     }
@@ -138,15 +136,15 @@ impl<'a> Keeper<'a> {
         Ok(keeper)
     }
 
-    /// When something is to be done even if no packet comes.
+    /// The time of the next action even if no packet comes.
     pub(crate) fn next_timeout(&self) -> Moment<Mono> {
         let servers = self.peers.iter().filter_map(Peer::next_timeout);
         let kernel = self.kernel_clock.as_ref().map(KernelClockDriver::due);
         servers.chain(kernel).chain([self.next_heartbeat]).min().unwrap_or(self.next_heartbeat)
     }
 
-    /// The event loop woke up: everything that follows happens at `now`. A broken counter is noticed before anything is
-    /// done with its readings.
+    /// The event loop woke up: everything that follows happens at `now`. A broken counter is noticed before its
+    /// readings are used.
     pub(crate) fn wake(&mut self, now: Moment<Mono>) {
         self.context.now = now;
         self.context.journal.set_now(now);
@@ -157,13 +155,13 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Lets every server do what is due, publishes when it is time for a sign of life.
+    /// Lets every server do what is due, and publishes when a sign of life is due.
     pub(crate) fn timeout(&mut self) {
         let now = self.context.now;
         let mut changed = false;
         for server in 0..self.peers.len() {
             if self.peers.get(server).is_some_and(|peer| peer.is_due(now)) {
-                // Replies that came while the daemon was held up count before the request is given up.
+                // Replies that came while the daemon was delayed count before the request is given up.
                 changed |= self.take_in(server);
                 changed |= self.peers.get_mut(server).is_some_and(|peer| peer.ask(&mut self.context));
             }
@@ -180,7 +178,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// A server's socket has something.
+    /// A server's socket is readable.
     pub(crate) fn readable(&mut self, server: usize) {
         if self.take_in(server) {
             self.publish();
@@ -201,8 +199,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Stops in good order: what is known of the rate and what was recorded reach the disk, readers see that nobody
-    /// watches.
+    /// Stops in good order: the rate and the recorded exchanges are written to disk, and readers see that the page is
+    /// no longer renewed.
     pub(crate) fn stop(&mut self) {
         self.save();
         self.writer.retire(Status::Holdover);
@@ -210,8 +208,8 @@ impl<'a> Keeper<'a> {
         tracing::info!("stopped");
     }
 
-    /// Takes over what has come from a server, and computes with it only if the counter ran on undisturbed until now: a
-    /// break while packets were stamped must not end in an exchange. Returns whether an estimate changed.
+    /// Takes over what a server sent, and computes with it only if the counter ran undisturbed until now: a break while
+    /// packets were stamped must not end in an exchange. Returns whether an estimate changed.
     fn take_in(&mut self, server: usize) -> bool {
         let Some(peer) = self.peers.get_mut(server) else { return false };
         peer.receive(&mut self.context);
@@ -239,7 +237,7 @@ impl<'a> Keeper<'a> {
         let past = self.host_counter.begin_epoch(broken);
         self.published = None;
         self.context.journal.warn("the counter's epoch ended", &broken.to_string());
-        // The marks of the old one belong to counter readings of before.
+        // Mappings of the old stamper belong to counter readings before the break.
         self.renew_stamper();
         self.context.calibrator = Calibrator::new(&self.config, self.host_counter.nominal.period);
         let pace = self.pace();
@@ -250,11 +248,11 @@ impl<'a> Keeper<'a> {
         }
         if self.host_counter.kind() != kind {
             self.context.journal.warn("time is kept with another counter from now on", self.host_counter.kind().name());
-            self.record_anew();
+            self.restart_recordings();
         }
     }
 
-    /// How soon to ask after the break of this moment.
+    /// When to ask after a break at this moment.
     fn pace(&mut self) -> Pace {
         let before = self.last_break.replace(self.context.now);
         if before.is_some_and(|before| self.context.now - before < BREAKS_APART) { Pace::Poll } else { Pace::AtOnce }
@@ -297,7 +295,7 @@ impl<'a> Keeper<'a> {
         Some(RateStore::new(directory.as_path(), circumstances))
     }
 
-    /// Says at once, and not after hours, that nothing will be remembered.
+    /// Reports at once, and not after hours, that the rate will not be remembered.
     fn check_store(&mut self) {
         if let Some(Err(error)) = self.store().map(|store| store.check()) {
             self.context.journal.warn("the rate will not be remembered", &error.to_string());
@@ -323,8 +321,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// A trace is about one counter.
-    fn record_anew(&mut self) {
+    /// A trace belongs to one counter.
+    fn restart_recordings(&mut self) {
         let mut peers = std::mem::take(&mut self.peers);
         for peer in &mut peers {
             peer.flush_record(&mut self.context);
@@ -334,7 +332,7 @@ impl<'a> Keeper<'a> {
         self.peers = peers;
     }
 
-    /// After the page: a slow disk must not delay the clock.
+    /// Called after the page is written: a slow disk must not delay the clock.
     fn write_records(&mut self) {
         for peer in &mut self.peers {
             peer.write_record(&mut self.context);
@@ -368,7 +366,7 @@ impl<'a> Keeper<'a> {
             journal.notice("servers do not agree about a leap second", "");
         }
         if decision.is_one_too_many {
-            journal.warn("a second leap second in one run cannot be taken in: start ffclockd anew before it", "");
+            journal.warn("a second leap second in one run cannot be taken in: restart ffclockd before it", "");
         }
         if decision.table == self.leaps {
             return;
@@ -389,7 +387,7 @@ impl<'a> Keeper<'a> {
         let valid_for = self.config.valid_for;
         self.next_heartbeat = self.context.now + HEARTBEAT.min(Span::from_units(valid_for.units() / 3));
         let counter = self.host_counter.read();
-        // A reading of an epoch that nobody has noticed yet must not say until when the estimates of this one hold.
+        // A reading of an epoch whose break is still unnoticed must not date the validity of this epoch's estimates.
         self.watch_counter();
         let Some(Published { server, estimate }) = self.elect(counter) else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
@@ -417,7 +415,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Takes over what can be changed while running, and says what cannot.
+    /// Applies what can be changed while running, and reports what cannot.
     fn take_over(&mut self, config: Config) {
         let journal = &mut self.context.journal;
         if config.daemon != self.config {
@@ -448,7 +446,7 @@ impl<'a> Keeper<'a> {
         }
         self.election.follow(self.peers.iter().position(|peer| Some(peer.name()) == followed.as_deref()));
         if self.config.stamps == StampChoice::Module {
-            // It stamps the packets of the servers' ports.
+            // The stamper stamps the packets of the servers' ports.
             self.renew_stamper();
         }
         self.context.journal.insist(Weight::Notice, "the configuration was read again", "");
@@ -456,7 +454,7 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// The epoch after the one in which the page was last written. Nobody watched the counter in between.
+/// The epoch after the one in which the page was last written. The counter was not watched in between.
 fn epoch_after(page: &SharedPage) -> CounterEpoch {
     let last = Reader::new(page.words()).snapshot().map(|snapshot| snapshot.epoch());
     last.map_or(CounterEpoch::from_raw(1), CounterEpoch::next)
@@ -473,8 +471,8 @@ fn start_recording(
     let path = directory.join(format!("{name}-{}.fftrace", created.since_origin().as_nanos()));
     let metadata = vec![
         ("server.0".to_owned(), name),
-        // Calibrated stamps are not where they were taken, and those of the driver need no calibration: whoever
-        // measures the host by them must know.
+        // Calibrated stamps are moved from where they were taken, and those of the driver need no calibration: a
+        // measurement of the host by this trace must know.
         ("asymmetry".to_owned(), config.asymmetry.to_string()),
         ("stamps".to_owned(), config.stamps.to_string()),
     ];

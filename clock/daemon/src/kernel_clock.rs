@@ -1,16 +1,16 @@
-//! Driving the feed-forward clock that FreeBSD's kernel can keep: it is handed the published estimate again and again
+//! Drives the feed-forward clock that FreeBSD's kernel can keep: hands it the published estimate at regular intervals
 //! (docs/freebsd.md).
 
 use ffclock_freebsd::{KernelEstimate, LeapBase};
 use ffclock_units::{Counter, Estimate, LeapTable, Moment, Mono, Span};
 use std::io;
 
-/// A clock of the kernel that follows whatever it is given.
+/// A clock of the kernel that follows the estimates it is given.
 pub(crate) trait KernelClock {
     /// Gives it an estimate.
     ///
     /// # Errors
-    /// Why it does not take it.
+    /// The kernel refuses it, and the error says why.
     fn follow(&mut self, estimate: &KernelEstimate) -> io::Result<()>;
 }
 
@@ -25,25 +25,25 @@ impl KernelClock for ThisKernel {
     }
 }
 
-/// From one hand-over to the next. The kernel mends what its monotonic time is off by within as long as lay between the
-/// last two estimates, and goes on at that rate until the next one comes: where they come unevenly, as exchanges with
-/// several servers do, that time swings.
+/// The time between two hand-overs. The kernel removes the error of its monotonic time within the interval between the
+/// last two estimates, and continues at that rate until the next one. If estimates come at uneven intervals, as
+/// exchanges with several servers do, that time swings.
 pub(crate) const PACE: Span = Span::from_secs(16);
 
-/// An estimate is handed over as of so long ago: the kernel takes it for older than its present tick, and a tick began
-/// up to 10 ms ago.
+/// An estimate is handed over as of this long ago: the kernel takes it to be older than its present tick, and a tick
+/// began up to 10 ms ago.
 const BEHIND: Span = Span::from_millis(100);
 
-/// What was told to the kernel's clock, and when it is to be told again.
+/// The last estimate handed to the kernel's clock, and when the next is due.
 pub(crate) struct KernelClockDriver {
     clock: Box<dyn KernelClock>,
     pub(crate) pace: Span,
     next: Moment<Mono>,
-    /// From the first estimate on.
+    /// Set at the first estimate.
     base: Option<LeapBase>,
-    /// What it follows.
+    /// The estimate that the kernel's clock follows; `None` while it is left alone.
     followed: Option<KernelEstimate>,
-    /// The reading of the latest estimate of all.
+    /// The reading of the latest estimate handed over, kept after a release.
     latest: Option<Counter>,
 }
 
@@ -52,20 +52,20 @@ impl KernelClockDriver {
         KernelClockDriver { clock, pace: PACE, next: now, base: None, followed: None, latest: None }
     }
 
-    /// When it is to be told next.
+    /// When the next estimate is due.
     pub(crate) fn due(&self) -> Moment<Mono> {
         self.next
     }
 
-    /// There is nothing to hand over yet.
+    /// Postpones the hand-over, since there is no estimate yet.
     pub(crate) fn wait(&mut self, now: Moment<Mono>) {
         self.next = now + Span::from_secs(1).min(self.pace);
     }
 
-    /// Hands an estimate over at the reading `counter`. Whether the kernel's clock had been left alone before.
+    /// Hands over an estimate at the reading `counter`. Returns whether the kernel's clock was left alone before.
     ///
     /// # Errors
-    /// Why the kernel does not take it.
+    /// The kernel refuses it, and the error says why.
     pub(crate) fn hand_over(
         &mut self,
         estimate: &Estimate,
@@ -77,26 +77,27 @@ impl KernelClockDriver {
         self.next = if is_late { now } else { self.next } + self.pace;
         let counter = counter - estimate.period.ticks_in(BEHIND);
         if self.latest.is_some_and(|latest| !counter.is_after(latest)) {
-            return Err(io::Error::other("its counter has not run on since it was told last"));
+            return Err(io::Error::other("its counter has not advanced since the last estimate"));
         }
         let tai = estimate.at(counter).time;
         let base = *self.base.get_or_insert_with(|| LeapBase::beginning_at(tai, leaps));
-        let told = KernelEstimate::of(estimate, counter, leaps, base).map_err(io::Error::other)?;
+        let handed = KernelEstimate::of(estimate, counter, leaps, base).map_err(io::Error::other)?;
         let is_first = self.followed.is_none();
-        self.tell(&if is_first { told.first() } else { told })?;
-        self.followed = Some(told);
+        self.give(&if is_first { handed.first() } else { handed })?;
+        self.followed = Some(handed);
         Ok(is_first)
     }
 
-    /// Tells the kernel that nobody stands behind its clock any more; it goes on with what it has.
+    /// Marks the kernel's clock as unsynchronised: no daemon drives it from now on, and it continues with its last
+    /// estimate.
     ///
     /// # Errors
-    /// Why the kernel does not take it.
+    /// The kernel refuses it, and the error says why.
     pub(crate) fn let_go(&mut self) -> io::Result<()> {
-        self.followed.take().map_or(Ok(()), |followed| self.tell(&followed.last()))
+        self.followed.take().map_or(Ok(()), |followed| self.give(&followed.last()))
     }
 
-    fn tell(&mut self, estimate: &KernelEstimate) -> io::Result<()> {
+    fn give(&mut self, estimate: &KernelEstimate) -> io::Result<()> {
         self.clock.follow(estimate)?;
         self.latest = Some(estimate.reading());
         Ok(())
@@ -112,21 +113,22 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// What FreeBSD's kernel makes of estimates (`ffclock_windup` in kern_tc.c), for a counter of 1 GHz whose time is
-    /// its count.
+    /// A model of FreeBSD's kernel following estimates (`ffclock_windup` in kern_tc.c), for a counter of 1 GHz whose
+    /// time is its count.
     #[derive(Default)]
     struct Kernel {
-        told: Vec<KernelEstimate>,
-        /// By how much its monotonic time was off when it was told last, and how fast that changes, s, s/s.
+        estimates: Vec<KernelEstimate>,
+        /// The error of its monotonic time at the last estimate [s].
         off: f64,
-        mending: f64,
+        /// The correction in progress [s/s].
+        correction: f64,
         largest: f64,
     }
 
     impl Kernel {
         fn off_at(&self, counter: Counter) -> f64 {
-            let passed = self.told.last().map_or(0.0, |last| (counter - last.reading()).as_f64() * 1e-9);
-            self.off + self.mending * passed
+            let passed = self.estimates.last().map_or(0.0, |last| (counter - last.reading()).as_f64() * 1e-9);
+            self.off + self.correction * passed
         }
     }
 
@@ -140,20 +142,20 @@ mod tests {
             let error = (estimate.time_at(reading).0 - time_at(reading)).as_seconds();
             let is_set = estimate.raw().status == 2;
             let off = kernel.off_at(reading);
-            let before = kernel.told.last().map_or(Ticks::from_raw(1), |last| reading - last.reading());
+            let before = kernel.estimates.last().map_or(Ticks::from_raw(1), |last| reading - last.reading());
             let gap = if is_set { 0.0 } else { error - off };
             assert!(before > Ticks::ZERO || gap == 0.0, "the kernel divides by the ticks in between");
             let seconds = before.as_f64() * 1e-9;
             let capped = gap.abs().min(5e-3 * seconds.floor()).copysign(gap);
-            kernel.mending = capped / seconds;
+            kernel.correction = capped / seconds;
             kernel.off = if is_set { error } else { off };
             kernel.largest = kernel.largest.max(kernel.off.abs());
-            kernel.told.push(*estimate);
+            kernel.estimates.push(*estimate);
             Ok(())
         }
     }
 
-    /// Of a clock that is wrong by `error` s.
+    /// An estimate that is wrong by `error` s.
     fn estimate(counter: Counter, error: f64) -> Estimate {
         let period = Period::from_hertz(1e9).unwrap();
         Estimate {
@@ -175,9 +177,9 @@ mod tests {
         Span::from_nanos(counter.raw().into()) - Span::from_secs(10)
     }
 
-    /// Exchanges with two servers every 16 s, 1.5 s apart, and what each says differs by 20 us: how often the kernel
-    /// was told, and the largest error of its monotonic time, s.
-    fn driven(is_told: impl Fn(&KernelClockDriver, Moment<Mono>, u64) -> bool) -> (usize, f64) {
+    /// Exchanges with two servers every 16 s, 1.5 s apart, that differ by 20 us. Returns the number of estimates handed
+    /// over, and the largest error of the kernel's monotonic time [s].
+    fn driven(is_due: impl Fn(&KernelClockDriver, Moment<Mono>, u64) -> bool) -> (usize, f64) {
         let kernel = StandIn::default();
         let mut driver = KernelClockDriver::new(Box::new(kernel.clone()), Moment::from_origin(Span::ZERO));
         let mut latest = estimate(Counter::from_raw(SECOND), 0.0);
@@ -189,37 +191,37 @@ mod tests {
                 15 => latest = estimate(counter, -10e-6),
                 _ => {}
             }
-            if is_told(&driver, now, tenth) {
+            if is_due(&driver, now, tenth) {
                 driver.hand_over(&latest, counter, &LeapTable::built_in(), now).unwrap();
             }
         }
         let kernel = kernel.0.borrow();
-        (kernel.told.len(), kernel.largest)
+        (kernel.estimates.len(), kernel.largest)
     }
 
     #[test]
     fn the_kernels_monotonic_time_does_not_swing_with_uneven_exchanges() {
-        let (told, largest) = driven(|driver, now, _| driver.due() <= now);
-        assert!((120..=126).contains(&told) && largest < 25e-6, "told {told} times, off by {largest} s");
-        // At each exchange, as they come.
+        let (count, largest) = driven(|driver, now, _| driver.due() <= now);
+        assert!((120..=126).contains(&count) && largest < 25e-6, "{count} estimates, off by {largest} s");
+        // At each exchange, at uneven intervals.
         let (_, largest) = driven(|_, _, tenth| tenth % 160 == 0 || tenth % 160 == 15);
         assert!(largest > 1e-3, "it swings: {largest} s");
     }
 
     #[test]
-    fn an_end_stops_the_mending_and_begins_anew_with_a_step() {
+    fn an_end_stops_the_correction_and_the_next_start_is_a_step() {
         let kernel = StandIn::default();
         let mut driver = KernelClockDriver::new(Box::new(kernel.clone()), Moment::from_origin(Span::ZERO));
-        let mut told = |seconds: u64, error: f64| {
+        let mut hand_over = |seconds: u64, error: f64| {
             let (counter, now) =
                 (Counter::from_raw(seconds * SECOND), Moment::from_origin(Span::from_secs(seconds as i64)));
             driver.hand_over(&estimate(counter, error), counter, &LeapTable::built_in(), now).unwrap()
         };
-        assert!(told(1, 0.5), "nobody had driven it");
-        assert!(!told(17, 10e-6));
-        assert!(kernel.0.borrow().mending.abs() > 1e-6, "half a second and 10 us are being mended");
+        assert!(hand_over(1, 0.5), "it was left alone before");
+        assert!(!hand_over(17, 10e-6));
+        assert!(kernel.0.borrow().correction.abs() > 1e-6, "half a second and 10 us are being corrected");
         driver.let_go().unwrap();
-        assert_eq!(kernel.0.borrow().mending, 0.0);
+        assert_eq!(kernel.0.borrow().correction, 0.0);
         let again = Counter::from_raw(18 * SECOND);
         let now = Moment::from_origin(Span::from_secs(18));
         assert!(driver.hand_over(&estimate(again, 3e-6), again, &LeapTable::built_in(), now).unwrap());
@@ -236,6 +238,6 @@ mod tests {
         for counter in [counter, Counter::from_raw(0)] {
             assert!(driver.hand_over(&estimate(counter, 0.0), counter, &LeapTable::built_in(), now).is_err());
         }
-        assert_eq!(kernel.0.borrow().told.len(), 1);
+        assert_eq!(kernel.0.borrow().estimates.len(), 1);
     }
 }

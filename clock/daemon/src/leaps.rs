@@ -1,16 +1,16 @@
-//! Which leap second to believe in, when servers say different things.
+//! The leap second to believe in, if servers announce different ones.
 //!
-//! The last word of each server is its vote. A leap second is taken in when more servers announce it than do not; where
-//! the votes are even, the published server decides, for the bound is as good as its word anyway. What is taken in is
-//! given up again by the same rule, until it has happened: from then on it is history.
+//! The latest announcement of each server is its vote. A leap second is accepted when more servers announce it than do
+//! not. If the votes are even, the published server decides, since the bound is only as good as its claims anyway. The
+//! same rule withdraws an accepted leap second, until it has happened: from then on it is history.
 //!
-//! A month in advance nothing is decided. Servers announce a leap second for the end of the present month, and some
-//! leave their indicator set for hours after one: seen by a daemon that has just started, it looks like one at the end
-//! of the new month.
+//! Nothing is decided a month in advance. Servers announce a leap second for the end of the present month, and some
+//! leave their indicator set for hours after one. A daemon that has just started then takes it for one at the end of
+//! the new month.
 
 use ffclock_units::{LeapAnnouncement, LeapTable, Moment, Utc};
 
-/// What a server last said.
+/// A server's latest announcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vote {
     pub(crate) announced: Option<LeapAnnouncement>,
@@ -18,22 +18,22 @@ pub(crate) struct Vote {
     pub(crate) published: bool,
 }
 
-/// No month is shorter than 28 days, so an announcement from the last 27 days before its leap is not from the first day
-/// of a month.
+/// No month is shorter than 28 days, so an announcement within the last 27 days before its leap was not made on the
+/// first day of a month.
 const DECIDED_WITHIN_SECONDS: i64 = 27 * 86_400;
 
-/// What the servers make of it.
+/// The outcome of the vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// The leap seconds to go by.
+    /// The leap seconds that hold.
     pub(crate) table: LeapTable,
     /// Not all servers say the same.
     pub(crate) is_disputed: bool,
-    /// A leap second that cannot be taken in, since the table already holds one that has happened.
+    /// A leap second that cannot be accepted, since the table already holds one that has happened.
     pub(crate) is_one_too_many: bool,
 }
 
-/// The leap seconds to go by from now on, after those of `table`.
+/// The leap seconds that hold from now on, after those of `table`.
 pub(crate) fn decide(table: LeapTable, now: Moment<Utc>, votes: &[Vote]) -> Decision {
     let is_ahead = |leap: &LeapAnnouncement| {
         let seconds = leap.utc_second.saturating_sub(now.whole_seconds());

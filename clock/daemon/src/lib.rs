@@ -22,10 +22,10 @@ mod wording;
 
 pub use keeper::StartError;
 
-/// Keeps time until a signal ends it. `again` reads the configuration anew for a reload.
+/// Keeps time until a signal ends it. `again` re-reads the configuration for a reload.
 ///
 /// # Errors
-/// Something that the daemon cannot do without could not be made: the counter, the page, a listening socket.
+/// A required resource could not be made: the counter, the page, a listening socket.
 pub fn run(config: config::Config, again: &dyn Fn() -> Result<config::Config, String>) -> Result<(), StartError> {
     let daemon = config.daemon.clone();
     event_loop::run(keeper::Keeper::start(config, again)?, &daemon)

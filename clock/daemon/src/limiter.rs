@@ -1,31 +1,31 @@
-//! Keeps a talkative fault from filling the log: the first of a kind is told, then one in each interval with the number
-//! left out.
+//! Keeps a recurring fault from filling the log: the first message of a kind is logged, then one in each interval with
+//! the number left out.
 
 use ffclock_units::{Moment, Mono, Span};
 
-/// One message of a kind at most so often.
+/// The least time between two logged messages of a kind.
 const INTERVAL: Span = Span::from_secs(60);
 
 /// The memory of one kind of message.
 #[derive(Debug, Default)]
 pub(crate) struct Limiter {
-    told_at: Option<Moment<Mono>>,
+    logged_at: Option<Moment<Mono>>,
     left_out: u64,
 }
 
 impl Limiter {
-    /// Whether one would be told now.
+    /// Whether a message would be logged now.
     pub(crate) fn would_admit(&self, now: Moment<Mono>) -> bool {
-        self.told_at.is_none_or(|told| now - told >= INTERVAL)
+        self.logged_at.is_none_or(|logged| now - logged >= INTERVAL)
     }
 
-    /// Whether to tell this one, and then how many were left out since the last.
+    /// `Some` if this message is to be logged, with the number left out since the last one.
     pub(crate) fn admit(&mut self, now: Moment<Mono>) -> Option<u64> {
         if !self.would_admit(now) {
             self.left_out += 1;
             return None;
         }
-        self.told_at = Some(now);
+        self.logged_at = Some(now);
         Some(std::mem::take(&mut self.left_out))
     }
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_is_told_and_the_rest_counted() {
+    fn the_first_is_logged_and_the_rest_counted() {
         let mut limiter = Limiter::default();
         let start = Moment::from_origin(Span::from_secs(5));
         assert_eq!(limiter.admit(start), Some(0));

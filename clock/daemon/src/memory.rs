@@ -1,8 +1,8 @@
 //! The rate of the counter, remembered across restarts: one small file for each counter.
 //!
 //! A remembered rate becomes a bound, so it is believed only as far as the counter is certainly the same. The kernel's
-//! raw clock has a rate of its own after each boot and with each clocksource. The CPU's counter keeps its crystal over
-//! a boot but not its temperature, and a guest may be started on another machine.
+//! raw clock has another rate after each boot and with each clocksource. The CPU's counter keeps its crystal over a
+//! boot but not its temperature, and a guest may be started on another machine.
 
 use ffclock_counter::{CounterId, is_guest};
 use ffclock_estimator::RateMemory;
@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The form on disk.
+/// The format on disk.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -24,13 +24,13 @@ struct Stored {
     bound_ppm: f64,
 }
 
-/// What a rate belongs to.
+/// The counter, boot and clocksource that a rate belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Circumstances {
     pub(crate) counter: CounterId,
-    /// Names the boot; empty where the kernel does not say.
+    /// The identifier of the boot; empty where the kernel has none.
     pub(crate) boot: String,
-    /// What the kernel counts time by.
+    /// The kernel's clocksource.
     pub(crate) clocksource: Option<String>,
 }
 
@@ -46,15 +46,15 @@ const FARTHEST: Rate = Rate::from_ppm(1000.0);
 const OVER_A_BOOT: Rate = Rate::from_ppm(20.0);
 
 impl RateStore {
-    /// The store below `directory` for what holds now.
+    /// The store below `directory` for the present circumstances.
     pub(crate) fn new(directory: &Path, now: Circumstances) -> Self {
         RateStore { path: directory.join(format!("rate-{}.json", now.counter.name().replace(':', "-"))), now }
     }
 
-    /// Whether something could be remembered here; makes the directory.
+    /// Checks that a rate could be stored here; makes the directory.
     ///
     /// # Errors
-    /// Why not.
+    /// The directory or a file in it cannot be written.
     pub(crate) fn check(&self) -> io::Result<()> {
         let probe = self.path.with_extension("probe");
         self.make_directory()?;
@@ -62,7 +62,7 @@ impl RateStore {
         fs::remove_file(&probe)
     }
 
-    /// What was remembered, if it is about this counter.
+    /// The stored rate, if it belongs to this counter.
     ///
     /// # Errors
     /// The file cannot be read or makes no sense; a missing file is not an error.
@@ -82,7 +82,7 @@ impl RateStore {
         Ok(aged.map(|aging| RateMemory { period, bound: bound + aging }))
     }
 
-    /// How far the rate can have moved since it was stored; `None` where that cannot be told.
+    /// How far the rate can have moved since it was stored; `None` where no limit is known.
     fn aging(&self, stored: &Stored) -> Option<Rate> {
         let this_boot = !self.now.boot.is_empty() && stored.boot == self.now.boot;
         match self.now.counter {
@@ -92,8 +92,8 @@ impl RateStore {
         }
     }
 
-    /// Remembers a rate. The file is replaced whole or not at all; should the power fail in that moment, it is not
-    /// believed later.
+    /// Stores a rate. The file is replaced as a whole or not at all; after a power failure at that moment it is
+    /// not believed.
     ///
     /// # Errors
     /// The directory or the file cannot be written.
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_where_nothing_can_be_written_is_told_at_once() {
+    fn a_place_where_nothing_can_be_written_is_reported_at_once() {
         let file = scratch("file");
         fs::write(&file, "").unwrap();
         assert!(store(&file.join("below"), CounterId::CPU, "boot-1", "tsc").check().is_err());

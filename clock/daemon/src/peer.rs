@@ -1,7 +1,7 @@
 //! One configured server: its link, its conversation and its estimator, and nothing that another server could disturb.
 //!
-//! Packets are taken over in two steps, [`Peer::receive`] and [`Peer::digest`], so that between the two the keeper can
-//! look whether the counter's run was broken while they were stamped.
+//! Packets are taken over in two steps, [`Peer::receive`] and [`Peer::digest`], so that in between the keeper can check
+//! whether the counter's run was broken while they were stamped.
 
 mod link;
 mod report;
@@ -24,19 +24,19 @@ use link::{BUFFER_BYTES, Link};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-/// What all servers share while something happens.
+/// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
-    /// Stamps the packets of all of them.
+    /// Stamps the packets of all servers.
     pub(crate) stamper: Stamper,
-    /// Knows the host's own delays, where they were measured.
+    /// Knows the host's own delays, if they were measured.
     pub(crate) calibrator: Calibrator,
-    /// Where to tell what happened.
+    /// Logs events.
     pub(crate) journal: crate::journal::Journal,
-    /// When it happens.
+    /// The time of this turn.
     pub(crate) now: Moment<Mono>,
 }
 
-/// What every server's clock rests on.
+/// The basis of every server's clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     pub(crate) nominal: Period,
@@ -45,7 +45,7 @@ pub(crate) struct Environment {
     pub(crate) leaps: LeapTable,
 }
 
-/// How an epoch of the counter begins.
+/// How to begin an epoch of the counter.
 pub(crate) struct Beginning {
     pub(crate) environment: Environment,
     pub(crate) past: Past,
@@ -57,25 +57,25 @@ pub(crate) struct Beginning {
 pub(crate) enum Pace {
     /// At once.
     AtOnce,
-    /// After the time of a poll: a counter that breaks again and again must not make a flood of requests.
+    /// After a poll interval: a counter that breaks repeatedly must not cause a flood of requests.
     Poll,
 }
 
-/// What the last exchange said.
+/// The server's values in the last exchange.
 #[derive(Clone, Copy, Default)]
 struct LastExchange {
     server: Option<ServerQuality>,
     round_trip: Option<Span>,
 }
 
-/// What the present estimate was made with and from.
+/// The address and options that the present estimate rests on.
 #[derive(Clone, PartialEq)]
 struct Basis {
     options: EstimatorConfig,
     address: Option<SocketAddr>,
 }
 
-/// What estimators counted that have been replaced.
+/// The counts of estimators that have been replaced.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     used: u64,
@@ -97,9 +97,9 @@ pub(crate) struct Peer {
     /// The earliest time for the next look-up.
     next_look_up: Option<Moment<Mono>>,
     recorder: Option<Recorder>,
-    /// What happened and is not written yet: a slow disk must not delay the clock.
+    /// Rows that are not written yet: a slow disk must not delay the clock.
     unwritten: Vec<TraceRow>,
-    /// The number of the request that events are about.
+    /// The number of the request that the events belong to.
     request: u64,
     last: LastExchange,
     announced: Option<LeapAnnouncement>,
@@ -110,9 +110,9 @@ pub(crate) struct Peer {
 const LOOK_UP_AGAIN: Span = Span::from_secs(30);
 /// Where no address can be used at all (the network is not there yet), they are tried again after this time.
 const CONNECT_AGAIN: Span = Span::from_secs(4);
-/// So much is taken from a socket in one go: whoever floods it must not keep the daemon from everything else.
+/// The most packets taken from a socket at once: a flood on it must not keep the daemon from everything else.
 const MOST_EVENTS: usize = 64;
-/// A system clock that shows an earlier time was never set: this program is not older. (2026-01-01)
+/// A system clock that shows an earlier time was never set: this program is not that old (2026-01-01).
 const EARLIEST_PRESENT: Moment<Server> = Moment::from_origin(Span::from_secs(1_767_225_600));
 
 impl Peer {
@@ -152,7 +152,7 @@ impl Peer {
         &self.config
     }
 
-    /// Records from now on; a recording of before ends. What it lacks is to be written first ([`Peer::flush_record`]).
+    /// Records from now on; a previous recording ends. Its last rows are to be written first ([`Peer::flush_record`]).
     pub(crate) fn record_into(&mut self, recorder: Option<Recorder>) {
         self.recorder = recorder;
         self.unwritten.clear();
@@ -163,7 +163,7 @@ impl Peer {
         self.link.as_ref().map(Link::descriptor)
     }
 
-    /// When something is to be done even if no packet comes.
+    /// The time of the next action even if no packet comes.
     pub(crate) fn next_timeout(&self) -> Option<Moment<Mono>> {
         if self.link.is_some() { Some(self.source.poll_timeout()) } else { self.next_look_up }
     }
@@ -173,7 +173,7 @@ impl Peer {
         self.link.is_some() && self.source.poll_timeout() <= now
     }
 
-    /// Takes over what the socket has: sent stamps, replies, errors. Nothing is computed with it before
+    /// Takes over what the socket has: sent stamps, replies, errors. Nothing is computed from it before
     /// [`Peer::digest`].
     pub(crate) fn receive(&mut self, context: &mut Context) {
         let mut buffer = [0; BUFFER_BYTES];
@@ -183,7 +183,7 @@ impl Peer {
             match link.next_event(&mut buffer, &mut context.stamper) {
                 Ok(Some(SocketEvent::Transmitted(sent))) => {
                     let redeemed = link.redeem(&sent);
-                    self.tell_source(redeemed);
+                    self.pass_to_source(redeemed);
                 }
                 Ok(Some(SocketEvent::Received(received))) => {
                     has_come = true;
@@ -191,24 +191,24 @@ impl Peer {
                     self.source.handle_packet(bytes, received.best.stamp, context.now);
                 }
                 Ok(Some(SocketEvent::Unreachable(error))) => {
-                    self.tell(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
+                    self.log(context, Weight::Detail, "packets do not arrive", &error.kind.to_string());
                 }
                 Ok(None) => {
-                    // A stamp comes before the reply. Only when the queue of stamps is empty is it certain that there
-                    // is none.
+                    // A stamp comes before the reply. Only an empty queue of stamps shows for certain that there is
+                    // none.
                     let redeemed = has_come.then(|| link.redeem_without_the_kernel()).flatten();
-                    self.tell_source(redeemed);
+                    self.pass_to_source(redeemed);
                     return;
                 }
                 Err(error) => {
-                    self.tell(context, Weight::Warning, "cannot receive", &error.to_string());
+                    self.log(context, Weight::Warning, "cannot receive", &error.to_string());
                     return;
                 }
             }
         }
     }
 
-    /// Computes with what was received. Returns whether the estimate changed.
+    /// Computes with the received packets. Returns whether the estimate changed.
     pub(crate) fn digest(&mut self, context: &mut Context) -> bool {
         let mut changed = false;
         while let Some(event) = self.source.poll_event() {
@@ -222,21 +222,21 @@ impl Peer {
         match ffclock_sys::random_nonce() {
             Ok(bits) => self.source.handle_timeout(context.now, Nonce::from_random(bits)),
             Err(error) => {
-                // A request without a secret would let anybody answer it: rather start again later.
+                // Any host could answer a request without a secret: try again later instead.
                 self.link = None;
                 self.next_look_up = Some(context.now + LOOK_UP_AGAIN);
-                self.tell(context, Weight::Warning, "no random numbers: nothing is asked", &error.to_string());
+                self.log(context, Weight::Warning, "no random numbers: nothing is asked", &error.to_string());
                 return false;
             }
         }
-        // What was given up is the request before the one that is about to leave.
+        // The request that was given up is the one before the request that is about to be sent.
         let changed = self.digest(context);
         self.request = self.source.statistics().sent;
         self.transmit(context);
         changed
     }
 
-    /// Finds the server's addresses: at once where the name is one, otherwise through the resolver.
+    /// Finds the server's addresses: at once if the name is an address, otherwise through the resolver.
     pub(crate) fn look_up(&mut self, resolver: &mut Resolver, context: &mut Context) {
         let address = &self.config.address;
         if let Some(literal) = literal(address.address.as_str(), address.port) {
@@ -245,13 +245,13 @@ impl Peer {
         }
         self.next_look_up = Some(context.now + LOOK_UP_AGAIN);
         if let Err(error) = resolver.start(&self.name, address.address.as_str(), address.port) {
-            self.tell(context, Weight::Warning, "cannot look the name up", &error.to_string());
+            self.log(context, Weight::Warning, "cannot look the name up", &error.to_string());
         }
     }
 
     /// Whether it is time to call [`Peer::look_up`]: the name has no address yet, or none that answers.
     pub(crate) fn wants_look_up(&mut self, now: Moment<Mono>) -> bool {
-        // The source says its wish once, so it is asked only when it can be granted.
+        // The source expresses this wish once, so it is asked only when the wish can be granted.
         let due = self.next_look_up.is_none_or(|earliest| now >= earliest);
         due && (self.link.is_none() || self.source.take_resolve_wish())
     }
@@ -266,7 +266,7 @@ impl Peer {
         }
     }
 
-    /// The estimate in the light of what the source knows: a server that does not answer leaves the clock running free.
+    /// The estimate, qualified by the state of the source: a server that does not answer leaves the clock in holdover.
     pub(crate) fn estimate(&self) -> Option<Estimate> {
         let mut estimate = self.estimator.estimate()?;
         if self.source.reachability() != Reachability::Reachable && estimate.status != Status::Unsynchronised {
@@ -275,7 +275,7 @@ impl Peer {
         Some(estimate)
     }
 
-    /// What its exchanges prove about the true time at `counter`.
+    /// The interval that its exchanges prove for the true time at `counter`.
     pub(crate) fn proven(&self, counter: Counter) -> Option<ProvenInterval> {
         self.estimator.proven(counter)
     }
@@ -285,12 +285,12 @@ impl Peer {
         self.source.reachability() != Reachability::Denied
     }
 
-    /// Who the server follows, as it last said.
+    /// The reference that the server follows, by its last reply.
     pub(crate) fn server_identity(&self) -> Option<ServerIdentity> {
         self.last.server.map(|server| server.identity)
     }
 
-    /// Whether it has said anything in this epoch of the counter.
+    /// Whether it has answered in this epoch of the counter.
     pub(crate) fn was_heard(&self) -> bool {
         self.last.server.is_some()
     }
@@ -300,19 +300,19 @@ impl Peer {
         self.announced
     }
 
-    /// The leap seconds to go by from now on.
+    /// Sets the leap seconds that hold from now on.
     pub(crate) fn set_leaps(&mut self, leaps: LeapTable) {
         self.environment.leaps = leaps;
         self.source.set_leaps(leaps);
     }
 
-    /// What is worth remembering of the counter's rate.
+    /// The knowledge of the counter's rate that is worth storing.
     pub(crate) fn memory(&self) -> Option<RateMemory> {
         self.estimator.memory()
     }
 
-    /// The counter began a new epoch: everything that rests on its earlier readings is void, but for what `past`
-    /// leaves. Requests on their way are forgotten, and so is whatever has come and was not yet digested.
+    /// The counter began a new epoch: everything that rests on earlier readings is void, except what `past` keeps.
+    /// Requests in flight are forgotten, and so are received packets that were not yet digested.
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
         self.environment = beginning.environment.clone();
         let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
@@ -324,8 +324,8 @@ impl Peer {
         };
         self.source.retarget(context.now + pause);
         while self.source.poll_event().is_some() {}
-        // After a suspend the host may well have another address of its own. Where there is no way yet, the old socket
-        // serves on.
+        // After a suspend the host may well have another address. Where there is no route yet, the old socket stays in
+        // use.
         if let Some(Ok(link)) = self.link.as_ref().map(|link| Link::open(link.address(), self.environment.stamps)) {
             self.link = Some(link);
             self.calibrate(context);
@@ -333,21 +333,21 @@ impl Peer {
     }
 
     /// Takes over a changed configuration of the same server. Other options of the estimator make another estimator,
-    /// with the next exchange: what is known serves until then, and the counter's rate is known to the new one as well.
+    /// with the next exchange: the old estimate serves until then, and the new one knows the counter's rate as well.
     pub(crate) fn reconfigure(&mut self, config: ServerConfig) {
         self.source.reconfigure(config.source.clone());
         self.config = config;
     }
 
-    /// Writes what has happened since the last call. At once, when the page has what came of it: whoever reads along
-    /// while we record finds the latest exchange.
+    /// Writes the rows since the last call. It is called as soon as the page holds their estimate, so that a program
+    /// that reads the recording meanwhile finds the latest exchange.
     pub(crate) fn write_record(&mut self, context: &mut Context) {
         if !self.unwritten.is_empty() {
             self.flush_record(context);
         }
     }
 
-    /// Writes out whatever is to be recorded.
+    /// Writes all rows that are not written yet.
     pub(crate) fn flush_record(&mut self, context: &mut Context) {
         let Some(recorder) = &mut self.recorder else { return };
         let written = self.unwritten.drain(..).try_for_each(|row| recorder.append(&row));
@@ -356,8 +356,8 @@ impl Peer {
         }
     }
 
-    /// Opens a link to the next address that can be used. The one in use comes last, and is opened anew as well: the
-    /// host may have another address by now, and a connected socket keeps the one that it began with.
+    /// Opens a link to the next usable address. The one in use comes last, and its link is opened again as well: the
+    /// host may have another address by now, and a connected socket keeps the address that it began with.
     fn connect_next(&mut self, context: &mut Context) {
         let in_use = self.link.as_ref().map(Link::address);
         let position = self.addresses.iter().position(|address| Some(*address) == in_use);
@@ -367,7 +367,7 @@ impl Peer {
             match Link::open(address, self.environment.stamps) {
                 Ok(link) => return self.use_link(link, context),
                 Err(error) => {
-                    self.tell(context, Weight::Warning, "cannot use the address", &format!("{address}: {error}"))
+                    self.log(context, Weight::Warning, "cannot use the address", &format!("{address}: {error}"))
                 }
             }
         }
@@ -377,22 +377,22 @@ impl Peer {
     fn use_link(&mut self, link: Link, context: &mut Context) {
         let address = link.address();
         if link.quality() == StampQuality::Refused {
-            self.tell(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
+            self.log(context, Weight::Warning, "the kernel refuses to stamp packets: user space stamps them", "");
         }
         let before = self.link.replace(link).map(|link| link.address());
         self.calibrate(context);
         if before != Some(address) {
-            self.tell(context, Weight::Notice, "asking", &address.to_string());
+            self.log(context, Weight::Notice, "asking", &address.to_string());
             self.source.retarget(context.now);
         }
     }
 
-    /// A new link may leave by another device.
+    /// A new link may use another device.
     fn calibrate(&mut self, context: &mut Context) {
         let Some(link) = &mut self.link else { return };
         match context.calibrator.shifts(link.local_address()) {
             Ok(shifts) => link.calibrate(shifts),
-            Err(reason) => self.tell(context, Weight::Warning, "the host's delays are not known", &reason),
+            Err(reason) => self.log(context, Weight::Warning, "the host's delays are not known", &reason),
         }
     }
 
@@ -400,13 +400,13 @@ impl Peer {
         while let Some(transmit) = self.source.poll_transmit() {
             let Some(link) = &mut self.link else { return };
             match link.send(transmit, &mut context.stamper) {
-                Ok(redeemed) => self.tell_source(redeemed),
-                Err(error) => self.tell(context, Weight::Warning, "cannot send", &error.to_string()),
+                Ok(redeemed) => self.pass_to_source(redeemed),
+                Err(error) => self.log(context, Weight::Warning, "cannot send", &error.to_string()),
             }
         }
     }
 
-    fn tell_source(&mut self, redeemed: Option<(ffclock_source::Ticket, Stamp)>) {
+    fn pass_to_source(&mut self, redeemed: Option<(ffclock_source::Ticket, Stamp)>) {
         if let Some((ticket, stamp)) = redeemed {
             self.source.handle_sent(ticket, stamp);
         }
@@ -416,15 +416,15 @@ impl Peer {
         match event {
             Event::Exchange(exchange) => self.take_exchange(exchange, context),
             Event::Unreachable => {
-                self.tell(context, Weight::Warning, "the server does not answer", "");
+                self.log(context, Weight::Warning, "the server does not answer", "");
                 self.connect_next(context);
             }
-            Event::Reachable => self.tell(context, Weight::Notice, "the server answers", ""),
-            Event::Kissed(code) => self.tell(context, Weight::Warning, "the server refuses", &code.to_string()),
-            Event::Rejected(reason) => self.tell(context, Weight::Detail, "packet turned away", reason.name()),
+            Event::Reachable => self.log(context, Weight::Notice, "the server answers", ""),
+            Event::Kissed(code) => self.log(context, Weight::Warning, "the server refuses", &code.to_string()),
+            Event::Rejected(reason) => self.log(context, Weight::Detail, "packet turned away", reason.name()),
             Event::Lost => {
                 self.record(None);
-                self.tell(context, Weight::Detail, "no reply", "");
+                self.log(context, Weight::Detail, "no reply", "");
             }
             Event::LeapAnnounced(leap) => self.announced = Some(*leap),
             Event::LeapWithdrawn(_) => self.announced = None,
@@ -432,7 +432,7 @@ impl Peer {
         matches!(event, Event::Exchange(_) | Event::Unreachable | Event::Reachable)
     }
 
-    /// Every request has its row, the answered ones with their exchange; [`Peer::write_record`] writes it.
+    /// Every request has a row, an answered one with its exchange; [`Peer::write_record`] writes it.
     fn record(&mut self, exchange: Option<Exchange>) {
         if self.recorder.is_some() {
             let (sequence, epoch) = (self.request, self.environment.epoch);
@@ -448,21 +448,21 @@ impl Peer {
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
         for text in outcome.events.iter().filter_map(wording::notable) {
-            self.tell(context, Weight::Notice, text, "");
+            self.log(context, Weight::Notice, text, "");
         }
         if let Some(text) = wording::unused(outcome.verdict) {
-            self.tell(context, Weight::Warning, text, "");
+            self.log(context, Weight::Warning, text, "");
         }
     }
 
-    /// Another address is another server until it shows the contrary, and other options make another estimator. What
-    /// was known has served until this exchange; the counter's rate stays known.
+    /// Another address is another server until proven the same, and other options make another estimator. The old
+    /// estimate has served until this exchange; the counter's rate stays known.
     fn renew_basis(&mut self, context: &mut Context) {
         let address = self.link.as_ref().map(Link::address);
         let basis = Basis { options: self.config.estimator.clone(), address };
         let before = std::mem::replace(&mut self.basis, basis);
         if before.options != self.config.estimator {
-            self.tell(context, Weight::Notice, "the estimate begins anew with other options; the rate stays known", "");
+            self.log(context, Weight::Notice, "the estimate starts again with other options; the rate stays known", "");
         } else if before.address.is_none() || before.address == address {
             return;
         }
@@ -480,16 +480,16 @@ impl Peer {
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {
         if let Some(reason) = self.link.as_mut().and_then(|link| link.note(exchange)) {
             let kind = "no usable stamps come from the kernel: those of user space serve";
-            self.tell(context, Weight::Notice, kind, &reason.to_string());
+            self.log(context, Weight::Notice, kind, &reason.to_string());
         }
     }
 
     fn stop_recording(&mut self, context: &mut Context, error: &str) {
         self.recorder = None;
-        self.tell(context, Weight::Warning, "recording stopped; what was recorded is kept", error);
+        self.log(context, Weight::Warning, "recording stopped; what was recorded is kept", error);
     }
 
-    fn tell(&self, context: &mut Context, weight: Weight, kind: &'static str, detail: &str) {
-        context.journal.tell(&Entry { weight, source: Some(&self.name), kind, detail });
+    fn log(&self, context: &mut Context, weight: Weight, kind: &'static str, detail: &str) {
+        context.journal.log(&Entry { weight, source: Some(&self.name), kind, detail });
     }
 }

@@ -1,6 +1,5 @@
 //! Names to addresses, off the time path: the resolver of the C library blocks, so each look-up has a short-lived
-//! thread of its own. A name that is being looked up is not looked up again, so there are never more threads than
-//! servers.
+//! thread of its own. A look-up in progress is not started again, so there are never more threads than servers.
 
 use std::collections::BTreeSet;
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -8,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// What a look-up found.
+/// The result of a look-up.
 pub(crate) struct Resolved {
     /// The server whose name was looked up, as [`crate::peer::Peer::name`] calls it.
     pub(crate) name: String,
@@ -16,7 +15,7 @@ pub(crate) struct Resolved {
     pub(crate) outcome: Result<Vec<SocketAddr>, String>,
 }
 
-/// Enough for the plug-ins of name services; what is not touched costs nothing.
+/// Enough for the plug-ins of name services; untouched stack costs nothing.
 const STACK_BYTES: usize = 1 << 20;
 
 /// Starts look-ups and collects their results.
@@ -32,17 +31,17 @@ impl Resolver {
     /// A resolver without look-ups.
     ///
     /// # Errors
-    /// No pipe could be made.
+    /// No pipe can be made.
     pub(crate) fn new() -> std::io::Result<Self> {
         let (wake, waker) = std::io::pipe()?;
         let (sender, results) = channel();
         Ok(Resolver { results, sender, wake, waker, running: BTreeSet::new() })
     }
 
-    /// Looks up the host of the server called `name`, unless that is going on already.
+    /// Looks up the host of the server called `name`, unless a look-up is already in progress.
     ///
     /// # Errors
-    /// No thread could be started.
+    /// No thread can be started.
     pub(crate) fn start(&mut self, name: &str, host: &str, port: u16) -> std::io::Result<()> {
         if self.running.contains(name) {
             return Ok(());
@@ -53,7 +52,7 @@ impl Resolver {
         let look_up = move || {
             let outcome = look_up(&host, port);
             if sender.send(Resolved { name: asked, outcome }).is_ok() {
-                // One byte a result; a pipe too full to take it is readable anyway.
+                // One byte for each result; a full pipe is readable anyway.
                 let _ = waker.write(&[0]);
             }
         };
@@ -77,7 +76,7 @@ impl Resolver {
     }
 }
 
-/// The address that a name spells out itself, if it is one.
+/// The address, if the name is a literal one.
 pub(crate) fn literal(name: &str, port: u16) -> Option<SocketAddr> {
     name.parse().ok().map(|ip| SocketAddr::new(ip, port))
 }

@@ -1,5 +1,6 @@
-//! What is published: the clock of the server with the smallest maximum error among those that a majority agrees with,
-//! with hysteresis so that two equals do not alternate; and the last such clock, carried on, while no majority agrees.
+//! The published clock. It is that of the server with the smallest maximum error among those that a majority agrees
+//! with, with hysteresis so that two equals do not alternate. While no majority agrees, it is the last such clock,
+//! carried on.
 
 use ffclock_estimator::ProvenInterval;
 use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, StandardUncertainty, Status, TaiReading};
@@ -7,22 +8,22 @@ use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, Standard
 /// One server's clock at the present moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
-    /// Which server.
+    /// The number of the server.
     pub(crate) server: usize,
     /// Its estimate, carried to the present counter reading.
     pub(crate) now: Estimate,
-    /// What its exchanges prove about the true time at that reading.
+    /// The interval that its exchanges prove for the true time at that reading.
     pub(crate) proven: ProvenInterval,
 }
 
 impl Candidate {
-    /// Whether its interval says anything.
+    /// Whether its interval carries information.
     pub(crate) fn has_vote(&self) -> bool {
         self.now.status != Status::Unsynchronised && self.now.bound < Bound::UNKNOWN
     }
 }
 
-/// The estimate with its errors as they have grown until `counter`, where it holds from now on.
+/// The estimate at `counter`, with its errors as they have grown until then.
 pub(crate) fn carried(estimate: &Estimate, counter: Counter) -> Estimate {
     let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
     Estimate { counter, time, uncertainty, bound, ..*estimate }
@@ -55,7 +56,7 @@ fn growth_beside(period: Period, other: Period, other_growth: GrowthRate) -> Gro
     GrowthRate::of(Rate::from_fraction(apart + growth + RATE_ROUNDING))
 }
 
-/// More than the ratio of two periods can be off as a float [s/s].
+/// More than the rounding error of the ratio of two periods as a float [s/s].
 const RATE_ROUNDING: f64 = 1e-14;
 
 /// A challenger must be better by this share of the holder's bound: 1/4.

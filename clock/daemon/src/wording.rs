@@ -1,8 +1,8 @@
-//! What happened, in words for logs and status.
+//! Events in words, for logs and status.
 
 use ffclock_estimator::{Event, Rejection, Verdict};
 
-/// An event of the estimator that an operator wants to hear of; `None` for those of regular work.
+/// The text of an estimator event that matters to an operator; `None` for those of regular work.
 pub(crate) fn notable(event: Event) -> Option<&'static str> {
     match event {
         Event::FloorShiftUp => Some("the path became longer: the round-trip floor was raised"),
@@ -21,7 +21,7 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
         Event::Disagreement => Some("the learned and the classic estimate disagree"),
         Event::RateJumped => Some("the counter's rate jumped: the learned filter follows"),
         Event::SecondLook => Some("the learned filter took a second look at the last exchanges, and corrected itself"),
-        Event::FilterRestarted => Some("the learned filter lost track and began anew"),
+        Event::FilterRestarted => Some("the learned filter lost track and started again"),
         Event::RateUpdated
         | Event::LocalRateUpdated
         | Event::LocalRateLost
@@ -31,7 +31,7 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
     }
 }
 
-/// Why an exchange did not move the estimate; `None` when it did.
+/// The reason that an exchange did not move the estimate; `None` if it did.
 pub(crate) fn unused(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Used => None,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_explained() {
+    fn what_is_logged_is_explained() {
         let document = include_str!("../../../docs/operations.md");
         let events = [
             Event::FloorShiftUp,
@@ -78,15 +78,15 @@ mod tests {
         ];
         let verdicts = [Verdict::FloorOnly, Verdict::Contradiction];
         let unused = verdicts.into_iter().chain(rejections.map(Verdict::Rejected)).filter_map(unused);
-        let told: Vec<&str> = events.into_iter().filter_map(notable).chain(unused).collect();
-        assert_eq!(told.len(), 21);
-        for text in told {
+        let logged: Vec<&str> = events.into_iter().filter_map(notable).chain(unused).collect();
+        assert_eq!(logged.len(), 21);
+        for text in logged {
             assert!(document.contains(text), "docs/operations.md does not explain: {text}");
         }
     }
 
-    /// Kinds of events are literals in the arguments of few functions: found in the text of the program, sought in the
-    /// document.
+    /// Kinds of events are literals in the arguments of a few functions. The test finds them in the text of the program
+    /// and looks for them in the document.
     #[test]
     fn every_kind_of_event_is_explained() {
         let document = include_str!("../../../docs/operations.md");

@@ -1,5 +1,5 @@
-//! What bad input gets: hostile packets, lying servers, broken files. The clock never publishes a bound that the truth
-//! leaves, keeps what it knew and says what happened.
+//! Reactions to bad input: hostile packets, lying servers, broken files. The truth stays inside every published bound,
+//! and the clock keeps what it knew and reports the event.
 
 mod common;
 
@@ -137,7 +137,7 @@ fn a_lie_about_the_dispersion_stays_within_what_it_claims() {
 }
 
 #[test]
-fn a_broken_page_is_made_anew() {
+fn a_broken_page_is_replaced() {
     let scratch = Scratch::new("broken-page");
     std::fs::write(scratch.page(), vec![0xa5; 4096]).unwrap();
     let truth = Truth::beginning_now(CounterId::CPU);
@@ -190,7 +190,7 @@ fn what_cannot_start_says_why() {
     }
 }
 
-/// Whether a test may mount a file system of its own.
+/// Whether a test may mount its own file system.
 fn may_mount(directory: &std::path::Path) -> bool {
     let mount = format!("mount -t tmpfs -o size=4k none {}", directory.display());
     let tried = std::process::Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
@@ -209,7 +209,7 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
     let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
     let name = record.display();
-    // A disk of its own with room for one page of memory, which the record of some seconds fills.
+    // A file system with room for one page of memory, which the record of a few seconds fills.
     let mount = format!("mount -t tmpfs -o size=4k none {name}");
     let top = scratch.daemon_section(&format!("counter = \"tsc\"\nrecord = \"{name}\""));
     let config = top + &server_section(server.address, "");
@@ -233,7 +233,7 @@ fn a_place_that_cannot_be_written_ends_the_recording_and_nothing_else() {
     std::fs::write(&file, "").unwrap();
     let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
-    // Directories that cannot be made: their parent is a file.
+    // Directories that cannot be made, since their parent is a file.
     let below = file.display();
     let top = scratch.daemon_section(&format!("record = \"{below}/record\""));
     let top = top.replace("state\"", "file/state\"");

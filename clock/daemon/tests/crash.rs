@@ -34,7 +34,7 @@ fn readers_survive_a_daemon_that_is_killed_again_and_again() {
             judge.readings
         };
         let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read)).collect();
-        // A sequence of lives between 60 and 560 ms long, the same in every run.
+        // Run times between 60 and 560 ms, the same in every run.
         let mut life = 0x2545_f491_4f6c_dd1d_u64;
         for _ in 0..KILLS {
             life = life.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,6 +1,6 @@
-/* Stands between a program and its C library, as network simulators and fault injectors do: the clocks that the program sees are those
- * that a test wants, and some calls are refused. Commands and counts are in a file of 64-bit words, named by FFCLOCK_INTERPOSE, that
- * the test and this library share; tests/common/interpose.rs knows the same places. */
+/* Stands between a program and its C library, as network simulators and fault injectors do. The test sets the clocks
+ * that the program sees, and some calls are refused. Commands and counts are in a file of 64-bit words, named by
+ * FFCLOCK_INTERPOSE, that the test and this library share; tests/common/interpose.rs has the same indices. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -67,13 +67,13 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
         errno = EINVAL;
         return -1;
     }
-    int64_t told = host_ns(clock) + added;
+    int64_t shown_ns = host_ns(clock) + added;
     if (shared_words[RATE_PPB] != 0) {
         __int128 passed = host_ns(CLOCK_MONOTONIC_RAW) - shared_words[ORIGIN_NS];
-        told += (int64_t)(passed * shared_words[RATE_PPB] / 1000000000);
+        shown_ns += (int64_t)(passed * shared_words[RATE_PPB] / 1000000000);
     }
-    now->tv_sec = told / 1000000000;
-    now->tv_nsec = told % 1000000000;
+    now->tv_sec = shown_ns / 1000000000;
+    now->tv_nsec = shown_ns % 1000000000;
     return 0;
 }
 

@@ -1,5 +1,5 @@
-//! The unmodified daemon behind a library that stands between it and the C library: it sees no other time than what it
-//! is told there, and copes with what is refused.
+//! The unmodified daemon behind a library that stands between it and the C library: all its time comes from that
+//! library, and it copes with refused calls.
 
 mod common;
 
@@ -26,7 +26,7 @@ struct Case {
 }
 
 impl Case {
-    /// `prepare` gives the library its first commands. `None` where there is no compiler.
+    /// `prepare` sets the library's first commands. `None` where there is no compiler.
     fn start(name: &str, options: &str, prepare: impl FnOnce(&Interposer)) -> Option<Self> {
         let scratch = Scratch::new(name);
         let interposer = Interposer::compile(&scratch)?;
@@ -41,7 +41,7 @@ impl Case {
         Some(Case { interposer, truth, daemon, page, server, _scratch: scratch })
     }
 
-    /// A reading by the counter as the daemon sees it, and how far it is from the truth.
+    /// A reading by the counter as the daemon sees it, and its error.
     fn read(&self) -> Result<(Reading, Span), ReadError> {
         let host = ffclock_counter::read_ordered(CounterId::MonotonicRaw);
         let seen = host + Ticks::from_raw(self.interposer.get(Place::RawNs));
@@ -55,8 +55,8 @@ impl Case {
         assert!(error.abs() < Span::from_millis(2), "{error}");
     }
 
-    /// Breaks the counter's run while the server is silent, waits until readers get no number any more, and then for a
-    /// new estimate.
+    /// Breaks the counter's run while the server is silent, waits until readers get an error instead of a time, and
+    /// then for a new estimate.
     fn survives(&self, breaking: impl FnOnce(&Interposer)) -> StatusReport {
         let before = self.daemon.status().expect("the daemon answers");
         self.server.behave(|behaviour| behaviour.silent = true);
@@ -74,7 +74,7 @@ impl Case {
     }
 }
 
-/// What a daemon says whose clocks all run 200 ppm fast, about the rate of its counter.
+/// The counter's rate as reported by a daemon whose clocks all run 200 ppm fast.
 fn rate_with_fast_clocks(name: &str, options: &str) -> Option<(f64, Case)> {
     let case = Case::start(name, options, |interposer| {
         interposer.set(Place::OriginNs, ffclock_counter::raw_clock().raw() as i64);
@@ -99,7 +99,7 @@ fn time_is_what_the_c_library_says() {
 fn stamps_of_a_kernel_that_lives_in_another_time_are_not_used() {
     let Some((rate_ppm, case)) = rate_with_fast_clocks("fast-kernel", "stamps = \"kernel\"") else { return };
     assert!((rate_ppm + 200.0).abs() < 40.0, "{rate_ppm} ppm");
-    // An hour between the system clock that the daemon sees and the one by which the kernel stamps.
+    // The system clock that the daemon sees and the one that the kernel stamps with are an hour apart.
     case.interposer.set(Place::RealtimeNs, -3600 * SECOND_NS);
     let status = case.daemon.wait_for("user stamps", |status| status.stamps.starts_with("user"));
     assert_eq!(status.stamps, "user (the kernel's do not come)");
@@ -113,7 +113,7 @@ fn a_kernel_that_refuses_leaves_a_clock_and_says_so() {
         interposer.set(Place::Refused, REFUSE_BOOTTIME | REFUSE_TIMERFD | REFUSE_STAMPS);
     };
     let Some(case) = Case::start("refused", "stamps = \"kernel\"", refuse) else { return };
-    // More than are missed before that is worth a word.
+    // More stamps than may be missing before that is reported.
     let status = case.daemon.wait_for("more exchanges", |status| status.sources[0].used >= 12);
     assert_eq!(status.stamps, "user (the kernel refuses)");
     let missing = "no usable stamps come from the kernel";
@@ -129,8 +129,8 @@ fn breaks_of_the_counter_are_seen_from_end_to_end() {
     // The monotonic clock is the witness of the raw clock.
     let jumped = case.survives(|interposer| interposer.set(Place::RawNs, 5 * SECOND_NS));
     assert!(jumped.events.iter().any(|event| event.text.contains("jumped by 5 s")), "{:?}", jumped.events);
-    // A suspend: the boot-time clock and the system clock run on, the others do not. Its event is of the same kind as
-    // the jump's, a moment ago, and left out.
+    // A suspend: the boot-time clock and the system clock continue, the others do not. Its event is of the same kind as
+    // that of the jump a moment ago, and left out.
     case.survives(|interposer| {
         interposer.set(Place::BoottimeNs, 7200 * SECOND_NS);
         interposer.set(Place::RealtimeNs, 7200 * SECOND_NS);

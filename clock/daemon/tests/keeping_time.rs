@@ -11,7 +11,7 @@ use ffclock_sys::DriverStamps;
 use ffclock_units::{Span, Status};
 use std::time::Duration;
 
-/// Returns what the status said of the stamps.
+/// Returns the `stamps` of the status.
 fn keeps_time(name: &str, kind: CounterId, stamps: &str, listen: &str) -> String {
     let scratch = Scratch::new(name);
     let truth = Truth::beginning_now(kind);
@@ -50,10 +50,10 @@ fn with_the_raw_clock_and_user_stamps_over_ipv6() {
     keeps_time("raw-user", CounterId::MonotonicRaw, "user", "[::1]:0");
 }
 
-/// Where tracefs or the module cannot be had, the sockets' stamps serve and the status says so; time is kept in any
-/// case. Where they can be had, packets are found at the driver.
+/// Where tracefs or the module is missing, the sockets' stamps are used and the status says so; time is kept in either
+/// case. Where they exist, packets are found at the driver.
 #[test]
-fn with_stamps_at_the_driver_or_without_them_told() {
+fn stamps_at_the_driver_are_used_or_their_lack_is_reported() {
     let (tsc, raw) = (CounterId::CPU, CounterId::MonotonicRaw);
     for (kind, stamps, listen) in
         [(tsc, "trace", "127.0.0.1:0"), (tsc, "module", "127.0.0.1:0"), (raw, "trace", "[::1]:0")]
@@ -62,18 +62,18 @@ fn with_stamps_at_the_driver_or_without_them_told() {
             "trace" => DriverStamps::trace(kind, 1e9),
             _ => DriverStamps::module(kind, &[9], 1e9),
         };
-        let told = keeps_time(&format!("{}-{stamps}", kind.name()), kind, stamps, listen);
+        let stated = keeps_time(&format!("{}-{stamps}", kind.name()), kind, stamps, listen);
         match can_be_had {
-            Ok(_) => assert!(found_at_driver(&told) >= 8, "{told}"),
+            Ok(_) => assert!(found_at_driver(&stated) >= 8, "{stated}"),
             Err(error) => {
                 println!("SKIP: no stamps by {stamps} on this host: {error}");
-                assert!(told.starts_with(&format!("{stamps} (not to be had: ")), "{told}");
+                assert!(stated.starts_with(&format!("{stamps} (not to be had: ")), "{stated}");
             }
         }
     }
 }
 
-/// How many packets the status says were stamped at the driver.
+/// The number of packets that were stamped at the driver, by the status.
 fn found_at_driver(stamps: &str) -> u64 {
     let count = stamps.split_once(" (").and_then(|(_, rest)| rest.split_once(" at the driver"));
     count.and_then(|(count, _)| count.parse().ok()).unwrap_or(0)
@@ -140,7 +140,7 @@ fn the_rate_is_remembered_across_a_restart() {
     let scratch = Scratch::new("memory");
     let truth = Truth::beginning_now(CounterId::CPU);
     let server = TestServer::start("127.0.0.1:0", truth);
-    // So short a run can only give a poor rate.
+    // A run this short can only give a poor rate.
     let section = server_section(server.address, "local_rate_quality = \"100 ppm\"");
     let config = scratch.daemon_section("counter = \"tsc\"") + &section;
     let mut first = Daemon::start(&scratch, &config);
@@ -157,5 +157,5 @@ fn the_rate_is_remembered_across_a_restart() {
     let after = second.wait_for("an estimate", |status| status.clock.is_some());
     let rate_bound = after.clock.expect("just seen").rate_bound_ppm;
     assert!(rate_bound < 100.0, "the first estimate rests on the remembered rate: {rate_bound} ppm");
-    assert!(after.counter.epoch > epoch, "stamps of before the restart are told apart");
+    assert!(after.counter.epoch > epoch, "stamps from before the restart are recognised");
 }

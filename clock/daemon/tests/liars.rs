@@ -1,4 +1,4 @@
-//! Several servers, some of them false: every reading of the page is held against the truth.
+//! Several servers, some of them false: every reading of the page is compared with the truth.
 
 mod common;
 
@@ -9,8 +9,8 @@ use ffclock_counter::CounterId;
 use ffclock_units::{Bound, Span, Status};
 use std::time::Duration;
 
-/// Polls come every 250 ms, a silent server is given up after 4 of them, and one that insists on another time is heard
-/// after 2 s.
+/// Polls come every 250 ms, a silent server is given up after 4 of them, and one that insists on another time is
+/// believed after 2 s.
 const PATIENCE: &str = "reply_timeout = \"50 ms\"\nunreachable_after = 4\nburst_count = 0\nstep_patience = \"2 s\"";
 const LIE: Span = Span::from_millis(50);
 
@@ -32,7 +32,7 @@ impl Case {
         Case { scratch: Scratch::new(name), truth, servers: (0..servers).map(start).collect() }
     }
 
-    /// From now on this server is wrong, and claims to be the best of all.
+    /// From now on this server is wrong, and claims to be the best.
     fn corrupt(&self, server: usize, lie: Span) {
         self.servers[server].behave(|behaviour| {
             behaviour.lie = lie;
@@ -83,7 +83,7 @@ fn a_liar_from_the_start_is_never_followed_though_it_claims_the_least() {
 }
 
 #[test]
-fn two_liars_of_five_that_tell_the_same_lie_are_outvoted() {
+fn two_liars_of_five_with_the_same_lie_are_outvoted() {
     let case = Case::new("five", 5);
     case.corrupt(1, LIE);
     case.corrupt(4, LIE);
@@ -154,7 +154,7 @@ fn without_a_majority_the_clock_runs_free_and_its_bound_covers_every_server() {
 }
 
 #[test]
-fn a_clock_that_nobody_vouches_for_is_not_published() {
+fn a_clock_without_a_majority_is_not_published() {
     let case = Case::new("never-agreed", 2);
     case.corrupt(0, LIE);
     let (daemon, mut judge) = case.start();

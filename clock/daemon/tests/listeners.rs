@@ -1,4 +1,4 @@
-//! The sockets that the daemon listens on, its signals and its records.
+//! The daemon's listening sockets, its signals and its records.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn a_second_daemon_is_refused() {
     let config = scratch.daemon_section("") + &server_section(server.address, "");
     let mut first = Daemon::start(&scratch, &config);
     first.wait_for("an answer", |_| true);
-    // By the page where they share it, also without a control socket; otherwise by that.
+    // It is refused by the page if they share it, even without a control socket, and otherwise by the control socket.
     let without_control = config.replace("/control\"", "/other\"").replace("control = ", "control = \"off\" #");
     let other_page = config.replace("/page\"", "/other-page\"");
     for (text, reason) in [
@@ -67,7 +67,7 @@ fn a_second_daemon_is_refused() {
     assert!(first.status().is_some(), "its control socket is still there");
 }
 
-/// Starts a daemon that must not start, and returns what it says.
+/// Starts a daemon that must refuse to start, and returns its error text.
 fn refused(scratch: &Scratch, config: &str) -> String {
     let path = scratch.path().join("refused.toml");
     std::fs::write(&path, config).expect("the configuration can be written");

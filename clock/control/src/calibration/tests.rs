@@ -1,4 +1,4 @@
-//! Stamps move towards the wire by what is certain, and what is not certain widens them.
+//! Stamps move towards the wire by the certain part of the delay, and the uncertain part widens them.
 
 use super::*;
 use ffclock_units::{Counter, Stamp};
@@ -43,7 +43,7 @@ fn stamps_move_towards_the_wire_by_what_is_certain() {
     assert_eq!(shift.sent(stamp()).counter, Counter::from_raw(1_003_000), "the smaller delay under load counts");
     assert_eq!(shift.received(stamp()).counter, Counter::from_raw(995_000));
     assert!((together(shift).as_seconds() - 8e-6).abs() < 1e-12);
-    // What lies between the loads is in doubt, and 100 ns; it may be wrong to either side.
+    // The difference between the loads is in doubt, and so are 100 ns, to either side.
     assert_eq!(shift.sent(stamp()).width, Ticks::from_raw(20 + 2 * 17_100 + 2));
     assert_eq!(shift.received(stamp()).width, Ticks::from_raw(20 + 2 * 1_100 + 2));
 }
@@ -66,7 +66,7 @@ fn the_clock_decides_what_is_unequal_and_the_minima_what_is_certain() {
     let (sent, received) = (shift.sent(stamp()), shift.received(stamp()));
     assert_eq!(sent.counter, Counter::from_raw(1_023_500));
     assert_eq!(received.counter, Counter::from_raw(1_011_500));
-    // The sent stamp by 19.5 us too far at most, beside a sixteenth of the delay and 100 ns; the received one moved
+    // The sent stamp moved too far by 19.5 us at most, plus a sixteenth of the delay and 100 ns; the received one moved
     // away from the wire.
     assert_eq!(sent.width, Ticks::from_raw(20 + 2 * (19_500 + 250 + 100) + 2));
     assert_eq!(received.width, Ticks::from_raw(20 + 2 * (500 + 100) + 2));
@@ -141,7 +141,7 @@ impl Numbers {
     }
 }
 
-/// What a bound rests on: the range of a moved stamp begins no later than the request passed the driver, and ends no
+/// The bound rests on this: the range of a moved stamp begins no later than the request passed the driver, and ends no
 /// earlier than the reply did, for every delay that the measurement leaves possible.
 #[test]
 fn a_moved_stamp_never_leaves_the_passage_behind() {
@@ -202,7 +202,7 @@ fn impossible_figures_are_refused_and_neither_cut_nor_written() {
         assert!(refused.contains("a figure is impossible"), "{refused}");
         assert_eq!(Calibration::read(&path).unwrap(), kept, "the file stays as it was");
         assert!(matches!(calibration.shift(&subject("6.1"), Taken::User, ghz()), Err(CalibrationError::Damaged(_))));
-        // What is not a number is no JSON either.
+        // NaN is not valid JSON either.
         let figures = [entry.out_ns, entry.in_ns, entry.unequal_ns.unwrap_or(0.0), entry.uncertainty_ns];
         if figures.iter().all(|ns| ns.is_finite()) {
             fs::write(directory.join("bad.json"), serde_json::to_vec(&calibration).unwrap()).unwrap();

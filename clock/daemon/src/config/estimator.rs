@@ -1,10 +1,10 @@
-//! How exchanges become a clock: which algorithm, and the options of each.
+//! How exchanges become a clock: the algorithm, and the options of each.
 
 use ffclock_estimator::{Algorithm, Chosen, ClassicConfig, Configs, LearnedConfig, RateMemory};
 use ffclock_units::{OptionDoc, OptionError, Period};
 
 ffclock_units::options! {
-    /// Which algorithm.
+    /// The choice of the algorithm.
     pub struct Which {
         /// The algorithm. `"learned"` takes each direction as evidence of its own and learns how packets queue.
         /// `"classic"` is the one of the RADclock papers; it also runs beside the learned one as a second opinion,
@@ -16,21 +16,21 @@ ffclock_units::options! {
 /// Which algorithm judges a server, and its options.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EstimatorConfig {
-    /// Which algorithm.
+    /// The chosen algorithm.
     pub which: Which,
     /// The guard's options and the classic algorithm's.
     pub options: ClassicConfig,
 }
 
-/// Parts of the learned algorithm are left out to measure their worth, not to keep a clock.
+/// Parts of the learned algorithm are left out to measure their worth, and never to keep a clock.
 const ONLY_IN_THE_LAB: &str = "parts of the learned estimator are left out with `--without` of replay and sim only; \
     remove the line";
 
 impl EstimatorConfig {
-    /// Sets the option called `name` in whichever struct knows it.
+    /// Sets the option called `name` in the struct that knows it.
     ///
     /// # Errors
-    /// No option has this name, or the value is none that it can have, or the option is one of the laboratory.
+    /// No option has this name, the value is not one of its values, or the option belongs to the laboratory.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.which.set(name, text) {
             Err(OptionError::Unknown) => {}
@@ -48,7 +48,7 @@ impl EstimatorConfig {
         ClassicConfig::describe(visit);
     }
 
-    /// An estimator that knows nothing but the counter's rate, if that.
+    /// An estimator that knows at most the counter's rate.
     pub fn build(&self, nominal: Period, remembered: Option<RateMemory>) -> Chosen {
         let configs = Configs { classic: self.options.clone(), ..Configs::default() };
         Chosen::new(self.which.estimator, configs, nominal, remembered)

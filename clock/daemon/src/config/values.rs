@@ -65,7 +65,7 @@ pub enum StampChoice {
     Kernel,
     /// In user space, around the system calls.
     User,
-    /// As `Kernel`, and at the boundary to the driver by the kernel's tracepoints with the raw TSC for their clock.
+    /// As `Kernel`, and at the boundary to the driver by the kernel's tracepoints, with the raw TSC as their clock.
     Trace,
     /// As `Kernel`, and at the boundary to the driver by the kernel module `ffcounter`.
     Module,
@@ -80,39 +80,39 @@ impl StampChoice {
 
 words!(StampChoice { Kernel: "kernel", User: "user", Trace: "trace", Module: "module" });
 
-/// What is known of the host's own asymmetry.
+/// What the daemon knows of the host's own asymmetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAsymmetry {
-    /// Nothing.
+    /// The asymmetry is unknown.
     Unknown,
-    /// What `ffclock-lab probe calibrate` measured.
+    /// It was measured by `ffclock-lab probe calibrate`.
     Calibrated,
 }
 
 words!(HostAsymmetry { Unknown: "unknown", Calibrated: "calibrated" });
 
-/// What to do with the kernel's feed-forward clock.
+/// The use of the kernel's feed-forward clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelClockUse {
-    /// Nothing.
+    /// The kernel's clock is left alone.
     Leave,
-    /// Hand every estimate to it.
+    /// Every estimate is handed to it.
     Drive,
 }
 
 words!(KernelClockUse { Leave: "leave", Drive: "drive" });
 
-/// A value that may be switched off with the word `off`.
+/// A value that the word `off` can switch off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Switchable<T> {
-    /// Not wanted.
+    /// Switched off.
     Off,
-    /// Wanted, with this value.
+    /// Switched on, with this value.
     On(T),
 }
 
 impl<T> Switchable<T> {
-    /// The value, where there is one.
+    /// The value, if it is switched on.
     pub fn value(&self) -> Option<&T> {
         match self {
             Switchable::Off => None,
@@ -145,7 +145,7 @@ impl<T: fmt::Display> fmt::Display for Switchable<T> {
 pub struct LoopbackAddress(SocketAddr);
 
 impl LoopbackAddress {
-    /// As an address.
+    /// The socket address.
     pub fn address(self) -> SocketAddr {
         self.0
     }
@@ -183,7 +183,7 @@ impl FilePath {
         FilePath(path.to_owned())
     }
 
-    /// As a path.
+    /// The path.
     pub fn as_path(&self) -> &std::path::Path {
         std::path::Path::new(&self.0)
     }
@@ -211,7 +211,7 @@ impl OptionValue for FilePath {
 pub struct HostName(String);
 
 impl HostName {
-    /// The default, which no configuration may keep.
+    /// The default; a configuration must replace it.
     pub(crate) fn unset() -> Self {
         HostName(String::new())
     }
@@ -221,7 +221,7 @@ impl HostName {
         self.0.is_empty()
     }
 
-    /// As text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,7 +1,7 @@
 //! Small line-based servers inside the event loop: bounded, never blocking.
 //!
-//! Whoever asks without pause gets his answers one turn of the loop after the other, and whoever does not read them
-//! waits for none but himself.
+//! A client that asks without pause gets its answers one turn of the loop after the other. A client that does not read
+//! its answers delays only itself.
 
 use super::{Reporter, Rights, answer_line, metrics};
 use ffclock_sys::Interest;
@@ -11,26 +11,26 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 
-/// A longer request is answered with an error and the connection closed.
+/// A longer request is answered with an error, and the connection is closed.
 const LONGEST_REQUEST: usize = 4096;
-/// When one more connects, the oldest connection is closed.
+/// With one more connection, the oldest is closed.
 const MOST_CONNECTIONS: usize = 16;
 
-/// So many requests of a connection are answered in one turn.
+/// The most requests of one connection that are answered in a turn.
 const MOST_ANSWERS: usize = 4;
-/// When no connection can be accepted (no descriptor is left), it is tried again after this time.
+/// The pause after a connection could not be accepted because no descriptor was left.
 const ACCEPT_AGAIN: Span = Span::from_secs(1);
 
 /// A socket that hands out streams.
 pub(crate) trait Accept: AsFd {
-    /// What it hands out.
+    /// The type of its streams.
     type Stream: Read + Write + AsFd;
     /// The next waiting stream, set not to block.
     ///
     /// # Errors
     /// There is none, or it cannot be accepted.
     fn accept_ready(&self) -> std::io::Result<Self::Stream>;
-    /// What whoever is at the other end may ask for.
+    /// The rights of the client at the other end.
     fn rights(stream: &Self::Stream) -> Rights;
 }
 
@@ -58,7 +58,7 @@ impl Accept for TcpListener {
     }
 }
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
     /// JSON lines, until the peer closes.
@@ -68,7 +68,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// What ends a request.
+    /// The bytes that end a request.
     fn end(self) -> &'static [u8] {
         match self {
             Service::Control => b"\n",
@@ -90,12 +90,12 @@ pub(crate) struct Listener<L: Accept> {
     socket: L,
     service: Service,
     connections: Vec<Connection<L::Stream>>,
-    /// Nobody is accepted before.
+    /// No connection is accepted before this time.
     paused_until: Option<Moment<Mono>>,
 }
 
 impl<L: Accept> Listener<L> {
-    /// `socket` is set not to block by the caller.
+    /// The caller has set `socket` not to block.
     pub(crate) fn new(socket: L, service: Service) -> Self {
         Listener { socket, service, connections: Vec::new(), paused_until: None }
     }
@@ -120,18 +120,18 @@ impl<L: Accept> Listener<L> {
         self.paused_until
     }
 
-    /// Does whatever can be done without blocking: called when any of the descriptors is ready.
+    /// Does all that can be done without blocking. Called when any of the descriptors is ready.
     pub(crate) fn serve(&mut self, now: Moment<Mono>, daemon: &mut dyn Reporter) {
         let all_in = self.paused_until.is_some_and(|until| until > now) || self.let_in();
         let (service, before) = (self.service, self.connections.len());
         self.connections.retain_mut(|connection| connection.progress(service, daemon));
         if !all_in {
-            // Who waits outside would wake the loop again and again, unless there is room now.
+            // A waiting client would wake the loop again and again, unless there is room now.
             self.paused_until = (self.connections.len() == before).then_some(now + ACCEPT_AGAIN);
         }
     }
 
-    /// Whether nobody was left outside for want of descriptors.
+    /// Whether all clients were let in: none waits outside for lack of descriptors.
     fn let_in(&mut self) -> bool {
         self.paused_until = None;
         for _ in 0..MOST_CONNECTIONS {
@@ -154,7 +154,7 @@ impl<S: Read + Write> Connection<S> {
         Connection { stream, rights, arrived: Vec::new(), leaving: Vec::new(), close_when_sent: false }
     }
 
-    /// Whether there is something to do as soon as the peer takes more: the rest of an answer, or the next request.
+    /// Whether there is work as soon as the peer takes more: the rest of an answer, or the next request.
     fn has_more(&self, service: Service) -> bool {
         !self.leaving.is_empty() || find(&self.arrived, service.end()).is_some()
     }
@@ -191,7 +191,7 @@ impl<S: Read + Write> Connection<S> {
         Ok(length)
     }
 
-    /// Whether everything has left.
+    /// Whether all of it has been sent.
     fn flush(&mut self) -> std::io::Result<bool> {
         while !self.leaving.is_empty() {
             match self.stream.write(&self.leaving) {
@@ -305,7 +305,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_does_not_read_holds_up_nobody() {
+    fn a_client_that_does_not_read_delays_no_other() {
         let (mut near, far) = UnixStream::pair().unwrap();
         far.set_nonblocking(true).unwrap();
         near.set_nonblocking(true).unwrap();
@@ -319,7 +319,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn where_nobody_can_be_accepted_the_loop_is_not_woken_for_it() {
+    fn while_no_client_can_be_accepted_the_loop_is_not_woken_for_it() {
         struct Exhausted(UnixListener);
         impl AsFd for Exhausted {
             fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {

@@ -7,7 +7,7 @@ use ffclock_control::protocol::{
 };
 use std::fmt::Write;
 
-/// The answer to an HTTP request head.
+/// The answer to the head of an HTTP request.
 pub(super) fn http_answer(head: &[u8], daemon: &mut dyn Reporter) -> String {
     let line = head.split(|&byte| byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|&byte| byte == b' ');
@@ -70,7 +70,7 @@ fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The whole text, ended as OpenMetrics wants it.
+/// The whole text, with the ending that OpenMetrics demands.
 fn exposition(status: &StatusReport) -> String {
     let mut text = Exposition(String::new());
     describe_clock(&mut text, status);
@@ -114,8 +114,8 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.counts(&metrics::SOURCE_REJECTED, sources, |s| s.rejected.iter().map(|(_, n)| n).sum());
 }
 
-/// Whether the learned time stands like this to the classic one; nothing where the learned estimator does not judge the
-/// source.
+/// Whether the learned time has this agreement with the classic one; `None` where the learned estimator does not judge
+/// the source.
 fn agreement_is(source: &SourceReport, agreement: Agreement) -> Option<f64> {
     (source.estimator == Algorithm::Learned).then(|| f64::from(source.agreement == agreement))
 }

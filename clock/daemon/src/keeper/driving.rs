@@ -1,4 +1,4 @@
-//! The kernel's feed-forward clock follows what is published.
+//! Makes the kernel's feed-forward clock follow the published one.
 
 use super::{Keeper, StartError, about};
 use crate::config::{DaemonConfig, KernelClockUse};
@@ -12,7 +12,7 @@ use std::io;
 /// The counter that the kernel's clock runs on.
 const KERNELS: CounterId = CounterId::Module(ModuleCounter::Active);
 
-/// The counter to choose: the kernel's clock understands readings of its own alone.
+/// The counter to choose: the kernel's clock understands only readings of its own counter.
 pub(super) fn choice(config: &DaemonConfig) -> Choice {
     match (config.kernel_clock, config.counter.0) {
         (KernelClockUse::Drive, Choice::Auto) => Choice::Fixed(KERNELS),
@@ -20,10 +20,10 @@ pub(super) fn choice(config: &DaemonConfig) -> Choice {
     }
 }
 
-/// What drives the kernel's clock, where that is wanted.
+/// The driver of the kernel's clock, if it is wanted.
 ///
 /// # Errors
-/// The kernel has none, or the counter is not its own.
+/// The kernel has no such clock, or the counter is not its own.
 pub(super) fn driver(
     host: &dyn Host,
     config: &DaemonConfig,
@@ -49,7 +49,7 @@ impl Keeper<'_> {
             return;
         }
         let counter = self.host_counter.read();
-        // A reading of an epoch that nobody has noticed yet must not reach the kernel.
+        // A reading of an epoch whose break is still unnoticed must not reach the kernel.
         self.watch_counter();
         let Some(driver) = &mut self.kernel_clock else { return };
         let Some(publication) = &self.published else { return driver.wait(now) };
@@ -62,7 +62,7 @@ impl Keeper<'_> {
 
     pub(super) fn let_kernel_go(&mut self) {
         if let Some(Err(error)) = self.kernel_clock.as_mut().map(KernelClockDriver::let_go) {
-            self.context.journal.warn("the kernel's clock cannot be told that nobody drives it", &error.to_string());
+            self.context.journal.warn("the kernel's clock cannot be marked unsynchronised", &error.to_string());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The vote of the servers: who is believed, whom the published clock follows, and what is published when no majority
-//! agrees.
+//! The vote of the servers: which are believed, which one the published clock follows, and what is published while no
+//! majority agrees.
 
 use super::Keeper;
 use super::election_log::{ElectionLog, ElectionOutcome};
@@ -17,10 +17,10 @@ const UNHEARD_FOR: Span = Span::from_secs(16);
 /// burst long.
 const HEARD_WITHIN: Span = Span::from_secs(4);
 
-/// What is to be published.
+/// The estimate to publish.
 #[derive(Clone, Copy)]
 pub(super) struct Published {
-    /// Who the followed server follows.
+    /// The reference that the followed server follows.
     pub(super) server: Option<ServerIdentity>,
     pub(super) estimate: Estimate,
 }
@@ -32,10 +32,10 @@ pub(super) struct Election {
     /// When the first server had an interval.
     begin: Option<Moment<Mono>>,
     quorum: QuorumReport,
-    /// By server; one that is not here has no interval.
+    /// By server; a server beyond the end has no interval.
     beliefs: Vec<BeliefReport>,
     selected: Option<usize>,
-    /// What was published when a majority last agreed.
+    /// The estimate that was published when a majority last agreed.
     agreed: Option<Published>,
     log: ElectionLog,
 }
@@ -69,7 +69,7 @@ impl Election {
         self.selected
     }
 
-    /// Follows this server until the next vote: servers have other numbers now.
+    /// Follows this server until the next vote; used when the servers were renumbered.
     pub(super) fn follow(&mut self, server: Option<usize>) {
         self.selected = server;
         self.beliefs.clear();
@@ -136,7 +136,7 @@ impl Keeper<'_> {
         self.peers.get(self.election.selected?)
     }
 
-    /// Lets the servers vote and returns what is to be published at `counter`, if anything.
+    /// Lets the servers vote. Returns the estimate to publish at `counter`, if any.
     pub(super) fn elect(&mut self, counter: Counter) -> Option<Published> {
         let candidates = self.candidates(counter);
         let silent = self.peers.iter().filter(|peer| peer.may_answer() && peer.proven(counter).is_none()).count();

@@ -36,7 +36,7 @@ impl ElectionLog {
         if let Some(name) = outcome.selected.filter(|name| Some(name) != self.selected.as_ref()) {
             let entry =
                 Entry { weight: Weight::Notice, source: Some(&name), kind: "published from now on", detail: "" };
-            if journal.tell_state(&entry) {
+            if journal.log_state(&entry) {
                 self.selected = Some(name);
             }
         }
@@ -51,7 +51,7 @@ impl ElectionLog {
             }
         };
         let is_news = is_disagreement != self.is_disagreement;
-        if is_news && journal.tell_state(&Entry { weight, source: None, kind, detail: "" }) {
+        if is_news && journal.log_state(&Entry { weight, source: None, kind, detail: "" }) {
             (self.is_disagreement, self.selected) = (is_disagreement, None);
         }
     }
@@ -64,7 +64,7 @@ impl ElectionLog {
             BeliefReport::Truechimer if logged.is_some() => (Weight::Notice, "truechimer: it agrees with the majority"),
             BeliefReport::Truechimer | BeliefReport::Unknown => return,
         };
-        if logged == Some(belief) || !journal.tell_state(&Entry { weight, source: Some(name), kind, detail: "" }) {
+        if logged == Some(belief) || !journal.log_state(&Entry { weight, source: Some(name), kind, detail: "" }) {
             return;
         }
         if belief == BeliefReport::Truechimer {

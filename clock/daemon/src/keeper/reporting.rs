@@ -1,4 +1,4 @@
-//! The keeper as the control socket and the metrics show it.
+//! The keeper's state as the control socket and the metrics report it.
 
 use super::Keeper;
 use crate::config::StampChoice;
@@ -10,14 +10,14 @@ use ffclock_counter::read_narrowest;
 use ffclock_sys::StampQuality;
 use ffclock_units::Span;
 
-/// Brackets tried when the system clock is compared.
+/// The number of brackets tried when the system clock is compared.
 const TRIES: usize = 8;
 
 impl Keeper<'_> {
     fn clock_report(&self) -> Option<ClockReport> {
         let publication = self.published.as_ref()?;
         let estimate = &publication.estimate;
-        // One moment for both clocks: the middle of the narrowest bracket.
+        // Both clocks are read at one moment: the middle of the narrowest bracket.
         let pair = read_narrowest(self.host_counter.kind(), TRIES, ffclock_sys::system_utc_now);
         let at = estimate.at(pair.middle());
         let reading = at.to_utc(&self.leaps);
@@ -53,7 +53,7 @@ impl Keeper<'_> {
         self.peers.iter().enumerate().map(report).collect()
     }
 
-    /// Where packets are stamped: what was asked for, and what serves instead.
+    /// Where packets are stamped: the configured location, and what is used instead.
     fn stamps_report(&self) -> String {
         let names = |quality: fn(StampQuality) -> bool| -> Vec<&str> {
             self.peers.iter().filter(|peer| quality(peer.stamp_quality())).map(Peer::name).collect()
@@ -117,7 +117,7 @@ impl Reporter for Keeper<'_> {
     }
 }
 
-/// An error figure in seconds; `None` where it is too large to be one.
+/// An error figure in seconds; `None` where it is too large to have a meaning.
 fn known(error: Span) -> Option<f64> {
     (error < Span::MAX).then(|| error.as_seconds())
 }

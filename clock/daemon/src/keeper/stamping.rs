@@ -1,15 +1,15 @@
-//! Who stamps the packets beside the socket.
+//! The stamper of packets in addition to the sockets.
 
 use super::Keeper;
 use crate::config::StampChoice;
 use ffclock_sys::{DriverStamps, Stamper};
 
 impl Keeper<'_> {
-    /// A stamper for the counter in use, with the stamps of the driver's boundary where they are asked for. Without
+    /// Makes a stamper for the counter in use, with stamps at the driver's boundary if they are configured. Without
     /// them the clock works as with `stamps = "kernel"`, and the journal has the reason.
     pub(super) fn renew_stamper(&mut self) {
         let (kind, period) = (self.host_counter.kind(), self.host_counter.nominal.period);
-        // The one before first: it may own what the next one needs.
+        // The old stamper is dropped first: it may own what the new one needs.
         self.context.stamper = Stamper::new(kind, period);
         let ports: Vec<u16> = self.peers.iter().map(|peer| peer.config().address.port).collect();
         let made = match self.config.stamps {

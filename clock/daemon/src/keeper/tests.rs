@@ -1,4 +1,4 @@
-//! The keeper among servers and witnesses that a test commands: breaks of the counter's run, leap seconds, addresses
+//! The keeper among servers and witnesses that a test controls: breaks of the counter's run, leap seconds, addresses
 //! that change.
 
 #[path = "../../tests/common/server.rs"]
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What the rig makes of the host's witnesses.
+/// What the rig changes in the host's witnesses.
 #[derive(Clone, Debug)]
 struct Tampering {
     jumped: Ticks,
@@ -38,10 +38,10 @@ struct Tampering {
     disagreement: Option<CpuDisagreement>,
     has_kernel_clock: bool,
     measured: u32,
-    told_to_kernel: Vec<KernelEstimate>,
+    handed_to_kernel: Vec<KernelEstimate>,
 }
 
-/// The host, but for what a test tampers with.
+/// The host, except for what a test tampers with.
 #[derive(Clone)]
 struct Rig(Rc<RefCell<Tampering>>);
 
@@ -102,7 +102,7 @@ impl Host for Rig {
 
 impl KernelClock for Rig {
     fn follow(&mut self, estimate: &KernelEstimate) -> std::io::Result<()> {
-        self.tamper(|tampering| tampering.told_to_kernel.push(*estimate));
+        self.tamper(|tampering| tampering.handed_to_kernel.push(*estimate));
         Ok(())
     }
 }
@@ -128,7 +128,7 @@ impl Rig {
             disagreement,
             has_kernel_clock: true,
             measured: 0,
-            told_to_kernel: Vec::new(),
+            handed_to_kernel: Vec::new(),
         })))
     }
 
@@ -247,8 +247,8 @@ fn has_event(status: &StatusReport, text: &str) -> bool {
     status.events.iter().any(|event| event.text.contains(text))
 }
 
-/// Tampers, and looks what readers and status say before and after the next exchange. Returns whether the rate was
-/// kept.
+/// Tampers with the host, and checks what readers and status say before and after the next exchange. Returns whether
+/// the rate was kept.
 fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
     let period = ffclock_counter::nominal(CounterId::CPU).unwrap().period;
     let servers = vec![TestServer::start("127.0.0.1:0", Truth::beginning_now(CounterId::CPU))];
@@ -275,17 +275,17 @@ fn breaks(name: &str, tamper: impl FnOnce(&Case), said: &str) -> bool {
 }
 
 #[test]
-fn the_kernels_clock_shows_what_the_page_says_and_is_told_when_nobody_drives_it() {
+fn the_kernels_clock_shows_what_the_page_says_and_is_unsynchronised_when_it_is_not_driven() {
     let (mut case, _) = one_server("kernel-clock", "kernel_clock = \"drive\"");
     case.keeper.kernel_clock.as_mut().unwrap().pace = Span::from_millis(300);
     let status = case.run_until("some exchanges", |status| used(status) >= 5);
     assert!(has_event(&status, "the kernel's feed-forward clock follows"));
     let rig = case.rig.clone();
-    let told = || rig.0.borrow().told_to_kernel.last().copied().unwrap();
-    let before = told().reading();
-    case.run_until("another hand-over", |_| told().reading() != before);
-    // Nothing was published since.
-    let last = told();
+    let latest = || rig.0.borrow().handed_to_kernel.last().copied().unwrap();
+    let before = latest().reading();
+    case.run_until("another hand-over", |_| latest().reading() != before);
+    // Nothing was published in between.
+    let last = latest();
     for seconds in [0, 1, 16] {
         let at = last.reading() + case.keeper.host_counter.nominal.period.ticks_in(Span::from_secs(seconds));
         let page = Reader::new(case.page().words()).reading_at(at, case.keeper.host_counter.kind()).unwrap();
@@ -293,23 +293,23 @@ fn the_kernels_clock_shows_what_the_page_says_and_is_told_when_nobody_drives_it(
         assert!(off.abs() < Span::from_nanos(1 + i128::from(seconds) / 4), "after {seconds} s: {off}");
     }
     let synchronised = KernelStatus::SYNCHRONISED.0;
-    case.run_until("regular work", |_| told().raw().status == synchronised);
+    case.run_until("regular work", |_| latest().raw().status == synchronised);
     case.rig.tamper(|tampering| tampering.jumped = Ticks::from_raw(1 << 48));
     case.keeper.wake(ffclock_sys::mono_now());
-    assert_eq!(told().raw().status, KernelStatus::UNSYNCHRONISED.0, "the counter's run is broken");
-    case.run_until("an estimate again", |_| told().raw().status != KernelStatus::UNSYNCHRONISED.0);
+    assert_eq!(latest().raw().status, KernelStatus::UNSYNCHRONISED.0, "the counter's run is broken");
+    case.run_until("an estimate again", |_| latest().raw().status != KernelStatus::UNSYNCHRONISED.0);
     case.keeper.stop();
-    assert_eq!(told().raw().status, KernelStatus::UNSYNCHRONISED.0, "nobody drives it any more");
+    assert_eq!(latest().raw().status, KernelStatus::UNSYNCHRONISED.0, "it is no longer driven");
 }
 
-/// The same counter of the kernel ticks otherwise with another clocksource.
+/// The kernel's own counter has another rate with another clocksource.
 #[test]
-fn the_kernels_counter_is_measured_anew_with_another_clocksource() {
+fn the_kernels_counter_is_measured_again_with_another_clocksource() {
     let (mut case, _) = one_server("kernel-clocksource", "kernel_clock = \"drive\"");
     case.run_until("some exchanges", |status| used(status) >= 3);
     assert_eq!(case.rig.0.borrow().measured, 1);
     case.rig.tamper(|tampering| tampering.clocksource = "hpet".to_owned());
-    // The name is asked for once a second.
+    // The name is read once a second.
     std::thread::sleep(Duration::from_millis(1100));
     case.keeper.wake(ffclock_sys::mono_now());
     assert_eq!(case.rig.0.borrow().measured, 2);
@@ -349,7 +349,7 @@ fn a_counter_that_jumps_has_no_past() {
     }
 }
 
-/// The host may hold the daemon up anywhere, so also between its look at the counter and what it publishes.
+/// The host may delay the daemon anywhere, so also between its check of the counter and the publication.
 #[test]
 fn a_break_right_before_a_publication_is_not_published() {
     let (mut case, _) = one_server("publication", "counter = \"tsc\"");
@@ -403,7 +403,7 @@ fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
     assert!(error.abs() < Span::from_millis(5), "{error}");
 }
 
-/// The kernel keeps time with another one all along, and takes the CPU's off its list.
+/// The kernel keeps time with another clocksource all along, and takes the CPU's off its list.
 #[test]
 fn a_counter_that_the_kernel_does_not_use_and_gave_up_is_left_too() {
     let (mut case, _) = one_server("trust", "counter = \"auto\"");
@@ -415,8 +415,8 @@ fn a_counter_that_the_kernel_does_not_use_and_gave_up_is_left_too() {
     // The list is read once a second.
     std::thread::sleep(Duration::from_millis(1100));
     let status = case.run_until("the other counter", |status| status.counter.name == "monotonic-raw");
-    let told = "the kernel trusts the counter no more: it offers hpet only";
-    assert!(has_event(&status, told), "{:?}", status.events);
+    let reason = "the kernel trusts the counter no more: it offers hpet only";
+    assert!(has_event(&status, reason), "{:?}", status.events);
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn each_cpus_own_counter_is_compared_however_it_is_read() {
 }
 
 #[test]
-fn cpus_that_disagree_are_told_with_the_evidence_and_the_counter_is_left() {
+fn cpus_that_disagree_are_reported_with_the_evidence_and_the_counter_is_left() {
     let (mut case, _) = one_server("cpus", "counter = \"auto\"");
     case.run_until("some exchanges", |status| used(status) >= 3);
     let readings = [5000, 4400, 5100].map(Counter::from_raw);
@@ -458,9 +458,9 @@ fn what_is_recorded_is_written_after_the_page_and_at_once() {
     let path = case.recorded().remove(0);
     let rows = || TraceReader::open(&path).unwrap().filter(|row| row.as_ref().unwrap().exchange.is_some()).count();
     let used_now = |case: &Case| usize::try_from(used(&case.keeper.status())).unwrap();
-    assert_eq!(rows(), used_now(&case), "whoever reads along finds the latest exchange");
+    assert_eq!(rows(), used_now(&case), "a reader of the recording finds the latest exchange");
     let before = rows();
-    // The loop's turn, up to the page.
+    // A turn of the loop, up to the page.
     while used_now(&case) == before {
         case.keeper.wake(ffclock_sys::mono_now());
         case.keeper.take_in(0);
@@ -493,7 +493,7 @@ fn a_trace_is_about_one_counter() {
     let counters = |path: &PathBuf| {
         let reader = TraceReader::open(path).unwrap();
         let counter = reader.header().counter.clone().unwrap();
-        assert_eq!(reader.header().metadata("asymmetry"), Some("unknown"), "told always: whoever calibrates must know");
+        assert_eq!(reader.header().metadata("asymmetry"), Some("unknown"), "always stated: a calibration must know");
         assert_eq!(reader.header().metadata("stamps"), Some("kernel"));
         assert!(reader.count() > 0, "{counter}");
         counter
@@ -552,7 +552,7 @@ const MIDNIGHT: i64 = 1_814_400_000;
 const INSERT: LeapAnnouncement = LeapAnnouncement { utc_second: MIDNIGHT, change: 1 };
 const AHEAD: LeapStep = LeapStep { before: 37, after: 38, at: MIDNIGHT + 37 };
 
-/// Servers that live so many seconds before the midnight at which June 2027 ends.
+/// Servers whose time is this many seconds before the midnight at which June 2027 ends.
 fn before_midnight(name: &str, count: usize, seconds: i64) -> (Case, Truth) {
     let truth = Truth::beginning_at(CounterId::CPU, Moment::from_origin(Span::from_secs(MIDNIGHT - seconds)));
     let servers = (0..count).map(|_| TestServer::start("127.0.0.1:0", truth)).collect();
@@ -675,7 +675,7 @@ fn the_clock_goes_through_a_leap_second_as_the_server_does() {
     let judge = |case: &Case| {
         let counter = case.keeper.host_counter.read();
         let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
-        // Where the leap second begins or ends within the bound, the labels on either side of it are a second apart.
+        // If the leap second begins or ends within the bound, the labels on either side of it are a second apart.
         let (tai, bound) = (truth.at(counter), reading.bound.as_span());
         let (early, late) = (leaps.utc_from_tai(tai - bound), leaps.utc_from_tai(tai + bound));
         let possible = Span::ZERO..=bound + bound;
@@ -695,7 +695,7 @@ fn the_clock_goes_through_a_leap_second_as_the_server_does() {
         }
     }
     assert!(labels.windows(2).any(|pair| pair[1] < pair[0]), "the second before midnight came twice");
-    // The server stops announcing what has happened: that withdraws nothing.
+    // The server stops announcing the leap second that has happened: that withdraws nothing.
     case.announce(0, LeapIndicator::None);
     case.run_exchanges();
     judge(&case);
@@ -709,7 +709,7 @@ fn an_address_that_cannot_be_used_does_not_hide_the_next() {
     case.servers[0].behave(|behaviour| behaviour.silent = true);
     case.run_until("unreachable", |status| status.sources[0].state == SourceState::Unreachable);
     case.servers[0].behave(|behaviour| behaviour.silent = false);
-    // A link-local address without its link cannot be connected to.
+    // A link-local address without its interface cannot be connected to.
     let unusable = "[fe80::1]:123".parse().unwrap();
     case.keeper.peers[0].resolved(vec![unusable, good], &mut case.keeper.context);
     case.run_until("the good address", |status| used(status) >= 1);
@@ -736,13 +736,13 @@ fn other_options_make_another_estimator_that_knows_the_rate() {
     let memory = Some(RateMemory { period, bound: Rate::from_ppm(1.0) });
     let mut case = Case::start_remembering("options", servers, "counter = \"tsc\"", memory);
     let before = case.run_until("some exchanges", |status| used(status) >= 5);
-    // As if the way to the server were longer by 20 ms than the way back: the clock moves by half of that.
+    // As if the way to the server were 20 ms longer than the way back: the clock moves by half of that.
     let text = config_text(&case.directory, &case.servers, "counter = \"tsc\"");
     let changed = Config::parse(&(text + "asymmetry = \"20 ms\"\n")).unwrap();
     case.keeper.take_over(changed);
     assert!(case.reading().is_ok(), "what is known serves on");
     let after = case.run_until("some more exchanges", |status| used(status) >= used(&before) + 3);
-    assert!(has_event(&after, "the estimate begins anew with other options"), "{:?}", after.events);
+    assert!(has_event(&after, "the estimate starts again with other options"), "{:?}", after.events);
     let counter = case.keeper.host_counter.read();
     let reading = Reader::new(case.page().words()).reading_at(counter, CounterId::Tsc).unwrap();
     let error = reading.time - LeapTable::built_in().utc_from_tai(truth.at(counter));
@@ -778,11 +778,11 @@ fn the_system_clock_is_compared_at_one_moment() {
     let publication = case.keeper.published.unwrap();
     let mut differences: Vec<f64> = (0..50)
         .map(|_| {
-            let told = case.keeper.status().clock.unwrap().system_clock_behind_s;
+            let behind = case.keeper.status().clock.unwrap().system_clock_behind_s;
             let pair = ffclock_counter::read_narrowest(CounterId::CPU, 20, ffclock_sys::system_utc_now);
             let tai = publication.estimate.at(pair.middle()).time;
             let ours = LeapTable::built_in().utc_from_tai(tai) - pair.value;
-            (told - ours.as_seconds()).abs()
+            (behind - ours.as_seconds()).abs()
         })
         .collect();
     differences.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The way to one address of a server: a socket, and the request that is on its way.
+//! The path to one address of a server: a socket, and the request in flight.
 
 use crate::config::StampChoice;
 use ffclock_source::{Ticket, Transmit};
@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A reply of this length is complete; what is longer is seen to be too long.
+/// A complete reply has this length; a longer one is recognised as too long.
 pub(super) const BUFFER_BYTES: usize = 1024;
 
 /// A request whose stamp has not been handed to the source.
@@ -30,7 +30,7 @@ impl Link {
     /// A link to `address`.
     ///
     /// # Errors
-    /// There is no socket to be had, or no route.
+    /// No socket can be made, or there is no route.
     pub(super) fn open(address: SocketAddr, stamps: StampChoice) -> io::Result<Self> {
         let mode = if stamps.is_in_kernel() { StampMode::Kernel } else { StampMode::User };
         Ok(Link { socket: StampedSocket::connect(address, mode)?, address, in_flight: None })
@@ -41,7 +41,7 @@ impl Link {
         self.socket.shift(shifts);
     }
 
-    /// Our own address, where the kernel says it.
+    /// The local address, if the kernel reports it.
     pub(super) fn local_address(&self) -> Option<std::net::IpAddr> {
         self.socket.local_address().ok().map(|address| address.ip())
     }
@@ -50,7 +50,7 @@ impl Link {
         self.address
     }
 
-    /// Where packets are stamped, beside what was asked for.
+    /// Where packets are stamped, beside the configured location.
     pub(super) fn quality(&self) -> StampQuality {
         self.socket.quality()
     }
@@ -59,11 +59,11 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// Sends a request. Where the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it is here at
+    /// Sends a request. If the kernel stamps, its stamp comes later, by [`Link::redeem`]; otherwise it is returned at
     /// once.
     ///
     /// # Errors
-    /// The kernel does not take it; it counts as lost then.
+    /// The kernel refuses the packet; the request counts as lost.
     pub(super) fn send(&mut self, transmit: Transmit, stamper: &mut Stamper) -> io::Result<Option<(Ticket, Stamp)>> {
         let sent = self.socket.send(&transmit.bytes, stamper)?;
         if let Some(best) = sent.best {
@@ -73,7 +73,7 @@ impl Link {
         Ok(None)
     }
 
-    /// The next thing that happened on the socket.
+    /// The next event of the socket.
     ///
     /// # Errors
     /// The socket itself fails.
@@ -81,7 +81,7 @@ impl Link {
         self.socket.next_event(buffer, stamper)
     }
 
-    /// The stamp of a request, now that the kernel's has come or proved useless.
+    /// The stamp of a request, once the kernel's has come or proved useless.
     pub(super) fn redeem(&mut self, sent: &Transmitted) -> Option<(Ticket, Stamp)> {
         let request = self.in_flight.take_if(|request| request.id == sent.id)?;
         Some((request.ticket, sent.best.stamp))
@@ -93,7 +93,7 @@ impl Link {
         self.socket.give_up(request.id).map(|best| (request.ticket, best.stamp))
     }
 
-    /// Takes note of how an exchange was stamped. The reason where, with it, the kernel's stamps count as missing.
+    /// Records how an exchange was stamped. Returns the reason if, with it, the kernel's stamps count as missing.
     pub(super) fn note(&mut self, exchange: &Exchange) -> Option<StampDiscarded> {
         self.socket.note_exchange(&exchange.sent, &exchange.received)
     }

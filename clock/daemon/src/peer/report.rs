@@ -1,4 +1,4 @@
-//! What a server's state looks like from outside.
+//! A server's state as reported to clients.
 
 use super::{Link, Peer};
 use ffclock_control::protocol::{BeliefReport, SourceReport, SourceState};
@@ -8,12 +8,12 @@ use ffclock_sys::StampQuality;
 use ffclock_units::Span;
 
 impl Peer {
-    /// Where packets are stamped, beside what was asked for.
+    /// Where packets are stamped, beside the configured location.
     pub(crate) fn stamp_quality(&self) -> StampQuality {
         self.link.as_ref().map_or(StampQuality::AsWanted, Link::quality)
     }
 
-    /// The state for people; what depends on the present moment is left open.
+    /// The state for clients; fields that depend on the present moment are left unset.
     pub(crate) fn report(&self) -> SourceReport {
         let statistics = self.source.statistics();
         let summary = self.estimator.summary();

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A place in the file of words, as in interpose.c.
+/// The index of a word in the shared file, as in interpose.c.
 #[derive(Clone, Copy)]
 pub enum Place {
     RatePpb = 0,
@@ -26,7 +26,7 @@ pub const REFUSE_BOOTTIME: i64 = 1;
 pub const REFUSE_TIMERFD: i64 = 2;
 pub const REFUSE_STAMPS: i64 = 4;
 
-/// The library, and the file by which it is commanded.
+/// The library, and the file that controls it.
 pub struct Interposer {
     library: PathBuf,
     name: PathBuf,
@@ -34,7 +34,7 @@ pub struct Interposer {
 }
 
 impl Interposer {
-    /// Compiles the library; `None`, and a word why, where there is no compiler.
+    /// Compiles the library; `None`, with a note, where there is no compiler.
     pub fn compile(scratch: &Scratch) -> Option<Self> {
         let library = scratch.path().join("interpose.so");
         let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/interpose.c");
@@ -50,7 +50,7 @@ impl Interposer {
         Some(Interposer { library, name, words })
     }
 
-    /// What the daemon's environment must hold.
+    /// The variables that the daemon's environment must hold.
     pub fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("LD_PRELOAD", self.library.clone()), ("FFCLOCK_INTERPOSE", self.name.clone())]
     }

@@ -1,4 +1,4 @@
-//! What the tests of the daemon share: a server that can misbehave, a daemon in a directory of its own, a reader of its
+//! Shared by the tests of the daemon: a server that can misbehave, a daemon in a directory of its own, a reader of its
 //! page.
 #![expect(dead_code, reason = "each test file uses a part of it")]
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A directory that is gone when dropped.
+/// A directory that is removed when dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -36,7 +36,7 @@ impl Scratch {
         self.0.join("page")
     }
 
-    /// The top of a configuration that keeps everything in this directory.
+    /// The top of a configuration that keeps all files in this directory.
     pub fn daemon_section(&self, rest: &str) -> String {
         let directory = self.0.display();
         format!(
@@ -106,7 +106,7 @@ impl Daemon {
         assert!(sent.success());
     }
 
-    /// Waits for the end and returns whether it was a success.
+    /// Waits for the end and returns whether the daemon succeeded.
     pub fn wait(&mut self) -> bool {
         self.child.wait().expect("the daemon can be waited for").success()
     }
@@ -132,10 +132,10 @@ impl Daemon {
         }
     }
 
-    /// The number after `field` in what the kernel says about the process.
+    /// The number after `field` in the kernel's status of the process.
     pub fn process_status(&self, field: &str) -> u64 {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");
-        let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("the kernel tells it");
+        let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("the kernel has it");
         line.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
     }
 
@@ -152,7 +152,7 @@ impl Daemon {
         std::fs::read_to_string(self.scratch.join("log")).unwrap_or_default()
     }
 
-    /// Waits until the status pleases; fails with the log after `patience`.
+    /// Waits until the status satisfies the condition; fails with the log after `patience`.
     pub fn wait_for(&self, what: &str, pleases: impl Fn(&StatusReport) -> bool) -> StatusReport {
         let patience = Duration::from_secs(40);
         let start = Instant::now();
@@ -185,7 +185,7 @@ pub fn page_reader(scratch: &Scratch) -> SharedPageReader {
     }
 }
 
-/// Reads the page as a client does, and holds every reading against the truth.
+/// Reads the page as a client does, and compares every reading with the truth.
 pub struct Judge {
     page: SharedPageReader,
     kind: CounterId,
@@ -213,7 +213,7 @@ impl Judge {
         Some((reading, error))
     }
 
-    /// Reads a thousand times a second for a while; the last reading.
+    /// Reads a thousand times a second for a while; returns the last reading.
     pub fn watch(&mut self, time: Duration) -> Option<(Reading, Span)> {
         let start = Instant::now();
         let mut last = None;

@@ -1,4 +1,4 @@
-//! A reference server for the tests: its time is a known function of the counter, and it can be told to misbehave.
+//! A reference server for the tests: its time is a known function of the counter, and it can be made to misbehave.
 
 use ffclock_counter::CounterId;
 use ffclock_units::{Bound, Counter, LeapTable, Moment, Period, Span, Tai, Utc};
@@ -40,14 +40,14 @@ impl Truth {
     }
 }
 
-/// What the server does with a request.
+/// The server's behaviour on a request.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
     /// Added to the true time.
     pub lie: Span,
     pub stratum: u8,
     pub leap: LeapIndicator,
-    /// The leap seconds that it goes by.
+    /// The leap seconds that its UTC contains.
     pub leaps: LeapTable,
     pub reference_id: u32,
     pub root_dispersion: Bound,
@@ -57,7 +57,7 @@ pub struct Behaviour {
     pub before: Vec<fn(&Packet, &Packet) -> Vec<u8>>,
     /// How often the reply is sent.
     pub copies: usize,
-    /// So many packets that answer nothing are sent in place of a reply, as fast as they can be.
+    /// The number of packets without an answer that are sent in place of a reply, as fast as possible.
     pub flood: usize,
 }
 
@@ -132,7 +132,7 @@ fn serve_one(socket: &UdpSocket, truth: &Truth, behaviour: &Mutex<Behaviour>) {
     if behaviour.flood > 0 {
         return;
     }
-    let told = |moment: Moment<Tai>| {
+    let claimed = |moment: Moment<Tai>| {
         let utc = behaviour.leaps.utc_from_tai(moment + behaviour.lie);
         NtpTimestamp::from_server(Moment::from_origin(utc.since_origin()))
     };
@@ -144,11 +144,11 @@ fn serve_one(socket: &UdpSocket, truth: &Truth, behaviour: &Mutex<Behaviour>) {
         reference_id: behaviour.reference_id,
         ..Packet::request(Version::V4, NtpTimestamp::MISSING)
     };
-    let reply = myself.reply_to(&request, told(received), told(truth.now()));
+    let reply = myself.reply_to(&request, claimed(received), claimed(truth.now()));
     for make in &behaviour.before {
         let _ = socket.send_to(&make(&request, &reply), from);
     }
-    let bytes: [u8; HEADER_BYTES] = myself.reply_to(&request, told(received), told(truth.now())).encode();
+    let bytes: [u8; HEADER_BYTES] = myself.reply_to(&request, claimed(received), claimed(truth.now())).encode();
     for _ in 0..behaviour.copies {
         let _ = socket.send_to(&bytes, from);
     }
