@@ -24,7 +24,7 @@ def demo_run(directory: Path) -> Path:
     t = np.arange(9000) / 100.0
     error = np.resize(np.linspace(-1e-6, 1e-6, 101), t.size)
     away = np.clip(t - 45.0, 0.0, None) * (t < 65.0)
-    status = np.where(t < 2.0, "WarmingUp", np.where(away > 1.0, "FreeRunning", "Synchronised"))
+    status = np.where(t < 2.0, "WarmingUp", np.where(away > 1.0, "Holdover", "Synchronised"))
     write_csv(
         directory / "samples.csv",
         {

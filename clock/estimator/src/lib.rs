@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function of the exchanges and the configuration. Nothing reads a clock, prints, or flows
 //! back into what is measured. The same trace gives the same bits on every machine: only `+ - * /`, comparisons,
-//! integer arithmetic and, in the learned algorithm, the functions of `libm` are used on the way to a result. Memory is
+//! integer arithmetic and the functions of `libm` are used on the way to a result. Memory is
 //! allocated when an estimator is made and never afterwards.
 //!
 //! An [`Estimator`] is a guard with filters behind it. The guard (`guard/`) lets exchanges in and proves a bound; it

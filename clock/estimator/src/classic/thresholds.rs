@@ -84,8 +84,8 @@ impl Thresholds {
     /// The scale of the weights when point errors are typically `typical`.
     ///
     /// The original's constant 150 us weighs all of a quiet LAN's exchanges alike and so averages over a quarter of an
-    /// hour of oscillator; a scale that follows the noise looks back no farther than it must. (Simulated worlds 1 and
-    /// 2, poll 16 s: error IQR 1.5 and 2.8 us instead of 9.3 and 21.7 us, on a path of 38 ms 11.7 instead of 12.0 us.)
+    /// hour of oscillator; a scale that follows the noise looks back no farther than it must. The table
+    /// in docs/algorithm/classic.md has the errors with either.
     pub fn scale_for(&self, typical: f64) -> f64 {
         typical.max(self.offset_scale_least).min(self.offset_scale)
     }

@@ -14,8 +14,8 @@ pub const COARSENESS: f64 = 2e-6;
 /// was wrong. Sweep.
 pub const STRAYS: u32 = 8;
 
-/// Exchanges that support a new time of the server against an established past, and against a young one. Sweep: a
-/// quarter of an hour decides as well (`step_patience`).
+/// Exchanges that support a new time of the server against an established past, and against a young one, which they
+/// must also outnumber. Sweep: a quarter of an hour decides as well (`step_patience`).
 pub const SUPPORTERS: u64 = 8;
 pub const SUPPORTERS_AGAINST_YOUNG: u64 = 3;
 
@@ -28,7 +28,8 @@ pub const HOPELESS_WHILE_YOUNG: u64 = 16;
 pub const NOMINAL_ROOM: f64 = 4.0;
 pub const LARGEST_NOMINAL_ERROR: f64 = 0.5;
 
-/// A rate that deviates from its mean by more than this many times the wander is not that of an oscillator. Sweep.
+/// A rate that leaves its range, which contains the wander, by more than this many times the wander is not that of an
+/// oscillator. Sweep.
 pub const EXCESS_LIMIT: f64 = 10.0;
 
 /// How far back the proven rate looks. s. A day: the pair error vanishes, and the wander is one of days.

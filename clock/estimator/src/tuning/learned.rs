@@ -64,8 +64,8 @@ pub const MISPLACED_AT_FIRST: f64 = 2.0;
 /// A change shows in this many packets at least. Sweep.
 pub const WITNESSES: usize = 4;
 
-/// How much likelier a change must make the packets. Nats. False alarm: exp(-25) for each of some 60 hypotheses, 7e-10
-/// an exchange.
+/// How much likelier a change must make the packets. Nats. False alarm: exp(-25) for each of 60 hypotheses of a way,
+/// 1.7e-9 an exchange.
 pub const CHANGE_GAIN: f64 = 25.0;
 
 /// How much likelier a change of the rate must be than one of the paths, or the reverse. Nats. False alarm: exp(-6), 1
