@@ -1,5 +1,5 @@
-//! What the log says about the vote. The journal limits how often it repeats a message, so it may hold back a change; one
-//! that lasts is logged with a later vote, and the last word in the log is true.
+//! What the log says about the vote. The journal limits how often it repeats a message, so it may hold back a change;
+//! one that lasts is logged with a later vote, and the last word in the log is true.
 
 use crate::journal::{Entry, Journal, Weight};
 use ffclock_control::protocol::{BeliefReport, QuorumReport};

@@ -12,10 +12,10 @@
 //! Theorem. If (1) the server's claimed root distance is true, (2) the counter's rate stays within `nominal_error` of
 //! its nominal one and, until the next exchange, within `wander` of its mean over any stretch that begins at most a day
 //! and one bin of the history before the last exchange, and (3) a remembered range still holds the rate, then the
-//! interval holds the true time at every exchange, and the rate range every rate until the next. Proof by induction: the first interval holds
-//! by the two inequalities; the mean rate between two positions whose intervals hold lies between the extreme slopes,
-//! thus the present rate within `wander` of these; what is carried forward at such rates holds, and so does its
-//! intersection with another interval that holds.
+//! interval holds the true time at every exchange, and the rate range every rate until the next. Proof by induction:
+//! the first interval holds by the two inequalities; the mean rate between two positions whose intervals hold lies
+//! between the extreme slopes, thus the present rate within `wander` of these; what is carried forward at such rates
+//! holds, and so does its intersection with another interval that holds.
 //!
 //! Where an exchange contradicts by no more than an oscillator could have caused, assumption (2) was too bold: the
 //! interval is widened to cover both, and the history of rates begins again. But for a stated asymmetry, which
