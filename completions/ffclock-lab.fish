@@ -33,7 +33,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "report" -d 
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "counters" -d 'List and characterise the counters of this machine'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
-complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
+complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand replay" -l counter-frequency -d 'Ticks per second of the counter, where the trace does not state it or is wrong' -r
@@ -70,12 +70,12 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __f
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l seed -d 'Where all chance comes from' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l seed -d 'The seed of all random numbers' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l trace -d 'Write what the clocks saw, with the truth, for `ffclock-lab replay`: CSV if the name ends in `.csv`, otherwise our own format, which alone keeps every bit. FILE must not be there yet' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l series -d 'Write what each clock showed, and its error, at every reading as CSV, for `ffclock-lab report`, in place of what is in FILE' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l oracle -d 'Run the oracles as well, which know the laws of the world: how well a clock could do. Takes some ten times as long'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l oracle -d 'Run the oracles as well: they know the laws of the world, and show how well any clock could do. Takes about ten times as long'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l seeds -d 'The seeds, first and last, such as `1..100`' -r
@@ -86,7 +86,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l seeds -d 'The seeds, first and last, such as `1..20`' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l jobs -d 'How many runs at a time [default: as many as there are processors]' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l keep -d 'Keep each run in this file, and take runs from it that the same program has made: the command can be broken off and goes on. A file with anything else in it is refused' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l keep -d 'Keep each run in this file, and reuse the runs in it that the same program has made, so that the command can be interrupted and resumed. A file with anything else in it is refused' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l oracles -d 'Run the oracles, which take most of the time, with the first N seeds only [default: with all]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
@@ -102,7 +102,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and no
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "clock" -d 'Compare the clocks made from each counter and each kind of packet stamp, on the same packets'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "show" -d 'Show a recording again'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and not __fish_seen_subcommand_from latency stability clock watch show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -131,7 +131,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l only -d 'Only counters and ways of reading whose name contains one of these' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l record -d 'Record everything into a file that is not there yet (docs/counters.md)' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l poll -d 'Time between two requests' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l warm-up -d 'Leave out of the figures what the clocks show before' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l warm-up -d 'Leave this much time at the start out of the figures' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l skew -d 'The server\'s rate against the nominal rate of the CPU\'s counter' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l wander -d 'The largest deviation of the server\'s rate from its mean, in a swing of one minute' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from clock" -l for -d 'How long to measure without stress' -r
@@ -148,7 +148,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Compare the clocks made from each counter and each kind of packet stamp, on the same packets'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a recording again'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand counters; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -164,18 +164,18 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not _
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and not __fish_seen_subcommand_from run show advise watch calibrate echo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l to -d 'The host on which `ffclock-lab probe echo` runs, with its port if it is not 8777' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l device -d 'The device on the way to the host, where it cannot be found out' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l packets -d 'The number of packets in all phases together' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l rate -d 'Packets per second' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which distinguishes packets in the kernel\'s events' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l without -d 'Leave out a way to stamp: tap, tracing, ebpf, stack (the tracing anywhere but at the driver) or fentry (a kprobe replaces it)' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'
 stack\t'The kernel\'s tracing anywhere but at the driver'"
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l record -d 'Record every stamp into a file: Parquet if its name ends so, JSON lines otherwise (docs/probe.md)' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in so many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l probe-effect -d 'Measure first what the probes themselves cost, in this many rounds (a few seconds each), and show corrected figures beside the raw ones' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l netns -d 'Use an echo server in a network namespace of its own'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from run" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
@@ -187,12 +187,12 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l to -d 'The host on which `ffclock-lab probe echo` runs, with its port if it is not 8777' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l device -d 'The device on the way to the host, where it cannot be found out' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l packets -d 'The number of packets in all phases together' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l rate -d 'Packets per second' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which distinguishes packets in the kernel\'s events' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from advise" -l without -d 'Leave out a way to stamp: tap, tracing, ebpf, stack (the tracing anywhere but at the driver) or fentry (a kprobe replaces it)' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'
@@ -206,16 +206,16 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l port -d 'The service\'s UDP port' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l for -d 'How long to watch' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l device -d 'The device, if not all of them' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l pid -d 'The program, if not whoever has a socket with that port' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l pid -d 'The program [default: every program with a socket on that port]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l to -d 'The host on which `ffclock-lab probe echo` runs, with its port if it is not 8777' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l device -d 'The device on the way to the host, where it cannot be found out' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which tells packets apart in the kernel\'s events' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l size -d 'Bytes of the smallest payload; lengths vary by 254 bytes, which distinguishes packets in the kernel\'s events' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l stress -d 'Alternate quiet phases with phases under these loads: io, syscall, ip, cpu, interrupt, memory, network; none stands for quiet' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l phase -d 'How long each phase lasts (the paper: 2 h); replaces --packets' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave a way to stamp out: tap, tracing, ebpf; stack, the tracing anywhere but at the driver; or fentry, for which a kprobe stands in' -r -f -a "tap\t'The packet tap'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l without -d 'Leave out a way to stamp: tap, tracing, ebpf, stack (the tracing anywhere but at the driver) or fentry (a kprobe replaces it)' -r -f -a "tap\t'The packet tap'
 tracing\t'The kernel\'s tracing'
 ebpf\t'eBPF programs'
 fentry\t'eBPF by fentry'
@@ -224,7 +224,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l own -d 'Measure the daemon\'s own packets instead: what it is recording, a file or the directory of `record`' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l for -d 'With --own, how long to look at its packets; at least some hundred of them should pass' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l rate -d 'Packets per second' -r
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'How many packets, in all phases together' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l packets -d 'The number of packets in all phases together' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l netns -d 'Use an echo server in a network namespace of its own'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand probe; and __fish_seen_subcommand_from calibrate" -l xdp -d 'Stamp by eBPF at XDP as well; it changes how the driver receives, and some drivers stop for a moment to change over'
@@ -298,7 +298,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l events -d 'Largest number of events each rank keeps in memory until the end; further ones are only counted, and the log is partial' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l log -d 'The directory of the log, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l printed -d 'Run the algorithm as the paper prints it, which is known to fail'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l round-trips -d 'Answer each message at once and measure round trips too, as in the paper: their averages hide what one-way delays show'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
@@ -318,7 +318,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fis
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l events -d 'Largest number of events each rank keeps in memory until the end; further ones are only counted, and the log is partial' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l log -d 'The directory of the log, on the host of rank 0; it must not hold one yet' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l printed -d 'Run the algorithm as the paper prints it, which is known to be bad'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l printed -d 'Run the algorithm as the paper prints it, which is known to fail'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l round-trips -d 'Answer each message at once and measure round trips too, as in the paper: their averages hide what one-way delays show'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand theta; and __fish_seen_subcommand_from rank" -s h -l help -d 'Print help'
@@ -387,7 +387,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "sim" -d 'Run clocks in simulated worlds, with the truth known'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "counters" -d 'List and characterise the counters of this machine'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "probe" -d 'Measure where packets wait in this host, and what that does to a clock'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "theta" -d 'Measure how message delays between hosts hang together: the Theta-Model'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "theta" -d 'Measure how message delays between hosts correlate: the Theta-Model'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "demo" -d 'Synchronise to a server with a known time and show how well, in two minutes'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
@@ -396,7 +396,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "stability" -d 'Measure how steadily the counters run, against one another and a reference'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks that come of each counter and kind of packet stamps, on the same packets'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "clock" -d 'Compare the clocks made from each counter and each kind of packet stamp, on the same packets'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "watch" -d 'Watch for counters that jump, stall, run backwards or lose the kernel\'s trust'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "show" -d 'Show a recording again'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from probe" -f -a "run" -d 'Send test packets to an echo server and stamp them at every location of this host'

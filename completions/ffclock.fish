@@ -29,7 +29,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -l control -d 'The control
 complete -c ffclock -n "__fish_ffclock_needs_command" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_needs_command" -s V -l version -d 'Print version'
-complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "now" -d 'Show the time with its bound'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "status" -d 'Show the state of the daemon and its clock'
@@ -40,12 +40,12 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have th
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
 unix\t'Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l at -d 'Tell the time of a stamp taken earlier with `ffclock stamp`' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l count -d 'How many times to tell it' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l interval -d 'How long to wait in between' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l at -d 'Show the time of a stamp taken earlier with `ffclock stamp`' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l count -d 'How many readings to print' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l interval -d 'How long to wait between two readings' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
-complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l tai -d 'Tell International Atomic Time instead of UTC'
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l tai -d 'Show International Atomic Time instead of UTC'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
@@ -66,7 +66,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l control -d '
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand sources" -s h -l help -d 'Print help'
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l interval -d 'How long to wait between two looks' -r
-complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l count -d 'Stop after so many looks' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l count -d 'Stop after this many looks' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand watch" -l json -d 'Answer in JSON, one object a line'
@@ -81,7 +81,7 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l page -d 'The 
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "now" -d 'Tell the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "now" -d 'Show the time with its bound'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
 complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "status" -d 'Show the state of the daemon and its clock'

@@ -132,8 +132,8 @@ struct ffclock_reading {
    */
   uint64_t bound_ns;
   /**
-   * The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of the
-   * server's own clock; UINT64_MAX if unknown.
+   * The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
+   * the server's own clock; UINT64_MAX if unknown.
    */
   uint64_t uncertainty_ns;
 };

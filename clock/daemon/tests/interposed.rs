@@ -67,7 +67,10 @@ impl Case {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.server.behave(|behaviour| behaviour.silent = false);
-        let after = self.daemon.wait_for("an estimate after the break", |status| status.clock.is_some());
+        // On a busy machine the first round trip may be long.
+        let after = self.daemon.wait_for("a good estimate after the break", |status| {
+            status.clock.as_ref().is_some_and(|clock| clock.bound_s < 2e-3)
+        });
         assert_eq!(after.counter.epoch, before.counter.epoch + 1);
         self.keeps_time();
         after

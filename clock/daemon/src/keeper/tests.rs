@@ -393,8 +393,10 @@ fn a_counter_that_the_kernel_gave_up_is_left_where_the_choice_is_free() {
         tampering.chosen = CounterId::MonotonicRaw;
     });
     std::thread::sleep(Duration::from_millis(1100));
+    // On a busy machine the first round trip may be long.
+    let is_good = |status: &StatusReport| status.clock.as_ref().is_some_and(|clock| clock.bound_s < 5e-3);
     let status =
-        case.run_until("the other counter", |status| status.counter.name == "monotonic-raw" && status.clock.is_some());
+        case.run_until("the other counter", |status| status.counter.name == "monotonic-raw" && is_good(status));
     assert!(has_event(&status, "another counter from now on: monotonic-raw"), "{:?}", status.events);
     let snapshot = Reader::new(case.page().words()).snapshot().unwrap();
     assert_eq!(snapshot.counter_id(), CounterId::MonotonicRaw);
