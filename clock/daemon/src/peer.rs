@@ -280,6 +280,11 @@ impl Peer {
         self.estimator.proven(counter)
     }
 
+    /// The address in use.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.link.as_ref().map(Link::address)
+    }
+
     /// Whether it may still answer: it did not refuse.
     pub(crate) fn may_answer(&self) -> bool {
         self.source.reachability() != Reachability::Denied

@@ -115,6 +115,21 @@ fn two_liars_who_please_the_vague_servers_are_not_followed() {
     assert!(judge.readings > 500);
 }
 
+/// The liar is configured twice, by two names of one address.
+#[test]
+fn two_names_of_one_server_have_one_vote() {
+    let case = Case::new("names", 2);
+    case.corrupt(1, LIE);
+    let honest = server_section(case.servers[0].address, PATIENCE);
+    let liar = server_section(case.servers[1].address, PATIENCE);
+    let sections = [honest, liar.clone(), liar.replace("127.0.0.1", "127.1")];
+    let daemon = Daemon::start(&case.scratch, &(case.scratch.daemon_section("counter = \"tsc\"") + &sections.concat()));
+    let answered = |status: &StatusReport| status.sources.iter().all(|source| source.used > 1);
+    let status = daemon.wait_for("all answers", answered);
+    assert_eq!((status.clock, status.quorum), (None, Some(QuorumReport::Disagreement)));
+    assert_eq!(status.sources[2].belief, BeliefReport::Unknown);
+}
+
 #[test]
 fn a_followed_server_that_begins_to_lie_is_left_and_believed_again_when_it_stops() {
     let case = Case::new("turncoat", 3);

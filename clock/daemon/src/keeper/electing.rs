@@ -153,8 +153,13 @@ impl Keeper<'_> {
         Some(Published { estimate, ..agreed })
     }
 
+    /// The servers with an estimate. Two names of one address are one server, and have one vote.
     fn candidates(&self, counter: Counter) -> Vec<Candidate> {
-        let clocks = self.peers.iter().enumerate();
+        let is_first = |(server, peer): &(usize, &Peer)| {
+            let earlier = self.peers.iter().take(*server);
+            peer.address().is_none_or(|address| earlier.filter_map(Peer::address).all(|other| other != address))
+        };
+        let clocks = self.peers.iter().enumerate().filter(is_first);
         let candidate = |(server, peer): (usize, &Peer)| {
             let (estimate, proven) = (peer.estimate()?, peer.proven(counter)?);
             Some(Candidate { server, now: carried(&estimate, counter), proven })
