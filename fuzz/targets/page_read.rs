@@ -59,6 +59,7 @@ fn publication(input: &mut Unstructured<'_>) -> Result<Publication> {
         bound_growth: growth(input)?,
         difference_period: period(input)?,
         difference_bound: growth(input)?,
+        difference_uncertainty: growth(input)?,
         status: *input.choose(&STATUSES)?,
     };
     Ok(Publication {

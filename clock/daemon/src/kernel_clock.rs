@@ -168,6 +168,7 @@ mod tests {
             bound_growth: GrowthRate::default(),
             difference_period: period,
             difference_bound: GrowthRate::default(),
+            difference_uncertainty: GrowthRate::default(),
             status: Status::Synchronised,
         }
     }

@@ -40,6 +40,7 @@ pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> E
         held.bound_growth = held.bound_growth.max(growth_beside(agreed.period, now.period, now.bound_growth));
         let difference = growth_beside(agreed.difference_period, now.difference_period, now.difference_bound);
         held.difference_bound = held.difference_bound.max(difference);
+        held.difference_uncertainty = held.difference_bound;
     }
     Estimate {
         uncertainty: StandardUncertainty::of(held.bound.as_span()),
@@ -127,6 +128,7 @@ mod tests {
             bound_growth,
             difference_period: period,
             difference_bound: bound_growth,
+            difference_uncertainty: bound_growth,
             status,
         }
     }

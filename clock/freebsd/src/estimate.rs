@@ -215,6 +215,7 @@ mod tests {
             bound_growth: GrowthRate::of(Rate::from_ppm(0.05)),
             difference_period: period,
             difference_bound: GrowthRate::default(),
+            difference_uncertainty: GrowthRate::default(),
             status: Status::Synchronised,
         }
     }

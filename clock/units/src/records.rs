@@ -129,6 +129,8 @@ pub struct Estimate {
     pub difference_period: Period,
     /// The largest relative error of `difference_period` over an interval.
     pub difference_bound: GrowthRate,
+    /// The standard uncertainty of `difference_period`, relative, for an interval of the recent past.
+    pub difference_uncertainty: GrowthRate,
     /// How far this may be trusted.
     pub status: Status,
 }
@@ -151,6 +153,7 @@ impl Estimate {
     /// #   uncertainty_growth: GrowthRate::default(),
     /// #   difference_period: period,
     /// #   difference_bound: GrowthRate::default(),
+    /// #   difference_uncertainty: GrowthRate::default(),
     ///     status: Status::Synchronised,
     ///     // ...
     /// };

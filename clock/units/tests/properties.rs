@@ -38,6 +38,7 @@ proptest! {
             bound_growth: growth,
             difference_period: period,
             difference_bound: GrowthRate::default(),
+            difference_uncertainty: GrowthRate::default(),
             status: Status::WarmingUp,
         };
         let at = estimate.at(counter + Ticks::from_raw(ticks));

@@ -153,6 +153,7 @@ fn estimate(status: Status) -> Estimate {
         bound_growth: GrowthRate::of(Rate::from_ppb(20.0)),
         difference_period: period,
         difference_bound: GrowthRate::of(Rate::from_ppb(30.0)),
+        difference_uncertainty: GrowthRate::of(Rate::from_ppb(5.0)),
         status,
     }
 }

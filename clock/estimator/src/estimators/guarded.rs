@@ -159,7 +159,7 @@ impl Guarded {
         let (counter, time) = self.time()?;
         let Slope { rate: rate_error, error } = self.classic.uncertainty()?;
         let rate = self.classic.rate(self.guard.rates());
-        let long = self.classic.long_rate().rate;
+        let Slope { rate: long, error: long_error } = self.classic.long_rate();
         let bound = self.guard.bound_of_height(self.classic.height()?);
         let bound_growth = self.guard.growth(rate);
         Some(Estimate {
@@ -172,6 +172,7 @@ impl Guarded {
             bound_growth,
             difference_period: self.guard.period_at(long),
             difference_bound: self.guard.growth(long),
+            difference_uncertainty: GrowthRate::of(Rate::from_fraction(long_error)).min(self.guard.growth(long)),
             status: self.status(),
         })
     }

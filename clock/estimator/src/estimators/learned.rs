@@ -127,6 +127,8 @@ impl Learned {
             bound_growth,
             difference_period: guard.period_at(state.difference_rate),
             difference_bound: guard.growth(state.difference_rate),
+            difference_uncertainty: GrowthRate::of(Rate::from_fraction(state.difference_deviation))
+                .min(guard.growth(state.difference_rate)),
             status: self.status(state),
         }
     }

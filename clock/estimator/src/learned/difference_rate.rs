@@ -37,14 +37,31 @@ impl DifferenceRate {
             return;
         }
         self.age += interval;
-        let memory = libm::cbrt(12.0 * blend.variance / (DIFFERENCE_WALK * DIFFERENCE_WALK))
-            .clamp(SHORTEST_AVERAGE, LONGEST_AVERAGE);
+        let memory = memory(blend);
         self.rate = if self.age < memory {
             blend.rate
         } else {
             self.rate + (moved / interval - self.rate) * -libm::expm1(-interval / memory)
         };
     }
+
+    /// The standard uncertainty of the rate, ppm: that of a slope over the averaging time, and how far the rate walks
+    /// away from its exponential mean. The filter's own rate, which serves while the clock is young, is as uncertain as
+    /// the time `later` seconds on says.
+    pub fn deviation(&self, blend: &Blend, later: f64) -> f64 {
+        let memory = memory(blend);
+        if self.age < memory {
+            let moved = blend.deviation_later * blend.deviation_later - blend.variance;
+            return libm::sqrt(moved.max(0.0)) / later;
+        }
+        let walked = DIFFERENCE_WALK * DIFFERENCE_WALK * memory / 2.0;
+        libm::sqrt(2.0 * blend.variance.max(0.0) / (memory * memory) + walked)
+    }
+}
+
+/// The time to average over, s.
+fn memory(blend: &Blend) -> f64 {
+    libm::cbrt(12.0 * blend.variance / (DIFFERENCE_WALK * DIFFERENCE_WALK)).clamp(SHORTEST_AVERAGE, LONGEST_AVERAGE)
 }
 
 #[cfg(test)]
@@ -73,6 +90,17 @@ mod tests {
             pace.pass(16.0, &blend(50.0 * 16.0 + if step == 500 { 1e6 } else { 0.0 }, 50.0));
             assert!((pace.rate - 50.0).abs() < 1e-6);
         }
+    }
+
+    #[test]
+    fn the_uncertainty_is_that_of_two_ends_and_of_the_walk_between_them() {
+        let mut pace = DifferenceRate::begin(0.0);
+        let young = pace.deviation(&blend(0.0, 0.0), 100.0);
+        assert!((young - libm::sqrt(0.75) / 100.0).abs() < 1e-12, "{young}");
+        (0..500).for_each(|_| pace.pass(16.0, &blend(0.0, 0.0)));
+        let settled = pace.deviation(&blend(0.0, 0.0), 100.0);
+        let expected = libm::hypot(libm::sqrt(2.0) * 0.5 / 1_000.0, 2e-4 * libm::sqrt(1_000.0 / 2.0));
+        assert!((settled - expected).abs() < 1e-12, "{settled}");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct State {
     /// The rate of the absolute clock and that of the difference clock, relative to the nominal one.
     pub rate: f64,
     pub difference_rate: f64,
+    /// The standard uncertainty of the rate of the difference clock, relative.
+    pub difference_deviation: f64,
     /// The sum of both floors, s.
     pub floor: f64,
     /// Few exchanges are behind it.
@@ -42,6 +44,7 @@ impl Filter {
             growth: growth.max(0.0) * MICRO / now.later,
             rate: now.blend.rate * MICRO,
             difference_rate: now.difference.rate * MICRO,
+            difference_deviation: now.difference.deviation(&now.blend, now.later) * MICRO,
             floor: (forward + backward) * MICRO,
             is_young: now.past < YOUNG,
             is_displaced: self.displacement.step(self.floors()).is_some(),

@@ -30,6 +30,7 @@ pub fn publication() -> Publication {
             bound_growth: GrowthRate::of(Rate::from_ppb(100.0)),
             difference_period: period.stretched(Rate::from_ppm(1.0)),
             difference_bound: GrowthRate::of(Rate::from_ppb(50.0)),
+            difference_uncertainty: GrowthRate::of(Rate::from_ppb(5.0)),
             status: Status::Synchronised,
         },
         leap: LeapStep { before: 36, after: 37, at: 1_483_228_836 },

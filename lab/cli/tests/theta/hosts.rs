@@ -58,6 +58,7 @@ impl Pages {
             bound_growth: GrowthRate::of(Rate::from_ppb(50.0)),
             difference_period: self.period,
             difference_bound: GrowthRate::of(Rate::from_ppb(50.0)),
+            difference_uncertainty: GrowthRate::of(Rate::from_ppb(5.0)),
             status: Status::Synchronised,
         };
         self.writers[host].publish(&Publication {
