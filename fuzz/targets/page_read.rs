@@ -1,16 +1,22 @@
 //! Pages from a writer that publishes anything, and pages of any words: each read gives a reading or a reason. On an
-//! undamaged page, the quick ways to a reading give the same result as the careful one.
+//! undamaged page, the quick ways to a reading give the same result as the careful one. Histories of any lines, and
+//! damaged ones, give a time or none.
 #![no_main]
 
+use ffclock_page::layout::history::{ENTRIES, ENTRY_WORDS, HISTORY_WORDS};
 use ffclock_page::layout::{self, PAGE_WORDS};
 use ffclock_page::words::{self, PageMemory};
-use ffclock_page::{CounterId, PageError, Publication, ReadError, Reader, Verified, Writer};
+use ffclock_page::{
+    CounterId, HistoryWords, HistoryWriter, IntervalWay, PageError, Publication, ReadError, Reader, Verified, Writer,
+    check_history,
+};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, ServerIdentity, Span,
     StandardUncertainty, Status, Tai, Ticks,
 };
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
+use std::sync::{Arc, LazyLock};
 
 const STATUSES: [Status; 4] = [Status::Unsynchronised, Status::WarmingUp, Status::Holdover, Status::Synchronised];
 /// An epoch has 56 bits in a page.
@@ -83,7 +89,12 @@ fn agree(reader: Reader<'_>, published: &Publication, counters: [Counter; 2]) {
     let careful = snapshot.reading_at(first);
     assert_eq!(reader.reading_at(first, published.counter_id), careful);
     assert_eq!(reader.reading_of(first, published.epoch), careful);
-    assert_eq!(reader.elapsed_of(counters, published.epoch), snapshot.elapsed(first, second));
+    let (interval, by_difference) = (reader.elapsed_of(counters, published.epoch), snapshot.elapsed(first, second));
+    assert_eq!(interval.err(), by_difference.err());
+    if let (Ok(interval), Ok(by_difference)) = (interval, by_difference) {
+        assert!(interval.uncertainty <= by_difference.uncertainty);
+        assert!(interval.way == IntervalWay::Absolute || interval.span == by_difference.span);
+    }
     assert_eq!(reader.reading_at(first, CounterId::ArmVirtual), Err(ReadError::OtherCounter(published.counter_id)));
     let verified = Verified::none();
     reader.verify(published.counter_id, &verified).expect("a writer leaves a whole page");
@@ -111,6 +122,46 @@ fn endure(reader: Reader<'_>, counters: [Counter; 2]) {
     }
 }
 
+/// A history of zeros, made once: its writer voids what an earlier input left.
+fn history() -> &'static Arc<HistoryWords> {
+    static HISTORY: LazyLock<Arc<HistoryWords>> = LazyLock::new(|| {
+        let words: Arc<[words::AtomicU64]> = (0..HISTORY_WORDS).map(|_| words::AtomicU64::new(0)).collect();
+        words.try_into().expect("the size of a history")
+    });
+    &HISTORY
+}
+
+/// Lines of one epoch and then any words: a stamp has a time by the history or by the page, never a panic, and an entry
+/// that is damaged changes nothing that its check word covers.
+fn remember(input: &mut Unstructured<'_>) -> Result<()> {
+    let memory = PageMemory::new();
+    let (mut writer, mut past) = (Writer::open(&memory, None), HistoryWriter::open(history().clone(), None));
+    let mut published = publication(input)?;
+    for _ in 0..input.int_in_range(1..=6_u8)? {
+        past.keep(&published);
+        writer.publish(&published);
+        let reader = Reader::new(memory.as_ref()).with_history(Some(history()));
+        let stamps = [published.estimate.counter - distance(input)?, counter(input)?];
+        for stamp in stamps {
+            assert_eq!(
+                reader.reading_of(stamp, published.epoch),
+                reader.time_of(stamp, published.epoch).map(|time| time.reading)
+            );
+        }
+        let _ = reader.elapsed_of(stamps, published.epoch);
+        let later = publication(input)?.estimate;
+        published.estimate = Estimate { counter: published.estimate.counter + distance(input)?, ..later };
+    }
+    for _ in 0..input.int_in_range(0..=16_u8)? {
+        let entry = input.int_in_range(0..=(HISTORY_WORDS - ENTRIES) / ENTRY_WORDS - 1)?;
+        let place = ENTRIES + entry * ENTRY_WORDS + input.int_in_range(0..=ENTRY_WORDS - 1)?;
+        words::store(history(), place, input.arbitrary()?);
+    }
+    let reader = Reader::new(memory.as_ref()).with_history(Some(history()));
+    let _ = (reader.time_of(counter(input)?, published.epoch), check_history(history(), None));
+    Ok(())
+}
+
 fn run(input: &mut Unstructured<'_>) -> Result<()> {
     let memory = PageMemory::new();
     let counters = [counter(input)?, counter(input)?];
@@ -133,5 +184,6 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = run(&mut Unstructured::new(bytes));
+    let mut input = Unstructured::new(bytes);
+    let _ = run(&mut input).and_then(|()| remember(&mut input));
 });

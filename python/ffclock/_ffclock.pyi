@@ -35,10 +35,13 @@ class Clock:
         """The raw counter now. A stamp taken while the page says nothing belongs to no epoch, and is refused later."""
 
     def at(self, stamp: Stamp) -> Reading:
-        """The time of ``stamp`` by the newest estimate; raises EpochError, UnsynchronisedError or PageError."""
+        """The time of ``stamp``, of up to a day ago, by the lines around it; raises EpochError, UnsynchronisedError or PageError."""
 
     def elapsed(self, begin: Stamp, end: Stamp) -> Interval:
-        """From ``begin`` to ``end`` by the difference clock, negative if ``end`` was taken first; raises as ``at`` does."""
+        """From ``begin`` to ``end`` by the better of the difference clock and of two conversions; raises as ``at`` does.
+
+        Negative if ``end`` was taken first.
+        """
 
     def wait_until(self, bound: float, timeout: float | None = None) -> Reading:
         """Waits until the clock is synchronised within ``bound`` seconds, for at most ``timeout`` seconds (for ever if None).
@@ -104,7 +107,7 @@ class Stamp:
 
 @final
 class Interval:
-    """A length of time by the difference clock."""
+    """A length of time, by the better of the difference clock and of two conversions."""
 
     @property
     def ns(self) -> int:
@@ -119,8 +122,16 @@ class Interval:
         """Largest possible error of the length [ns, rounded up]."""
 
     @property
+    def uncertainty_ns(self) -> int:
+        """Standard uncertainty (k = 1) of the length [ns, rounded up]."""
+
+    @property
     def status(self) -> str:
-        """How far the rate may be trusted, in the words of a reading."""
+        """How far the clock may be trusted, in the words of a reading."""
+
+    @property
+    def way(self) -> str:
+        """How it was measured: ``"difference"`` or ``"absolute"``."""
 
 def _theta_plan(directory: str | PathLike[str], shards: int) -> list[tuple[int, int]]:
     """Cuts a log into about ``shards`` ranges of time, as (after, until) in picoseconds; ValueError if there is no log."""

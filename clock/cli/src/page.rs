@@ -3,7 +3,7 @@
 use crate::Global;
 use crate::failure::Failure;
 use crate::text;
-use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp};
+use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp, StampTime};
 use ffclock_units::{Moment, Reading, Tai};
 use serde::Serialize;
 
@@ -46,12 +46,8 @@ pub(crate) fn read_at(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, Fail
 }
 
 fn convert(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, ReadError> {
-    let snapshot = clock.snapshot()?;
-    if snapshot.epoch() != stamp.epoch() {
-        return Err(ReadError::OtherEpoch);
-    }
-    let counter = stamp.counter();
-    Ok(PublishedTime { reading: snapshot.reading_at(counter)?, tai: snapshot.tai_at(counter)? })
+    let StampTime { reading, tai } = clock.time_of(stamp)?;
+    Ok(PublishedTime { reading, tai })
 }
 
 /// The time between two stamps.

@@ -4,10 +4,10 @@
 //! of one comparison are measured in turns, so that a disturbance meets them all, and the medians of the blocks are
 //! compared.
 
-use ffclock_client::Clock;
+use ffclock_client::{Clock, Stamp};
 use ffclock_counter::{CounterId, read_ordered};
-use ffclock_page::{Publication, Writer};
-use ffclock_sys::SharedPage;
+use ffclock_page::{HistoryWriter, Publication, Writer};
+use ffclock_sys::{SharedHistory, SharedPage, history_beside};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Rate, Span, StandardUncertainty,
     Status, Ticks,
@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Calls between two looks at the time: short enough to fall between two interruptions.
 const BLOCK: u32 = 2_000;
+/// Ages of stamps, s: since the last publication but one, an hour, a day.
+const AGES_S: [f64; 3] = [20.0, 3_500.0, 86_000.0];
 /// Blocks of each kind.
 const BLOCKS: usize = 1_001;
 /// How often the writer begins and stops.
@@ -32,6 +34,7 @@ fn main() {
     bench.reading();
     bench.stamping();
     bench.converting();
+    bench.reading_after_death();
     bench.reading_while_a_writer_publishes();
     bench.torn_reads();
 }
@@ -109,6 +112,7 @@ impl Bench {
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("ffclock-bench-{}/page", std::process::id()));
         write_page(&path, |writer| writer.publish(&publication()));
+        keep_a_day(&path);
         let clock = Clock::open_at(&path).expect("the page just made");
         Bench { path, clock }
     }
@@ -135,13 +139,57 @@ impl Bench {
 
     fn converting(&self) {
         let (first, second) = (self.clock.stamp(), self.clock.stamp());
-        let [empty, at, elapsed] = medians([
+        let [recent, hour, day] = AGES_S.map(|age| self.taken_before(&first, age));
+        let ages: Vec<Stamp> =
+            (0..4096).map(|place| self.taken_before(&first, 17.0 + 20.9 * f64::from(place))).collect();
+        let mut turn = 0usize;
+        let mut any_age = || {
+            turn = turn.wrapping_add(2_654_435_761);
+            ages[turn % ages.len()]
+        };
+        let [empty, at, elapsed, recent_at, hour_at, day_at, any_at, long] = medians([
             &mut || block(|| (*black_box(&first), *black_box(&second))),
             &mut || block(|| self.clock.at(*black_box(&first))),
             &mut || block(|| self.clock.elapsed(*black_box(&first), *black_box(&second))),
+            &mut || block(|| self.clock.at(*black_box(&recent))),
+            &mut || block(|| self.clock.at(*black_box(&hour))),
+            &mut || block(|| self.clock.at(*black_box(&day))),
+            &mut || block(|| self.clock.at(black_box(any_age()))),
+            &mut || block(|| self.clock.elapsed(*black_box(&hour), *black_box(&second))),
         ]);
-        report("at", (at - empty, "ns"), ("empty loop", empty), Goal::Value(10.0));
-        report("elapsed beyond two stamps", (elapsed - empty, "ns"), ("empty loop", empty), Goal::Value(5.0));
+        let base = ("empty loop", empty);
+        report("at", (at - empty, "ns"), base, Goal::Value(10.0));
+        report(
+            "at, taken before the last publication",
+            (recent_at - empty, "ns"),
+            base,
+            Goal::Value(at - empty + 10.0),
+        );
+        report("at, an hour old", (hour_at - empty, "ns"), base, Goal::Value(at - empty + 10.0));
+        report("at, a day old", (day_at - empty, "ns"), base, Goal::Value(at - empty + 10.0));
+        report("at, of 4096 ages in disorder", (any_at - empty, "ns"), base, Goal::None);
+        report("elapsed beyond two stamps", (elapsed - empty, "ns"), base, Goal::Value(5.0));
+        report("elapsed of an hour", (long - empty, "ns"), base, Goal::None);
+    }
+
+    /// The stamp that would have been taken this much earlier.
+    fn taken_before(&self, stamp: &Stamp, age_s: f64) -> Stamp {
+        let age = Period::from_hertz(HERTZ).expect("a period").ticks_in(Span::from_seconds(age_s));
+        Stamp::from_parts(stamp.counter() - age, stamp.epoch())
+    }
+
+    /// The daemon died: its promise has expired.
+    fn reading_after_death(&self) {
+        let mut last = publication();
+        last.valid_until = last.estimate.counter;
+        let [alive] = medians([&mut || block(|| self.clock.now())]);
+        write_page(&self.path, |writer| writer.publish(&last));
+        let late = self.clock.stamp();
+        let [dead, at] =
+            medians([&mut || block(|| self.clock.now()), &mut || block(|| self.clock.at(*black_box(&late)))]);
+        report("now, the daemon being dead", (dead, "ns"), ("now", alive), Goal::Value(alive + 10.0));
+        report("at, the daemon being dead", (at, "ns"), ("now", alive), Goal::None);
+        write_page(&self.path, |writer| writer.publish(&publication()));
     }
 
     fn reading_while_a_writer_publishes(&self) {
@@ -204,6 +252,20 @@ impl Drop for Bench {
 fn write_page<T>(path: &std::path::Path, work: impl FnOnce(&mut Writer<SharedPage>) -> T) -> T {
     let page = SharedPage::create(path).expect("a page in the directory for temporary files");
     work(&mut Writer::open(page, None))
+}
+
+/// A history of a day of polls of 16 s.
+fn keep_a_day(path: &std::path::Path) {
+    let memory = SharedHistory::create(&history_beside(path)).expect("a history in the directory for temporary files");
+    let (mut history, last) = (HistoryWriter::open(memory, None), publication());
+    for poll in (0..5_500).rev() {
+        let mut line = last;
+        let age = Span::from_secs(16 * poll);
+        line.estimate.counter = last.estimate.counter - last.estimate.period.ticks_in(age);
+        line.estimate.time = last.estimate.time - age;
+        line.estimate.bound = Bound::of(Span::from_micros(40));
+        history.keep(&line);
+    }
 }
 
 fn publication() -> Publication {

@@ -106,6 +106,20 @@ enum ffclock_status {
 };
 
 /**
+ * How an interval was measured.
+ */
+enum ffclock_way {
+  /**
+   * By the difference clock: ticks, times a period that is the mean of the recent past.
+   */
+  FFCLOCK_WAY_DIFFERENCE = 1,
+  /**
+   * By the absolute clock: the time of the second stamp less that of the first.
+   */
+  FFCLOCK_WAY_ABSOLUTE = 2,
+};
+
+/**
  * An open clock.
  */
 struct ffclock;
@@ -153,7 +167,7 @@ struct ffclock_stamp {
 };
 
 /**
- * How long something lasted, by the difference clock.
+ * How long something lasted, by the better of the difference clock and of two conversions.
  */
 struct ffclock_interval {
   /**
@@ -162,13 +176,23 @@ struct ffclock_interval {
    */
   int64_t span_ns;
   /**
-   * The largest error of span_ns by the clock's rate, and by the rounding; UINT64_MAX if unknown.
+   * The largest error of span_ns in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes
+   * the rounding of this interval to ns, but not how well the stamps were taken.
    */
   uint64_t bound_ns;
+  /**
+   * The standard uncertainty (k = 1) of span_ns in ns, but for how well the stamps were taken; UINT64_MAX if
+   * unknown.
+   */
+  uint64_t uncertainty_ns;
   /**
    * How far it may be trusted.
    */
   enum ffclock_status status;
+  /**
+   * How it was measured.
+   */
+  enum ffclock_way way;
 };
 
 #ifdef __cplusplus
@@ -219,7 +243,8 @@ enum ffclock_error ffclock_now(const struct ffclock *clock, struct ffclock_readi
 enum ffclock_error ffclock_stamp(const struct ffclock *clock, struct ffclock_stamp *stamp);
 
 /**
- * The time of a stamp by the present estimate, which may be later, and then better, than the stamp.
+ * The time of a stamp, of up to a day ago: by the lines around it, which the daemon keeps, or by the newest line where
+ * it was taken since.
  *
  * # Safety
  * `clock` is null or open; `stamp` is null or points to a stamp; `reading` is null or points to a place for a reading.
@@ -229,7 +254,8 @@ enum ffclock_error ffclock_at(const struct ffclock *clock,
                               struct ffclock_reading *reading);
 
 /**
- * From one stamp to another by the difference clock: corrections of the absolute clock do not enter.
+ * From one stamp to another: by the difference clock, or by two conversions where these are better, as they are for
+ * intervals of more than some minutes. Both stamps may be up to a day old.
  *
  * # Safety
  * `clock` is null or open; `first` and `second` are null or point to stamps; `interval` is null or points to a place

@@ -5,7 +5,7 @@
 //! the header states. No function unwinds: an `extern "C"` function that panicked would end the process, and none here
 //! has a reason to panic.
 
-use crate::{Clock, Interval, OpenError, PageError, ReadError, Reading, Stamp, Status};
+use crate::{Clock, Interval, IntervalWay, OpenError, PageError, ReadError, Reading, Stamp, Status};
 use core::ffi::{CStr, c_char, c_int};
 use core::time::Duration;
 use ffclock_sys::PageFileError;
@@ -95,16 +95,32 @@ pub struct CStamp {
     epoch: u64,
 }
 
-/// How long something lasted, by the difference clock.
+/// How an interval was measured.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WayCode {
+    /// By the difference clock: ticks, times a period that is the mean of the recent past.
+    Difference = 1,
+    /// By the absolute clock: the time of the second stamp less that of the first.
+    Absolute = 2,
+}
+
+/// How long something lasted, by the better of the difference clock and of two conversions.
 #[repr(C)]
 pub struct CInterval {
     /// From the first stamp to the second in ns, rounded to the nearest; negative when the second was taken earlier;
     /// saturates.
     span_ns: i64,
-    /// The largest error of span_ns by the clock's rate, and by the rounding; UINT64_MAX if unknown.
+    /// The largest error of span_ns in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes
+    /// the rounding of this interval to ns, but not how well the stamps were taken.
     bound_ns: u64,
+    /// The standard uncertainty (k = 1) of span_ns in ns, but for how well the stamps were taken; UINT64_MAX if
+    /// unknown.
+    uncertainty_ns: u64,
     /// How far it may be trusted.
     status: StatusCode,
+    /// How it was measured.
+    way: WayCode,
 }
 
 /// Opens the clock whose page is at `path`; with a null pointer, the one named by the environment variable
@@ -177,7 +193,8 @@ pub unsafe extern "C" fn ffclock_stamp(clock: *const CClock, stamp: *mut CStamp)
     unsafe { answer(clock, stamp, |clock| Ok(CStamp::from(clock.stamp()))) }
 }
 
-/// The time of a stamp by the present estimate, which may be later, and then better, than the stamp.
+/// The time of a stamp, of up to a day ago: by the lines around it, which the daemon keeps, or by the newest line where
+/// it was taken since.
 ///
 /// # Safety
 /// `clock` is null or open; `stamp` is null or points to a stamp; `reading` is null or points to a place for a reading.
@@ -189,7 +206,8 @@ pub unsafe extern "C" fn ffclock_at(clock: *const CClock, stamp: *const CStamp, 
     unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.at(Stamp::try_from(stamp)?)?))) }
 }
 
-/// From one stamp to another by the difference clock: corrections of the absolute clock do not enter.
+/// From one stamp to another: by the difference clock, or by two conversions where these are better, as they are for
+/// intervals of more than some minutes. Both stamps may be up to a day old.
 ///
 /// # Safety
 /// `clock` is null or open; `first` and `second` are null or point to stamps; `interval` is null or points to a place
@@ -327,7 +345,12 @@ impl From<Interval> for CInterval {
         CInterval {
             span_ns: nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
             bound_ns: nanos_with_rounding(interval.bound.as_nanos_up()),
+            uncertainty_ns: nanos_with_rounding(interval.uncertainty.as_nanos_up()),
             status: interval.status.into(),
+            way: match interval.way {
+                IntervalWay::Difference => WayCode::Difference,
+                IntervalWay::Absolute => WayCode::Absolute,
+            },
         }
     }
 }

@@ -5,9 +5,9 @@ use crate::stamp::NO_EPOCH;
 use crate::{OpenError, Stamp};
 use core::time::Duration;
 use ffclock_counter::{CounterId, USABLE, read_ordered, read_unordered};
-use ffclock_page::{Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified};
-use ffclock_sys::SharedPageReader;
-use ffclock_units::{Bound, Reading, Status};
+use ffclock_page::{Interval, Mark, PageError, ReadError, Reader, Snapshot, StampTime, Verified};
+use ffclock_sys::{SharedHistoryReader, SharedPageReader};
+use ffclock_units::{Bound, Counter, Reading, Status};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
@@ -24,6 +24,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Clock {
     page: SharedPageReader,
+    /// The lines of the past, where the daemon keeps any.
+    history: Option<SharedHistoryReader>,
     path: PathBuf,
     /// The counter of the page when it was opened; readings are quick as long as it is the same.
     counter: CounterId,
@@ -57,7 +59,8 @@ impl Clock {
         let published = Reader::new(page.words()).mark().map(|mark| mark.counter_id);
         let counter = published.filter(|counter| USABLE.contains(counter)).unwrap_or(CounterId::CPU);
         open::check_counter(path, counter)?;
-        Ok(Clock { page, path: path.to_owned(), counter, verified: Verified::none() })
+        let history = open::open_history(path);
+        Ok(Clock { page, history, path: path.to_owned(), counter, verified: Verified::none() })
     }
 
     /// Opens the page at the same path again. Without success the clock stays as it was.
@@ -82,12 +85,14 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> Result<Reading, ReadError> {
         // The kernel's counter has its own way: a call would make the registers of this one spill.
+        let mut taken = None;
+        let read = || *taken.insert(read_ordered(CounterId::CPU));
         if self.counter == CounterId::CPU
-            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_ordered(CounterId::CPU))
+            && let Some(reading) = self.reader().plain_reading(&self.verified, read)
         {
             return Ok(reading);
         }
-        self.careful_now()
+        self.careful_now(taken)
     }
 
     /// The present time as [`now`](Self::now) gives it, but for the order: the CPU may read the counter some tens of ns
@@ -98,24 +103,27 @@ impl Clock {
     /// As [`now`](Self::now).
     #[inline(always)]
     pub fn now_unordered(&self) -> Result<Reading, ReadError> {
+        let mut taken = None;
+        let read = || *taken.insert(read_unordered(CounterId::CPU));
         if self.counter == CounterId::CPU
-            && let Some(reading) = self.reader().plain_reading(&self.verified, || read_unordered(CounterId::CPU))
+            && let Some(reading) = self.reader().plain_reading(&self.verified, read)
         {
             return Ok(reading);
         }
-        self.careful_now()
+        self.careful_now(taken)
     }
 
     /// The time where something is to be considered: a new publication, the kernel's counter, a leap second, a dead
-    /// daemon, a counter that the daemon has changed to.
+    /// daemon, a counter that the daemon has changed to. `taken` is the counter where it was read already.
     #[cold]
     #[inline(never)]
-    fn careful_now(&self) -> Result<Reading, ReadError> {
-        let counter = open::read_counter(self.counter);
-        match self.reader().verify(self.counter, &self.verified) {
-            Ok(snapshot) => snapshot.reading_at(counter?),
+    fn careful_now(&self, taken: Option<Counter>) -> Result<Reading, ReadError> {
+        let counter = taken.map_or_else(|| open::read_counter(self.counter), Ok);
+        // What is wrong with the page comes first, as for a counter that can be read.
+        let at = counter.unwrap_or_default();
+        match self.reader().verified_reading((at, self.counter), &self.verified) {
             Err(ReadError::OtherCounter(id)) => self.now_by(id),
-            Err(error) => Err(error),
+            result => counter.and(result),
         }
     }
 
@@ -145,16 +153,26 @@ impl Clock {
         }
     }
 
-    /// The time of a stamp by the present estimate, which may be later, and then better, than the stamp.
+    /// The time of a stamp, of up to a day ago: by the lines around it, which the daemon keeps, or by the newest line
+    /// where it was taken since.
     ///
     /// # Errors
     /// [`ReadError::OtherEpoch`], [`ReadError::BeforeEpoch`], [`ReadError::NoEstimate`], [`ReadError::Page`].
     #[inline]
     pub fn at(&self, stamp: Stamp) -> Result<Reading, ReadError> {
-        self.reader().reading_of(stamp.counter(), stamp.epoch())
+        self.past_reader().reading_of(stamp.counter(), stamp.epoch())
     }
 
-    /// From one stamp to another by the difference clock: corrections of the absolute clock do not enter.
+    /// The same on both scales.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn time_of(&self, stamp: Stamp) -> Result<StampTime, ReadError> {
+        self.past_reader().time_of(stamp.counter(), stamp.epoch())
+    }
+
+    /// From one stamp to another: by the difference clock, or by two conversions where these are better, as they are
+    /// for intervals beyond the critical scale of some minutes ([`Snapshot::critical_scale`]).
     ///
     /// # Errors
     /// [`ReadError::OtherEpoch`], [`ReadError::BeforeEpoch`], [`ReadError::NoEstimate`], [`ReadError::Page`].
@@ -163,7 +181,7 @@ impl Clock {
         if first.epoch() != second.epoch() {
             return Err(ReadError::OtherEpoch);
         }
-        self.reader().elapsed_of([first.counter(), second.counter()], first.epoch())
+        self.past_reader().elapsed_of([first.counter(), second.counter()], first.epoch())
     }
 
     /// Waits until the clock is not [`Status::Unsynchronised`] and its bound is at most `bound`; gives the reading that
@@ -199,6 +217,12 @@ impl Clock {
     /// [`PageError::Empty`], [`PageError::Torn`], [`PageError::Corrupt`].
     pub fn snapshot(&self) -> Result<Snapshot, PageError> {
         self.reader().snapshot()
+    }
+
+    /// For what may lie in the past.
+    #[inline]
+    fn past_reader(&self) -> Reader<'_> {
+        self.reader().with_history(self.history.as_ref().map(SharedHistoryReader::words))
     }
 
     #[inline]

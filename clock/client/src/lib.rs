@@ -3,8 +3,8 @@
 //! A [`Clock`] maps the page of the daemon and reads the same counter. Nothing is asked of the daemon and no system
 //! call is made: a reading is a counter value and a multiplication. Every [`Reading`] comes with its bound and its
 //! status, all from one publication. Taking a [`Stamp`] and converting it are separate steps, so that the conversion
-//! can wait for a moment when it disturbs nothing, and profits from what the daemon has learnt since. Intervals come
-//! from the difference clock, which is never corrected.
+//! can wait for a moment when it disturbs nothing: an old stamp is converted by the lines around it. Short intervals
+//! come from the difference clock, which is never corrected, and long ones from two conversions.
 //! ```no_run
 //! use ffclock_client::Clock;
 //! let clock = Clock::open()?;
@@ -23,7 +23,7 @@ mod open;
 mod stamp;
 
 pub use clock::{Clock, WaitError};
-pub use ffclock_page::{Interval, PageError, ReadError, Snapshot};
-pub use ffclock_units::{Bound, Reading, Status};
+pub use ffclock_page::{Interval, IntervalWay, PageError, ReadError, Snapshot, StampTime};
+pub use ffclock_units::{Bound, Reading, StandardUncertainty, Status};
 pub use open::OpenError;
 pub use stamp::Stamp;

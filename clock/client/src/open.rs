@@ -2,8 +2,8 @@
 
 use ffclock_counter::ffcounter::FfcounterError;
 use ffclock_counter::{CounterId, USABLE, try_read};
-use ffclock_page::{BootId, PageError, ReadError, Reader};
-use ffclock_sys::{PageFileError, SharedPageReader};
+use ffclock_page::{BootId, PageError, ReadError, Reader, check_history};
+use ffclock_sys::{PageFileError, SharedHistoryReader, SharedPageReader, history_beside};
 use ffclock_units::Counter;
 use std::env;
 use std::ffi::OsString;
@@ -95,6 +95,14 @@ pub(crate) fn open_page(path: &Path) -> Result<SharedPageReader, OpenError> {
         Ok(()) => Ok(page),
         Err(error) => Err(OpenError::Page { path: path.to_owned(), error }),
     }
+}
+
+/// Maps the history beside the page at `path`. Where there is none, as with a daemon of an earlier build, or one that
+/// this reader cannot read, the page alone has to do.
+pub(crate) fn open_history(path: &Path) -> Option<SharedHistoryReader> {
+    let history = SharedHistoryReader::open(&history_beside(path)).ok()?;
+    let boot = BootId::parse(&ffclock_counter::boot_id());
+    check_history(history.words(), boot).ok().map(|()| history)
 }
 
 /// Whether the counter of a page can be read at all. One that is asleep wakes up again.

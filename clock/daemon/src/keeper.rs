@@ -21,8 +21,8 @@ use crate::peer::{Beginning, Context, Environment, Pace, Peer};
 use crate::resolve::{Resolved, Resolver};
 use electing::{Election, Published};
 use ffclock_counter::Break;
-use ffclock_page::{BootId, Publication, Reader, Writer};
-use ffclock_sys::{PageFileError, SharedPage, Stamper};
+use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
+use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper, history_beside};
 use ffclock_trace::{Recorder, TraceHeader};
 use ffclock_units::{CounterEpoch, LeapTable, Moment, Mono, Span, Status, Utc};
 use std::path::Path;
@@ -52,6 +52,8 @@ pub(crate) struct Keeper<'a> {
     pub(crate) peers: Vec<Peer>,
     pub(crate) resolver: Resolver,
     writer: Writer<SharedPage>,
+    /// The lines of the past for old stamps; `None` where there is no room for them.
+    history: Option<HistoryWriter<SharedHistory>>,
     kernel_clock: Option<KernelClockDriver>,
     published: Option<Publication>,
     election: Election,
@@ -108,6 +110,7 @@ impl<'a> Keeper<'a> {
             peers: Vec::new(),
             resolver: Resolver::new().map_err(about("resolver"))?,
             writer: Writer::open(page, BootId::parse(&boot)),
+            history: None,
             kernel_clock,
             published: None,
             election: Election::new(Span::ZERO),
@@ -128,6 +131,7 @@ impl<'a> Keeper<'a> {
         };
         let chosen = &keeper.host_counter.chosen;
         tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
+        keeper.open_history();
         keeper.check_store();
         for server in config.servers {
             keeper.add_server(server);
@@ -285,6 +289,19 @@ impl<'a> Keeper<'a> {
         self.peers.push(peer);
     }
 
+    /// Without a history the daemon does its work; old stamps are then converted by the newest line.
+    fn open_history(&mut self) {
+        let path = history_beside(self.config.page.as_path());
+        match SharedHistory::create(&path) {
+            Ok(memory) => self.history = Some(HistoryWriter::open(memory, BootId::parse(&self.boot))),
+            Err(error) => {
+                self.context
+                    .journal
+                    .warn("old stamps will not be converted well", &format!("{}: {error}", path.display()));
+            }
+        }
+    }
+
     fn store(&mut self) -> Option<RateStore> {
         let directory = self.config.state.value()?;
         let circumstances = Circumstances {
@@ -400,6 +417,9 @@ impl<'a> Keeper<'a> {
             server,
             estimate,
         };
+        if let Some(history) = &mut self.history {
+            history.keep(&publication);
+        }
         self.writer.publish(&publication);
         self.published = Some(publication);
     }

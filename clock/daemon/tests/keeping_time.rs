@@ -7,8 +7,9 @@ use common::server::{TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_control::protocol::{SourceState, StatusReport};
 use ffclock_counter::CounterId;
-use ffclock_sys::DriverStamps;
-use ffclock_units::{Span, Status};
+use ffclock_page::{Reader, check_history};
+use ffclock_sys::{DriverStamps, SharedHistoryReader, SharedPageReader, history_beside};
+use ffclock_units::{Bound, ClockError, Span, Status};
 use std::time::Duration;
 
 /// Returns the `stamps` of the status.
@@ -90,6 +91,44 @@ fn a_counter_that_is_not_there_is_refused_with_the_remedy() {
     let mut daemon = Daemon::start(&scratch, &(scratch.daemon_section("counter = \"module:hpet\"") + server));
     assert!(!daemon.wait());
     assert!(daemon.log().contains("load the kernel module ffcounter"), "{}", daemon.log());
+}
+
+#[test]
+fn an_old_stamp_is_converted_as_well_as_it_was_when_it_was_fresh() {
+    let scratch = Scratch::new("past");
+    let truth = Truth::beginning_now(CounterId::CPU);
+    let server = TestServer::start("127.0.0.1:0", truth);
+    let config = scratch.daemon_section("counter = \"tsc\"") + &server_section(server.address, "");
+    let mut daemon = Daemon::start(&scratch, &config);
+    daemon.wait_for("some exchanges", |status| status.sources[0].used >= 40);
+    let page = SharedPageReader::open(&scratch.page()).unwrap();
+    let history = SharedHistoryReader::open(&history_beside(&scratch.page())).unwrap();
+    assert_eq!(check_history(history.words(), None), Ok(()));
+    let (line, both) = (Reader::new(page.words()), Reader::new(page.words()).with_history(Some(history.words())));
+    let mark = line.mark().expect("it has published");
+    let taken: Vec<_> = (0..20)
+        .map(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            let counter = ffclock_counter::read_ordered(CounterId::CPU);
+            (counter, line.reading_of(counter, mark.epoch).expect("a fresh time"))
+        })
+        .collect();
+    std::thread::sleep(Duration::from_secs(8));
+    for (counter, fresh) in taken {
+        let old = both.time_of(counter, mark.epoch).expect("an old time");
+        let error = old.tai - truth.at(counter);
+        assert!(old.reading.bound.contains(ClockError::new(error)), "{error} {:?}", old.reading.bound);
+        assert!(old.reading.bound <= fresh.bound + fresh.bound, "{:?} {:?}", old.reading, fresh);
+        let by_line = line.reading_of(counter, mark.epoch).expect("the time by the newest line");
+        assert!(old.reading.bound <= by_line.bound + Bound::of(Span::from_micros(1)), "{:?} {by_line:?}", old.reading);
+    }
+    daemon.signal("TERM");
+    assert!(daemon.wait());
+    let again = Daemon::start(&scratch, &config);
+    let begun = again.wait_for("another epoch", |status| status.clock.is_some() && status.sources[0].used > 0);
+    assert!(begun.counter.epoch > mark.epoch.raw(), "history of an epoch that ended converts nothing");
+    let counter = ffclock_counter::read_ordered(CounterId::CPU);
+    assert!(both.reading_of(counter, mark.epoch).is_err());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ticks to time: how a reader of the page turns a counter reading into a moment or an interval.
+//! Ticks to time: how a reader of the page turns a counter reading into a moment.
 //!
 //! The long way is [`Estimate::at`]'s. The short way ([`plain_reading`]) multiplies by the same function
 //! ([`Period::times`]), but adds UTC, which the page holds beside the estimate, and error figures in the page's own
@@ -8,24 +8,21 @@
 //! reference of the estimate is converted by it, and the error figures grow with the distance. Error figures are
 //! rounded up at every step.
 
-use crate::layout::{ABSOLUTE, DIFFERENCE, MISSING, READING, SLOT_WORDS, UNKNOWN, slot, state};
+use crate::interval::{DifferenceClock, Interval, difference_uncertainty};
+use crate::layout::{ABSOLUTE, ALL, MISSING, READING, UNKNOWN, WHOLE, field, high, state};
 use crate::{CounterId, PageError, ReadError, layout};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
     StandardUncertainty, Status, Tai, Ticks,
 };
 
-/// How long something lasted, by the difference clock.
+/// The time of a stamp on both scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    /// From the first stamp to the second; negative when the second was taken earlier.
-    pub span: Span,
-    /// The largest error that the rate can have put into `span`. How well the stamps themselves were taken is not in
-    /// it.
-    pub bound: Bound,
-    /// How far the rate may be trusted; [`Status::Unsynchronised`] where the counter was not watched until the later
-    /// stamp.
-    pub status: Status,
+pub struct StampTime {
+    /// UTC with its error figures and status.
+    pub reading: Reading,
+    /// The same moment on the scale that never repeats a second.
+    pub tai: Moment<Tai>,
 }
 
 /// One publication, read whole: all that a page said at one time.
@@ -36,7 +33,8 @@ pub struct Snapshot {
     counter_id: CounterId,
     period: Period,
     difference_period: Period,
-    words: [u64; SLOT_WORDS - 1],
+    words: [u64; ALL.len()],
+    difference_uncertainty: Option<GrowthRate>,
 }
 
 /// The words of a reading, in the order of [`READING`](layout::READING).
@@ -45,22 +43,15 @@ pub(crate) type ReadingWords = [u64; READING.len()];
 /// The words of the absolute clock, in the order of [`ABSOLUTE`](layout::ABSOLUTE).
 pub(crate) type AbsoluteWords = [u64; ABSOLUTE.len()];
 
-/// The words of the difference clock, in the order of [`DIFFERENCE`](layout::DIFFERENCE).
-pub(crate) type DifferenceWords = [u64; DIFFERENCE.len()];
-
 /// The word at `place` of a slot, out of words that begin after the sequence.
 macro_rules! word {
     ($words:expr, $place:ident) => {
-        $words[slot::$place - 1]
+        $words[crate::layout::slot::$place - 1]
     };
 }
+pub(crate) use word;
 
-/// Eight bits of the word `STATE`.
-const fn field(state: u64, lowest: u32) -> u8 {
-    (state >> lowest) as u8
-}
-
-const fn status_of(code: u8) -> Option<Status> {
+pub(crate) const fn status_of(code: u8) -> Option<Status> {
     match code {
         1 => Some(Status::Unsynchronised),
         2 => Some(Status::WarmingUp),
@@ -71,13 +62,8 @@ const fn status_of(code: u8) -> Option<Status> {
 }
 
 /// An error figure of a page; the word of an unknown one is never mistaken for a number.
-const fn error_of(word: u64) -> Span {
+pub(crate) const fn error_of(word: u64) -> Span {
     if word == UNKNOWN { Span::MAX } else { Span::from_units((word as i128) << 32) }
-}
-
-/// The upper half of a product.
-const fn high(a: u64, b: u64) -> u64 {
-    ((a as u128 * b as u128) >> 64) as u64
 }
 
 /// Whether the words of the absolute clock check.
@@ -125,49 +111,93 @@ const fn checked_status(code: u8) -> Status {
     }
 }
 
-/// The interval between two counter readings of `epoch`, where nothing special is to be considered: both within the
-/// epoch and the validity of a slot that checks. `None` says nothing else than that: ask [`Snapshot::elapsed`].
-#[inline(always)]
-pub(crate) fn plain_interval(
-    (sequence, words): (u64, DifferenceWords),
-    epoch: CounterEpoch,
-    [first, second]: [Counter; 2],
-) -> Option<Interval> {
-    let [covered @ .., check] = &words;
-    let [state, tag, begin, valid_until, mantissa, relative, _] = words;
-    let from_begin = |counter: u64| counter.wrapping_sub(begin);
-    let valid = from_begin(valid_until);
-    if layout::sum(sequence, covered) != *check
-        || layout::epoch_of(tag) != epoch
-        || valid > i64::MAX as u64
-        || from_begin(first.raw()) > valid
-        || from_begin(second.raw()) > valid
-    {
-        return None;
-    }
-    let status = status_of(field(state, state::STATUS)).filter(|status| *status != Status::Unsynchronised)?;
-    let period = Period::from_parts(mantissa, field(state, state::DIFFERENCE_SHIFT))?;
-    Some(interval(period, relative, second - first, status))
+/// Whether the word `STATE` of a slot says that there is no estimate.
+pub(crate) const fn is_withdrawn(state: u64) -> bool {
+    matches!(status_of(field(state, layout::state::STATUS)), Some(Status::Unsynchronised))
 }
 
+/// The line of a slot that checks, for a reading beyond the plain conversion.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    status: Status,
+    period: Period,
+    words: &'a [u64; ALL.len()],
+}
+
+impl<'a> Line<'a> {
+    /// Checks the words of a slot; an error where they are damaged, or hold no estimate.
+    #[inline(always)]
+    pub(crate) fn new(sequence: u64, words: &'a [u64; ALL.len()]) -> Result<Self, ReadError> {
+        let [covered @ .., check] = words;
+        let state = word!(words, STATE);
+        let status = status_of(field(state, state::STATUS));
+        let period = Period::from_parts(word!(words, PERIOD), field(state, state::PERIOD_SHIFT));
+        match status.zip(period) {
+            Some((status, period)) if layout::sum(sequence, covered) == *check => {
+                let is_withdrawn = matches!(status, Status::Unsynchronised);
+                if is_withdrawn { Err(ReadError::NoEstimate) } else { Ok(Line { status, period, words }) }
+            }
+            _ => Err(PageError::Corrupt.into()),
+        }
+    }
+
+    pub(crate) const fn tag(&self) -> u64 {
+        word!(self.words, TAG)
+    }
+
+    /// The time at a counter reading of the epoch.
+    #[inline(always)]
+    pub(crate) fn time_at(&self, counter: Counter) -> Result<StampTime, ReadError> {
+        let words = self.words;
+        if Counter::from_raw(word!(words, EPOCH_BEGIN)).is_after(counter) {
+            return Err(ReadError::BeforeEpoch);
+        }
+        let age = counter - Counter::from_raw(word!(words, COUNTER));
+        let tai = Moment::from_origin(reference(words) + self.period * age);
+        let offsets = word!(words, LEAP_OFFSETS);
+        let is_before = tai.whole_seconds() < word!(words, LEAP_AT) as i64;
+        let offset = if is_before { offsets as i32 } else { (offsets >> 32) as i32 };
+        let is_over = counter.is_after(Counter::from_raw(word!(words, VALID_UNTIL)));
+        let reading = Reading {
+            time: Moment::from_origin(tai.since_origin() - Span::from_secs(i64::from(offset))),
+            uncertainty: StandardUncertainty::of(grown(
+                word!(words, UNCERTAINTY),
+                word!(words, UNCERTAINTY_PER_TICK),
+                age,
+            )),
+            bound: Bound::of(grown(word!(words, BOUND), word!(words, BOUND_PER_TICK), age)),
+            status: if is_over { Status::Unsynchronised } else { self.status },
+        };
+        Ok(StampTime { reading, tai })
+    }
+}
+
+/// TAI at the counter value of a slot.
 #[inline(always)]
-fn interval(period: Period, relative: u64, ticks: Ticks, status: Status) -> Interval {
-    let span = period * ticks;
-    Interval { span, bound: GrowthRate::from_units(relative).over(span), status }
+const fn reference(words: &[u64; ALL.len()]) -> Span {
+    let offset = word!(words, STATE) as i64 >> state::TAI_OFFSET;
+    let seconds = (word!(words, UTC_SECONDS) as i64).wrapping_add(offset);
+    Span::from_units(((seconds as i128) << 64) | word!(words, FRACTION) as i128)
 }
 
 impl Snapshot {
     /// Checks the words of a slot and takes them apart.
-    pub(crate) fn new(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Result<Self, PageError> {
+    pub(crate) fn new(sequence: u64, whole: &[u64; WHOLE.len()]) -> Result<Self, PageError> {
+        let mut words = [0; ALL.len()];
+        words.iter_mut().zip(whole).for_each(|(word, read)| *word = *read);
         let [covered @ .., check] = &words;
         if layout::sum(sequence, covered) != *check {
             return Err(PageError::Corrupt);
         }
-        Self::take_apart(sequence, words).ok_or(PageError::Corrupt)
+        let difference_uncertainty = difference_uncertainty(sequence, whole);
+        Self::take_apart((sequence, words), difference_uncertainty).ok_or(PageError::Corrupt)
     }
 
     /// `None` where a field has a value that no writer gives it.
-    fn take_apart(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Option<Self> {
+    fn take_apart(
+        (sequence, words): (u64, [u64; ALL.len()]),
+        difference_uncertainty: Option<GrowthRate>,
+    ) -> Option<Self> {
         let state = word!(words, STATE);
         Some(Snapshot {
             sequence,
@@ -178,6 +208,7 @@ impl Snapshot {
                 word!(words, DIFFERENCE_PERIOD),
                 field(state, state::DIFFERENCE_SHIFT),
             )?,
+            difference_uncertainty,
             words,
         })
     }
@@ -237,23 +268,38 @@ impl Snapshot {
         }
         Some(Estimate {
             counter: Counter::from_raw(word!(self.words, COUNTER)),
-            time: Moment::from_origin(Span::from_units(
-                ((self.tai_seconds() as i128) << 64) | word!(self.words, FRACTION) as i128,
-            )),
+            time: Moment::from_origin(reference(&self.words)),
             period: self.period,
             uncertainty: StandardUncertainty::of(error_of(word!(self.words, UNCERTAINTY))),
             uncertainty_growth: GrowthRate::from_units(word!(self.words, UNCERTAINTY_GROWTH)),
             bound: Bound::of(error_of(word!(self.words, BOUND))),
             bound_growth: GrowthRate::from_units(word!(self.words, BOUND_GROWTH)),
             difference_period: self.difference_period,
-            difference_bound: GrowthRate::from_units(word!(self.words, DIFFERENCE_BOUND)),
+            difference_bound: self.difference_bound(),
+            difference_uncertainty: self.difference_uncertainty(),
             status: self.status,
         })
     }
 
-    const fn tai_seconds(&self) -> i64 {
-        let offset = word!(self.words, STATE) as i64 >> state::TAI_OFFSET;
-        (word!(self.words, UTC_SECONDS) as i64).wrapping_add(offset)
+    const fn difference_bound(&self) -> GrowthRate {
+        GrowthRate::from_units(word!(self.words, DIFFERENCE_BOUND))
+    }
+
+    /// A writer of an earlier build states no uncertainty: then the bound has to do.
+    const fn difference_uncertainty(&self) -> GrowthRate {
+        match self.difference_uncertainty {
+            Some(uncertainty) => uncertainty,
+            None => self.difference_bound(),
+        }
+    }
+
+    /// The length of an interval that the difference clock and two fresh conversions measure equally well: shorter ones
+    /// are for the difference clock, longer ones for conversions. `None` where either is unknown.
+    pub fn critical_scale(&self) -> Option<Span> {
+        let uncertainty = self.estimate()?.uncertainty;
+        let rate = self.difference_uncertainty?.as_rate().as_fraction();
+        let is_known = uncertainty != StandardUncertainty::UNKNOWN && rate > 0.0;
+        is_known.then(|| Span::from_seconds(core::f64::consts::SQRT_2 * uncertainty.as_seconds() / rate))
     }
 
     /// The status at a counter reading: the published one, as long as the writer meant to be heard of again after it.
@@ -266,9 +312,7 @@ impl Snapshot {
     /// # Errors
     /// [`ReadError::NoEstimate`], [`ReadError::BeforeEpoch`].
     pub fn tai_at(&self, counter: Counter) -> Result<Moment<Tai>, ReadError> {
-        let estimate = self.estimate().ok_or(ReadError::NoEstimate)?;
-        self.refuse_before_epoch(counter)?;
-        Ok(estimate.at(counter).time)
+        self.time_at(counter).map(|time| time.tai)
     }
 
     /// UTC at a counter reading, with error figures and status: `time + period * (counter - reference)`, leap second
@@ -280,20 +324,18 @@ impl Snapshot {
     /// # Errors
     /// [`ReadError::NoEstimate`], [`ReadError::BeforeEpoch`].
     pub fn reading_at(&self, counter: Counter) -> Result<Reading, ReadError> {
-        let tai = self.tai_at(counter)?;
-        let leap = self.leap();
-        let offset = if tai.whole_seconds() < leap.at { leap.before } else { leap.after };
-        let age = counter - Counter::from_raw(word!(self.words, COUNTER));
-        Ok(Reading {
-            time: Moment::from_origin(tai.since_origin() - Span::from_secs(i64::from(offset))),
-            uncertainty: StandardUncertainty::of(grown(
-                word!(self.words, UNCERTAINTY),
-                word!(self.words, UNCERTAINTY_PER_TICK),
-                age,
-            )),
-            bound: Bound::of(grown(word!(self.words, BOUND), word!(self.words, BOUND_PER_TICK), age)),
-            status: self.status_at(counter),
-        })
+        self.time_at(counter).map(|time| time.reading)
+    }
+
+    /// The same on both scales.
+    ///
+    /// # Errors
+    /// As [`reading_at`](Self::reading_at).
+    pub fn time_at(&self, counter: Counter) -> Result<StampTime, ReadError> {
+        if self.status == Status::Unsynchronised {
+            return Err(ReadError::NoEstimate);
+        }
+        Line { status: self.status, period: self.period, words: &self.words }.time_at(counter)
     }
 
     /// From one counter reading to another by the difference clock: `period * (second - first)`.
@@ -307,7 +349,12 @@ impl Snapshot {
         self.refuse_before_epoch(first)?;
         self.refuse_before_epoch(second)?;
         let status = self.status_at(first).min(self.status_at(second));
-        Ok(interval(self.difference_period, word!(self.words, DIFFERENCE_BOUND), second - first, status))
+        let clock = DifferenceClock {
+            period: self.difference_period,
+            bound: self.difference_bound(),
+            uncertainty: self.difference_uncertainty(),
+        };
+        Ok(clock.interval(second - first, status))
     }
 
     fn refuse_before_epoch(&self, counter: Counter) -> Result<(), ReadError> {

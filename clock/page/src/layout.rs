@@ -2,6 +2,8 @@
 //!
 //! All places are counted in words of 64 bits; those of a slot are counted from its beginning.
 
+pub mod history;
+
 use crate::CounterId;
 use ffclock_units::CounterEpoch;
 
@@ -44,7 +46,8 @@ pub mod header {
 pub const SLOTS: usize = 32;
 /// From the beginning of one slot to the next: two slots never share a pair of cache lines.
 pub const STRIDE: usize = 32;
-/// How many words a slot has: three cache lines.
+/// How many words a slot had at first, three cache lines. What was added since is in a fourth, with its own check word,
+/// and readers may ignore it.
 pub const SLOT_WORDS: usize = 24;
 
 /// Words of a slot.
@@ -97,6 +100,12 @@ pub mod slot {
     pub const SERVER: usize = 22;
     /// The sum over all words before it.
     pub const CHECK_ALL: usize = 23;
+    /// The standard uncertainty of the difference clock's period, relative, 2^-64 s/s.
+    pub const DIFFERENCE_UNCERTAINTY: usize = 24;
+    /// Up to this number of ticks the difference clock measures an interval better than two conversions could.
+    pub const SHORT: usize = 25;
+    /// The sum over the sequence and the words from `DIFFERENCE_UNCERTAINTY` on, those without a meaning among them.
+    pub const CHECK_MORE: usize = 31;
 }
 
 /// The fields of the word `STATE`: the lowest bit of each.
@@ -133,8 +142,30 @@ pub(crate) const DIFFERENCE: [usize; 7] = [
     slot::DIFFERENCE_BOUND,
     slot::CHECK_DIFFERENCE,
 ];
-/// All words of a slot after its sequence.
+/// The words of the difference clock, and those from `DIFFERENCE_UNCERTAINTY` on with their check word.
+pub(crate) const INTERVAL: [usize; 15] = [
+    slot::STATE,
+    slot::TAG,
+    slot::EPOCH_BEGIN,
+    slot::VALID_UNTIL,
+    slot::DIFFERENCE_PERIOD,
+    slot::DIFFERENCE_BOUND,
+    slot::CHECK_DIFFERENCE,
+    slot::DIFFERENCE_UNCERTAINTY,
+    slot::SHORT,
+    26,
+    27,
+    28,
+    29,
+    30,
+    slot::CHECK_MORE,
+];
+/// The words that were added to a slot, and their check word.
+pub(crate) const MORE: [usize; 8] = [slot::DIFFERENCE_UNCERTAINTY, slot::SHORT, 26, 27, 28, 29, 30, slot::CHECK_MORE];
+/// The words of a slot after its sequence, up to `CHECK_ALL`.
 pub(crate) const ALL: [usize; SLOT_WORDS - 1] = run();
+/// The words of a slot after its sequence, with those that were added.
+pub(crate) const WHOLE: [usize; STRIDE - 1] = run();
 
 const fn run<const N: usize>() -> [usize; N] {
     let mut offsets = [0; N];
@@ -146,10 +177,29 @@ const fn run<const N: usize>() -> [usize; N] {
     offsets
 }
 
+/// The upper half of a product.
+#[inline(always)]
+pub(crate) const fn high(a: u64, b: u64) -> u64 {
+    ((a as u128 * b as u128) >> 64) as u64
+}
+
+/// Eight bits of a word.
+#[inline(always)]
+pub(crate) const fn field(word: u64, lowest: u32) -> u8 {
+    (word >> lowest) as u8
+}
+
 /// The sum of a check word over `words`, which follow `sequence`.
-#[inline]
+///
+/// Four sums at a time: one addition after the other would take longer than all the rest of a conversion.
+#[inline(always)]
 pub(crate) fn sum(sequence: u64, words: &[u64]) -> u64 {
-    words.iter().fold(CHECK_SEED.wrapping_add(sequence), |sum, word| sum.wrapping_add(*word))
+    let mut sums = [CHECK_SEED.wrapping_add(sequence), 0, 0, 0];
+    for words in words.chunks(sums.len()) {
+        sums.iter_mut().zip(words).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+    }
+    let [first, second, third, fourth] = sums;
+    first.wrapping_add(second).wrapping_add(third.wrapping_add(fourth))
 }
 
 /// The word that says which counter, and which epoch of it.

@@ -13,16 +13,20 @@
 
 mod convert;
 mod error;
+mod history;
 mod identity;
+mod interval;
 pub mod layout;
 mod publish;
 mod read;
 pub mod words;
 
-pub use convert::{Interval, Snapshot};
+pub use convert::{Snapshot, StampTime};
 pub use error::{PageError, ReadError};
 pub use ffclock_units::CounterId;
+pub use history::{HistoryWords, HistoryWriter, check_history};
 pub use identity::BootId;
+pub use interval::{Interval, IntervalWay};
 pub use publish::{Publication, Writer};
 pub use read::{Mark, Reader, Verified};
 pub use words::{PageMemory, PageWords};

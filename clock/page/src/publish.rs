@@ -4,7 +4,7 @@
 //! in which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere
 //! else.
 
-use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state};
+use crate::layout::{self, MISSING, STRIDE, UNKNOWN, header, slot, state};
 use crate::words::{self, PAGE, PageWords};
 use crate::{BootId, CounterId};
 use ffclock_units::{
@@ -64,7 +64,7 @@ impl<M: AsRef<PageWords>> Writer<M> {
     /// With [`Status::Unsynchronised`] readers get no more readings from it; that is for the end of the counter's
     /// epoch.
     pub fn retire(&mut self, status: Status) {
-        if let Ok((sequence, last)) = words::read(self.memory.as_ref(), PAGE, &layout::ALL)
+        if let Ok((sequence, last)) = words::read(self.memory.as_ref(), PAGE, &layout::WHOLE)
             && let Some(slot) = Slot::again(sequence, last)
         {
             self.send(slot.lowered(status));
@@ -107,25 +107,26 @@ fn format(page: &PageWords, header: &[u64]) {
 }
 
 /// The words of a slot, at the places that `layout::slot` names.
-struct Slot([u64; SLOT_WORDS]);
+struct Slot([u64; STRIDE]);
 
 impl Slot {
     fn of(publication: &Publication) -> Self {
-        let mut slot = Slot([0; SLOT_WORDS]);
+        let mut slot = Slot([0; STRIDE]);
         slot.put_circumstances(publication);
         slot.put_estimate(&publication.estimate);
         slot.put_errors(&publication.estimate);
         slot.0[slot::WINDOW] = window(publication, &slot);
+        slot.0[slot::SHORT] = short(&publication.estimate);
         slot
     }
 
     /// The words of a slot as they were read back; `None` where they do not check.
-    fn again(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Option<Self> {
-        let (check, covered) = words.split_last()?;
-        if layout::sum(sequence, covered) != *check {
+    fn again(sequence: u64, words: [u64; STRIDE - 1]) -> Option<Self> {
+        let (covered, check) = words.split_at_checked(slot::CHECK_ALL - 1)?;
+        if Some(&layout::sum(sequence, covered)) != check.first() {
             return None;
         }
-        let mut slot = Slot([0; SLOT_WORDS]);
+        let mut slot = Slot([0; STRIDE]);
         slot.0.iter_mut().skip(1).zip(words).for_each(|(to, from)| *to = from);
         Some(slot)
     }
@@ -153,6 +154,7 @@ impl Slot {
         self.0[slot::PERIOD] = estimate.period.mantissa();
         self.0[slot::DIFFERENCE_PERIOD] = estimate.difference_period.mantissa();
         self.0[slot::DIFFERENCE_BOUND] = estimate.difference_bound.units();
+        self.0[slot::DIFFERENCE_UNCERTAINTY] = estimate.difference_uncertainty.units();
     }
 
     fn put_errors(&mut self, estimate: &Estimate) {
@@ -175,17 +177,18 @@ impl Slot {
     }
 
     /// The words after the sequence, with their check words.
-    fn summed(mut self, sequence: u64) -> [u64; SLOT_WORDS - 1] {
+    fn summed(mut self, sequence: u64) -> [u64; STRIDE - 1] {
         self.0[slot::CHECK_ABSOLUTE] = self.sum(sequence, &layout::ABSOLUTE);
         self.0[slot::CHECK_DIFFERENCE] = self.sum(sequence, &layout::DIFFERENCE);
         self.0[slot::CHECK_ALL] = self.sum(sequence, &layout::ALL);
+        self.0[slot::CHECK_MORE] = self.sum(sequence, &layout::MORE);
         let [_, payload @ ..] = self.0;
         payload
     }
 
     /// The sum over all words at `places` but the last, which is for the sum itself.
     fn sum<const N: usize>(&self, sequence: u64, places: &[usize; N]) -> u64 {
-        debug_assert!(N > 0 && places.iter().all(|place| *place < SLOT_WORDS), "places of the layout");
+        debug_assert!(N > 0 && places.iter().all(|place| *place < STRIDE), "places of the layout");
         let words = places.map(|place| self.0.get(place).copied().unwrap_or_default());
         words.split_last().map_or(0, |(_, covered)| layout::sum(sequence, covered))
     }
@@ -227,6 +230,23 @@ fn window(publication: &Publication, slot: &Slot) -> u64 {
     let before_leap =
         if leap.is_negative() || leap == Span::ZERO { i64::MAX } else { safely_within(leap, estimate.period) };
     valid.min(before_leap).max(0) as u64
+}
+
+/// Up to this many ticks the difference clock is certainly the better one: its uncertainty is at most half that of the
+/// time, and so less than that of two times; and its bound is at most that of the time. Where the time is worse than
+/// usual, stamps of the past may have better ones: then nothing is certain.
+fn short(estimate: &Estimate) -> u64 {
+    if estimate.status != Status::Synchronised {
+        return 0;
+    }
+    let over = |error: Span, rate: GrowthRate| error.as_seconds() / rate.as_rate().as_fraction();
+    let by_uncertainty = 0.5 * over(estimate.uncertainty.as_span(), estimate.difference_uncertainty);
+    let by_bound = over(estimate.bound.as_span(), estimate.difference_bound);
+    if by_uncertainty.is_nan() || by_bound.is_nan() {
+        return 0;
+    }
+    let ticks = estimate.difference_period.ticks_in(Span::from_seconds(by_uncertainty.min(by_bound)));
+    ticks.raw().max(0).unsigned_abs()
 }
 
 /// A number of ticks that certainly passes within `span`: what a float says, less more than its rounding.

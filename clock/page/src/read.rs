@@ -1,7 +1,9 @@
 //! Reading a page. A reader never waits: it tries a bounded number of times and then says what is wrong.
 
-use crate::convert::{self, Interval, Snapshot};
-use crate::layout::{self, header};
+use crate::convert::{self, Line, Snapshot, StampTime};
+use crate::history::{self, HistoryWords};
+use crate::interval::{Interval, plain_interval};
+use crate::layout::{self, header, slot};
 use crate::words::{self, AtomicU64, Ordering, PAGE, PageWords};
 use crate::{BootId, CounterId, PageError, ReadError};
 use ffclock_units::{Counter, CounterEpoch, Reading, Status};
@@ -21,6 +23,7 @@ const HEADER: [usize; 6] =
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     page: &'a PageWords,
+    history: Option<&'a HistoryWords>,
 }
 
 /// The publication whose words a program has checked, so that it need not check them again at every reading.
@@ -49,7 +52,14 @@ impl<'a> Reader<'a> {
     /// Reads from `page`, which need not be a page: [`check_header`](Self::check_header) finds out.
     #[inline]
     pub const fn new(page: &'a PageWords) -> Self {
-        Reader { page }
+        Reader { page, history: None }
+    }
+
+    /// Converts old stamps by `history`, which was [checked](history::check_history), as far as it reaches.
+    #[inline]
+    #[must_use]
+    pub const fn with_history(self, history: Option<&'a HistoryWords>) -> Self {
+        Reader { history, ..self }
     }
 
     /// Whether this is a page that this version can read, written in the boot `boot` as far as both are known.
@@ -84,8 +94,8 @@ impl<'a> Reader<'a> {
     /// [`PageError::Empty`], [`PageError::Torn`], [`PageError::Corrupt`].
     pub fn snapshot(&self) -> Result<Snapshot, PageError> {
         for _ in 0..ATTEMPTS {
-            if let Ok((sequence, payload)) = words::read(self.page, PAGE, &layout::ALL) {
-                return if sequence == 0 { Err(PageError::Empty) } else { Snapshot::new(sequence, payload) };
+            if let Ok((sequence, payload)) = words::read(self.page, PAGE, &layout::WHOLE) {
+                return if sequence == 0 { Err(PageError::Empty) } else { Snapshot::new(sequence, &payload) };
             }
             core::hint::spin_loop();
         }
@@ -103,6 +113,26 @@ impl<'a> Reader<'a> {
         }
         verified.0.store(snapshot.sequence(), Ordering::Release);
         Ok(snapshot)
+    }
+
+    /// UTC at a reading of the counter `id`, just taken, by the line of the latest publication, which is verified with
+    /// it.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify), and as [`Snapshot::reading_at`].
+    pub fn verified_reading(
+        &self,
+        (counter, id): (Counter, CounterId),
+        verified: &Verified,
+    ) -> Result<Reading, ReadError> {
+        let (sequence, words) = self.line_words()?;
+        let line = Line::new(sequence, &words)?;
+        let found = layout::counter_of(line.tag()).ok_or(PageError::Corrupt)?;
+        if found != id {
+            return Err(ReadError::OtherCounter(found));
+        }
+        verified.0.store(sequence, Ordering::Release);
+        line.time_at(counter).map(|time| time.reading)
     }
 
     /// UTC at the reading that `counter` takes, by a publication that was verified before; `None` where there is
@@ -130,8 +160,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// UTC at a reading of a counter, taken earlier in `epoch`. (The counter itself is not asked for: another one has
-    /// another epoch.)
+    /// UTC at a reading of a counter, taken earlier in `epoch`: by the page where it was taken after the page's line,
+    /// by the history where it is older. (The counter itself is not asked for: another one has another epoch.)
     ///
     /// # Errors
     /// [`ReadError::OtherEpoch`] when the page is about another epoch now; and as [`Snapshot::reading_at`].
@@ -140,28 +170,70 @@ impl<'a> Reader<'a> {
         if let Ok((sequence, words)) = words::read(self.page, PAGE, &layout::ABSOLUTE)
             && convert::absolute_checks(sequence, &words)
             && layout::epoch_of(convert::absolute_tag(&words)) == epoch
-            && let [words @ .., _, _] = &words
-            && let Some(reading) = convert::plain_reading(words, counter)
         {
-            return Ok(reading);
+            let [plain @ .., _, _] = &words;
+            if let Some(reading) = convert::plain_reading(plain, counter) {
+                return Ok(reading);
+            }
+            if let Some(time) = self.recall(counter, epoch) {
+                return Ok(time.reading);
+            }
         }
-        self.careful_reading(counter, epoch)
+        self.line_time(counter, epoch).map(|time| time.reading)
     }
 
-    #[cold]
+    /// The same on both scales.
+    ///
+    /// # Errors
+    /// As [`reading_of`](Self::reading_of).
+    pub fn time_of(&self, counter: Counter, epoch: CounterEpoch) -> Result<StampTime, ReadError> {
+        self.recall(counter, epoch).map_or_else(|| self.line_time(counter, epoch), Ok)
+    }
+
+    /// The time of a reading before the page's line, by the history. The words that name the epoch need not be checked:
+    /// if they are wrong, the history has nothing for them.
+    #[inline(always)]
+    fn recall(&self, counter: Counter, epoch: CounterEpoch) -> Option<StampTime> {
+        const NAMES: [usize; 4] = [slot::STATE, slot::COUNTER, slot::TAG, slot::EPOCH_BEGIN];
+        let (_, [state, line, tag, begin]) = words::read(self.page, PAGE, &NAMES).ok()?;
+        let line = Counter::from_raw(line);
+        let is_older = line.is_after(counter) && layout::epoch_of(tag) == epoch;
+        if is_older && !convert::is_withdrawn(state) {
+            history::recall(self.history?, [tag, begin], [counter, line])
+        } else {
+            None
+        }
+    }
+
+    /// The time of a reading by the page's line.
     #[inline(never)]
-    fn careful_reading(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
-        self.snapshot_of(epoch)?.reading_at(counter)
+    fn line_time(&self, counter: Counter, epoch: CounterEpoch) -> Result<StampTime, ReadError> {
+        let (sequence, words) = self.line_words()?;
+        let line = Line::new(sequence, &words)?;
+        if layout::epoch_of(line.tag()) == epoch { line.time_at(counter) } else { Err(ReadError::OtherEpoch) }
     }
 
-    /// From one reading of a counter to another, both taken in `epoch`, by the difference clock.
+    /// The words of the latest publication, all from one, and its sequence; not checked.
+    #[inline(always)]
+    fn line_words(&self) -> Result<(u64, [u64; layout::ALL.len()]), PageError> {
+        for _ in 0..ATTEMPTS {
+            if let Ok((sequence, words)) = words::read(self.page, PAGE, &layout::ALL) {
+                return if sequence == 0 { Err(PageError::Empty) } else { Ok((sequence, words)) };
+            }
+            core::hint::spin_loop();
+        }
+        Err(PageError::Torn)
+    }
+
+    /// From one reading of a counter to another, both taken in `epoch`: by the difference clock or by two conversions,
+    /// whichever has the smaller uncertainty.
     ///
     /// # Errors
     /// [`ReadError::OtherEpoch`] when the page is about another epoch now; and as [`Snapshot::elapsed`].
     #[inline]
     pub fn elapsed_of(&self, readings: [Counter; 2], epoch: CounterEpoch) -> Result<Interval, ReadError> {
-        if let Ok(read) = words::read(self.page, PAGE, &layout::DIFFERENCE)
-            && let Some(interval) = convert::plain_interval(read, epoch, readings)
+        if let Ok(read) = words::read(self.page, PAGE, &layout::INTERVAL)
+            && let Some(interval) = plain_interval(read, epoch, readings)
         {
             return Ok(interval);
         }
@@ -171,7 +243,8 @@ impl<'a> Reader<'a> {
     #[cold]
     #[inline(never)]
     fn careful_elapsed(&self, [first, second]: [Counter; 2], epoch: CounterEpoch) -> Result<Interval, ReadError> {
-        self.snapshot_of(epoch)?.elapsed(first, second)
+        let by_difference = self.snapshot_of(epoch)?.elapsed(first, second)?;
+        Ok(by_difference.or_between([self.time_of(first, epoch)?, self.time_of(second, epoch)?]))
     }
 
     fn snapshot_of(&self, epoch: CounterEpoch) -> Result<Snapshot, ReadError> {

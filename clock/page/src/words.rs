@@ -10,6 +10,9 @@
 //! from the other side. The writer fences before `latest` and the reader after it, so that a reader that is sent to a
 //! slot finds it whole. Readers use relaxed loads and fences only: of all atomic accesses these alone are defined on
 //! memory mapped read-only. `tests/loom.rs` tries all interleavings; it fails if any one of the fences is removed.
+//!
+//! An entry of the history has one place only. It is rewritten in place, between two stores of its own sequence, by the
+//! same rules; a reader that meets it half written goes on without it.
 
 use crate::layout::{self, PAGE_WORDS};
 
@@ -73,7 +76,7 @@ pub struct Torn;
 impl Places {
     /// Where the slot of a sequence begins.
     #[inline]
-    const fn slot(self, sequence: u64) -> usize {
+    pub(crate) const fn slot(self, sequence: u64) -> usize {
         self.slots + ((sequence >> 1) & 1) as usize * self.stride
     }
 }
@@ -173,6 +176,64 @@ pub fn publish<const M: usize, const N: usize>(
     store(memory, slot, sequence);
     fence(Ordering::Release);
     store(memory, places.latest, sequence);
+}
+
+/// Reads the words at `offsets` of the entry at `place`, all written together, and gives them with its sequence.
+///
+/// # Errors
+/// [`Torn`] where the entry is void, was never written, or is being written.
+#[inline(always)]
+pub fn read_entry<const M: usize, const N: usize>(
+    memory: &[AtomicU64; M],
+    place: usize,
+    offsets: &[usize; N],
+) -> Result<(u64, [u64; N]), Torn> {
+    let sequence = latest_entry(memory, place);
+    if sequence == 0 || sequence & 1 == 1 {
+        return Err(Torn);
+    }
+    let payload = offsets.map(|offset| load(memory, place + offset));
+    fence(Ordering::Acquire);
+    if load(memory, place) == sequence { Ok((sequence, payload)) } else { Err(Torn) }
+}
+
+#[inline(always)]
+fn latest_entry<const M: usize>(memory: &[AtomicU64; M], place: usize) -> u64 {
+    let sequence = load(memory, place);
+    fence(Ordering::Acquire);
+    sequence
+}
+
+/// Writes the words after the sequence of the entry at `place`; `payload` makes them for the sequence that the entry
+/// will have.
+///
+/// A writer that died in the middle has left an odd sequence, which the next one goes on from: no sequence ever stands
+/// for two contents. One writer at a time; that is for the caller to ensure.
+pub fn write_entry<const M: usize, const N: usize>(
+    memory: &[AtomicU64; M],
+    place: usize,
+    payload: impl FnOnce(u64) -> [u64; N],
+) {
+    let writing = load(memory, place) | 1;
+    let whole = after(writing);
+    store(memory, place, writing);
+    fence(Ordering::Release);
+    for (offset, value) in payload(whole).iter().enumerate() {
+        store(memory, place + 1 + offset, *value);
+    }
+    fence(Ordering::Release);
+    store(memory, place, whole);
+}
+
+/// Makes the entry at `place` void until it is written again.
+pub fn void_entry<const M: usize>(memory: &[AtomicU64; M], place: usize) {
+    store(memory, place, load(memory, place) | 1);
+}
+
+/// The even sequence after an odd one; never 0.
+const fn after(writing: u64) -> u64 {
+    let next = writing.wrapping_add(1);
+    if next == 0 { 2 } else { next }
 }
 
 /// The sequence of the publication after `latest`: even, never 0, and of the other slot.

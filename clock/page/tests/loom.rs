@@ -178,3 +178,79 @@ fn the_successor_of_a_dead_writer_publishes_over_its_remains() {
         });
     }
 }
+
+/// The entry of a history in miniature, alone in the memory.
+const ENTRY: usize = 0;
+
+fn write_entry(memory: &Memory) {
+    words::write_entry(memory, ENTRY, |sequence| [sequence, sequence]);
+}
+
+/// One attempt; where it succeeds it must be one content, whole.
+fn read_entry(memory: &Memory) -> Option<u64> {
+    let (sequence, payload) = words::read_entry(memory, ENTRY, &OFFSETS).ok()?;
+    assert_eq!(payload, [sequence, sequence], "words of two contents");
+    Some(sequence)
+}
+
+#[test]
+fn an_entry_is_read_whole_or_not_at_all_while_it_is_written_twice() {
+    loom::model(|| {
+        let shared = memory();
+        write_entry(&shared);
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                write_entry(&shared);
+                write_entry(&shared);
+            }
+        });
+        assert!(matches!(read_entry(&shared), None | Some(2 | 4 | 6)));
+        writer.join().unwrap();
+        assert_eq!(read_entry(&shared), Some(6));
+    });
+}
+
+/// The stores of a writer that is killed after `stores` of them, in the order of `words::write_entry`.
+fn write_entry_and_die(memory: &Memory, stores: usize) {
+    for (place, value) in [(0, 3), (1, 4), (2, 4)].into_iter().take(stores) {
+        words::store(memory, place, value);
+        words::order_stores();
+    }
+}
+
+#[test]
+fn a_writer_that_dies_in_an_entry_leaves_it_void_and_its_successor_writes_it_again() {
+    for stores in 0..=3 {
+        loom::model(move || {
+            let shared = memory();
+            write_entry(&shared);
+            write_entry_and_die(&shared, stores);
+            assert_eq!(read_entry(&shared), if stores == 0 { Some(2) } else { None });
+            let writer = thread::spawn({
+                let shared = shared.clone();
+                move || write_entry(&shared)
+            });
+            assert!(matches!(read_entry(&shared), None | Some(2 | 4)));
+            writer.join().unwrap();
+            assert_eq!(read_entry(&shared), Some(4));
+        });
+    }
+}
+
+#[test]
+fn a_void_entry_is_not_read_under_its_old_sequence() {
+    loom::model(|| {
+        let shared = memory();
+        write_entry(&shared);
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                words::void_entry(&*shared, ENTRY);
+                write_entry(&shared);
+            }
+        });
+        assert!(matches!(read_entry(&shared), None | Some(2 | 4)));
+        writer.join().unwrap();
+    });
+}

@@ -5,7 +5,7 @@ mod common;
 
 use common::{EPOCH, HERTZ, REFERENCE, publication};
 use ffclock_page::{
-    CounterId, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Verified, Writer,
+    CounterId, IntervalWay, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Verified, Writer,
 };
 use ffclock_units::{
     Bound, Counter, CounterEpoch, GrowthRate, LeapStep, Moment, Period, Rate, Reading, Span, StandardUncertainty,
@@ -227,7 +227,12 @@ proptest! {
             prop_assert_eq!(Ok(plain), reading, "the shortest way");
         }
         let from = publication.estimate.counter;
-        prop_assert_eq!(reader.elapsed_of([from, counter], EPOCH), snapshot.elapsed(from, counter));
+        let (interval, by_difference) = (reader.elapsed_of([from, counter], EPOCH), snapshot.elapsed(from, counter));
+        prop_assert_eq!(interval.err(), by_difference.err());
+        if let (Ok(interval), Ok(by_difference)) = (interval, by_difference) {
+            prop_assert!(interval.uncertainty <= by_difference.uncertainty);
+            prop_assert!(interval.way == IntervalWay::Absolute || interval.span == by_difference.span);
+        }
         if publication.epoch_begin.is_after(counter) {
             prop_assert_eq!(reading, Err(ReadError::BeforeEpoch));
             return Ok(());

@@ -1,4 +1,4 @@
-//! A file of one page in memory, shared with other processes. One of the two files of this crate that may hold unsafe
+//! A file of words in memory, shared with other processes. One of the two files of this crate that may hold unsafe
 //! code.
 
 use core::ptr::NonNull;
@@ -19,19 +19,22 @@ pub(crate) enum Access {
     ReadWrite,
 }
 
-/// One mapped page; unmapped when dropped.
+/// A mapped file, of a page or of this number of words; unmapped when dropped.
 #[derive(Debug)]
-pub(crate) struct Mapping {
-    words: NonNull<[AtomicU64; WORDS]>,
+pub(crate) struct Mapping<const COUNT: usize = WORDS> {
+    words: NonNull<[AtomicU64; COUNT]>,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and is used through atomic words only.
-unsafe impl Send for Mapping {}
+unsafe impl<const COUNT: usize> Send for Mapping<COUNT> {}
 // SAFETY: as above: shared use is use of atomics.
-unsafe impl Sync for Mapping {}
+unsafe impl<const COUNT: usize> Sync for Mapping<COUNT> {}
 
-impl Mapping {
-    /// Maps the first page of `file`, which the caller has found to be long enough and opened for this access. A
+impl<const COUNT: usize> Mapping<COUNT> {
+    /// The length of the mapping.
+    const LENGTH: usize = COUNT * size_of::<u64>();
+
+    /// Maps the first words of `file`, which the caller has found to be long enough and opened for this access. A
     /// process that may write the file can also truncate it later, which ends this process at its next access;
     /// therefore only the daemon may write it.
     pub(crate) fn new(file: &File, access: Access) -> io::Result<Self> {
@@ -41,26 +44,27 @@ impl Mapping {
         };
         // SAFETY: the kernel chooses a free place, so no memory in use is touched; the descriptor is open during the
         // call.
-        let start =
-            unsafe { libc::mmap(core::ptr::null_mut(), BYTES, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        let start = unsafe {
+            libc::mmap(core::ptr::null_mut(), Self::LENGTH, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         NonNull::new(start.cast()).map(|words| Mapping { words }).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
-    /// The words. Where the page was mapped for reading, storing into one ends the process.
-    pub(crate) fn words(&self) -> &[AtomicU64; WORDS] {
+    /// The words. Where the file was mapped for reading, storing into one ends the process.
+    pub(crate) fn words(&self) -> &[AtomicU64; COUNT] {
         // SAFETY: the mapping is of this size, aligned to a page, readable and in place until `self` is dropped; other
         // processes change it at any time, which atomics allow.
         unsafe { self.words.as_ref() }
     }
 }
 
-impl Drop for Mapping {
+impl<const COUNT: usize> Drop for Mapping<COUNT> {
     fn drop(&mut self) {
         // SAFETY: this is the mapping made in `new`, and no reference into it outlives `self`. It cannot fail for a
         // valid mapping.
-        unsafe { libc::munmap(self.words.as_ptr().cast(), BYTES) };
+        unsafe { libc::munmap(self.words.as_ptr().cast(), Self::LENGTH) };
     }
 }

@@ -46,12 +46,14 @@ impl Clock {
         Stamp(self.0.stamp())
     }
 
-    /// The time of ``stamp`` by the newest estimate; raises EpochError, UnsynchronisedError or PageError.
+    /// The time of ``stamp``, of up to a day ago, by the lines around it; raises EpochError, UnsynchronisedError or
+    /// PageError.
     fn at(&self, stamp: &Stamp) -> PyResult<Reading> {
         self.convert(stamp.0).map_err(errors::no_reading)
     }
 
-    /// From ``begin`` to ``end`` by the difference clock, negative if ``end`` was taken first; raises as ``at`` does.
+    /// From ``begin`` to ``end`` by the better of the difference clock and of two conversions, negative if ``end`` was
+    /// taken first; raises as ``at`` does.
     fn elapsed(&self, begin: &Stamp, end: &Stamp) -> PyResult<Interval> {
         self.0.elapsed(begin.0, end.0).map(|interval| Interval::new(&interval)).map_err(errors::no_reading)
     }
@@ -106,14 +108,9 @@ impl Clock {
         Err(self.0.now().err().unwrap_or(ReadError::OtherEpoch))
     }
 
-    /// UTC and TAI of a stamp from one snapshot.
+    /// UTC and TAI of a stamp, by the same line.
     fn convert(&self, stamp: ffclock_client::Stamp) -> Result<Reading, ReadError> {
-        let snapshot = self.0.snapshot()?;
-        if snapshot.epoch() != stamp.epoch() {
-            return Err(ReadError::OtherEpoch);
-        }
-        let reading = snapshot.reading_at(stamp.counter())?;
-        Ok(Reading::new(&reading, snapshot.tai_at(stamp.counter())?))
+        self.0.time_of(stamp).map(|time| Reading::new(&time))
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Rounding to nanoseconds never breaks a claim: a bound covers the rounding of the time that it belongs to.
 
-use ffclock_client::Status;
-use ffclock_units::{Bound, Counter, CounterEpoch, Moment, Span, Tai};
+use ffclock_client::{IntervalWay, StampTime, Status};
+use ffclock_units::{Bound, Counter, CounterEpoch, Span};
 use pyo3::prelude::*;
 
 /// A time with its error figures and status, all from one snapshot. An error figure that is not known is 2**63 - 1 ns.
@@ -27,8 +27,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// From a reading and TAI at the same counter value.
-    pub(crate) fn new(reading: &ffclock_client::Reading, tai: Moment<Tai>) -> Self {
+    /// From the time of a stamp on both scales.
+    pub(crate) fn new(&StampTime { reading, tai }: &StampTime) -> Self {
         let (utc_ns, bound_ns) = rounded(reading.time.since_origin(), reading.bound);
         Reading {
             utc_ns,
@@ -117,7 +117,7 @@ impl Stamp {
     }
 }
 
-/// A length of time by the difference clock.
+/// A length of time, by the better of the difference clock and of two conversions.
 #[pyclass(frozen, module = "ffclock")]
 pub(crate) struct Interval {
     /// The length [ns], the nearest.
@@ -129,27 +129,47 @@ pub(crate) struct Interval {
     /// Largest possible error of the length [ns, rounded up].
     #[pyo3(get)]
     bound_ns: i64,
+    /// Standard uncertainty (k = 1) of the length [ns, rounded up].
+    #[pyo3(get)]
+    uncertainty_ns: i64,
     status: Status,
+    way: IntervalWay,
 }
 
 impl Interval {
     pub(crate) fn new(interval: &ffclock_client::Interval) -> Self {
         let (ns, bound_ns) = rounded(interval.span, interval.bound);
-        Interval { ns, seconds: interval.span.as_seconds(), bound_ns, status: interval.status }
+        Interval {
+            ns,
+            seconds: interval.span.as_seconds(),
+            bound_ns,
+            uncertainty_ns: nanos_up(interval.uncertainty.as_nanos_up()),
+            status: interval.status,
+            way: interval.way,
+        }
     }
 }
 
 #[pymethods]
 impl Interval {
-    /// How far the rate may be trusted, in the words of a reading.
+    /// How far the clock may be trusted, in the words of a reading.
     #[getter]
     fn status(&self) -> &'static str {
         self.status.name()
     }
 
+    /// How it was measured: "difference" or "absolute".
+    #[getter]
+    fn way(&self) -> &'static str {
+        self.way.name()
+    }
+
     fn __repr__(&self) -> String {
-        let Interval { ns, bound_ns, .. } = self;
-        format!("Interval(ns={ns}, bound_ns={bound_ns}, status='{}')", self.status.name())
+        let Interval { ns, bound_ns, uncertainty_ns, .. } = self;
+        let (status, way) = (self.status.name(), self.way.name());
+        format!(
+            "Interval(ns={ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, status='{status}', way='{way}')"
+        )
     }
 }
 

@@ -1,0 +1,145 @@
+//! How long something lasted: by the difference clock, or by two conversions, whichever is better.
+//!
+//! The difference clock has one rate for all intervals, so its error grows with the length of the interval. Two
+//! conversions have the errors of two times, whatever lies between them. Where the lines cross is the *critical scale*
+//! of the clock: sqrt(2) times the uncertainty of the time, over that of the rate.
+
+use crate::convert::{StampTime, status_of, word};
+use crate::layout::{self, INTERVAL, field, slot, state};
+use ffclock_units::{Bound, Counter, CounterEpoch, GrowthRate, Period, Span, StandardUncertainty, Status, Ticks};
+
+/// How long something lasted, by the better of two ways to measure it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// From the first stamp to the second; negative when the second was taken earlier.
+    pub span: Span,
+    /// The standard uncertainty of `span`. How well the stamps themselves were taken is not in it.
+    pub uncertainty: StandardUncertainty,
+    /// The largest error of `span`, as long as the server's own claim is true. How well the stamps themselves were
+    /// taken is not in it.
+    pub bound: Bound,
+    /// How far the clock may be trusted; [`Status::Unsynchronised`] where the counter was not watched until the later
+    /// stamp.
+    pub status: Status,
+    /// How `span` was measured.
+    pub way: IntervalWay,
+}
+
+/// How an interval was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntervalWay {
+    /// By the difference clock: ticks, times a period that is the mean of the recent past.
+    Difference,
+    /// By the absolute clock: the time of the second stamp less that of the first.
+    Absolute,
+}
+
+impl IntervalWay {
+    /// The name in the answers of commands and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IntervalWay::Difference => "difference",
+            IntervalWay::Absolute => "absolute",
+        }
+    }
+}
+
+/// The words of an interval, in the order of [`INTERVAL`](layout::INTERVAL).
+pub(crate) type IntervalWords = [u64; INTERVAL.len()];
+
+/// The difference clock as a slot has it.
+#[derive(Clone, Copy)]
+pub(crate) struct DifferenceClock {
+    pub period: Period,
+    pub bound: GrowthRate,
+    pub uncertainty: GrowthRate,
+}
+
+impl DifferenceClock {
+    #[inline(always)]
+    pub fn interval(&self, ticks: Ticks, status: Status) -> Interval {
+        let span = self.period * ticks;
+        Interval {
+            span,
+            uncertainty: StandardUncertainty::of(self.uncertainty.over(span).as_span()),
+            bound: self.bound.over(span),
+            status,
+            way: IntervalWay::Difference,
+        }
+    }
+}
+
+/// The interval between two counter readings of `epoch`, where nothing special is to be considered: both within the
+/// epoch and the validity of a slot that checks, and so close that the difference clock is the better one. `None` says
+/// nothing else than that: ask the snapshot.
+#[inline(always)]
+pub(crate) fn plain_interval(
+    (sequence, words): (u64, IntervalWords),
+    epoch: CounterEpoch,
+    [first, second]: [Counter; 2],
+) -> Option<Interval> {
+    let [state, tag, begin, valid_until, mantissa, relative, check, more @ ..] = words;
+    let [covered_more @ .., check_more] = &more;
+    let [uncertainty, short, ..] = more;
+    let from_begin = |counter: u64| counter.wrapping_sub(begin);
+    let valid = from_begin(valid_until);
+    let ticks = second - first;
+    if ticks.raw().unsigned_abs() > short
+        || layout::sum(sequence, &[state, tag, begin, valid_until, mantissa, relative]) != check
+        || layout::sum(sequence, covered_more) != *check_more
+        || layout::epoch_of(tag) != epoch
+        || valid > i64::MAX as u64
+        || from_begin(first.raw()) > valid
+        || from_begin(second.raw()) > valid
+    {
+        return None;
+    }
+    let status = status_of(field(state, state::STATUS)).filter(|status| *status != Status::Unsynchronised)?;
+    let period = Period::from_parts(mantissa, field(state, state::DIFFERENCE_SHIFT))?;
+    let clock = DifferenceClock {
+        period,
+        bound: GrowthRate::from_units(relative),
+        uncertainty: GrowthRate::from_units(uncertainty),
+    };
+    Some(clock.interval(ticks, status))
+}
+
+/// The uncertainty of the difference clock's period in a slot; `None` where its writer did not state it.
+pub(crate) fn difference_uncertainty(sequence: u64, words: &[u64; layout::WHOLE.len()]) -> Option<GrowthRate> {
+    let (more, check) = words.split_at_checked(slot::CHECK_MORE - 1)?;
+    let covered = more.get(slot::DIFFERENCE_UNCERTAINTY - 1..)?;
+    let is_stated = check.first() == Some(&layout::sum(sequence, covered));
+    is_stated.then(|| GrowthRate::from_units(word!(words, DIFFERENCE_UNCERTAINTY)))
+}
+
+impl Interval {
+    /// The better of this interval, by the difference clock, and of two conversions of its stamps.
+    ///
+    /// The smaller uncertainty decides. The bound is the smaller of the chosen one's own and of the other's with the
+    /// distance between both: the true length lies within each.
+    #[must_use]
+    pub(crate) fn or_between(self, [first, second]: [StampTime; 2]) -> Interval {
+        let absolute = Interval {
+            span: second.tai - first.tai,
+            uncertainty: together([first.reading.uncertainty, second.reading.uncertainty]),
+            bound: first.reading.bound + second.reading.bound,
+            way: IntervalWay::Absolute,
+            ..self
+        };
+        let apart = Bound::of(self.span - absolute.span);
+        let (better, other) =
+            if self.uncertainty <= absolute.uncertainty { (self, absolute) } else { (absolute, self) };
+        Interval { bound: better.bound.min(other.bound + apart), ..better }
+    }
+}
+
+/// The root of the sum of squares, rounded up: the errors of two times are taken as independent.
+fn together(uncertainties: [StandardUncertainty; 2]) -> StandardUncertainty {
+    // In units of 2^-32 s the square of anything below 2^31 s has 126 bits.
+    let [first, second] = uncertainties.map(|one| one.as_span().units() as u128 >> 32);
+    if first.max(second) >= 1 << 62 {
+        return StandardUncertainty::UNKNOWN;
+    }
+    let root = ((first + 1) * (first + 1) + (second + 1) * (second + 1)).isqrt() + 1;
+    StandardUncertainty::of(Span::from_units((root << 32) as i128))
+}
