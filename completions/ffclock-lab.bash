@@ -139,6 +139,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__help__subcmd__sim,list)
                 cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__list"
                 ;;
+            ffclock__lab__subcmd__help__subcmd__sim,past)
+                cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__past"
+                ;;
             ffclock__lab__subcmd__help__subcmd__sim,run)
                 cmd="ffclock__lab__subcmd__help__subcmd__sim__subcmd__run"
                 ;;
@@ -220,6 +223,9 @@ _ffclock__lab() {
             ffclock__lab__subcmd__sim,list)
                 cmd="ffclock__lab__subcmd__sim__subcmd__list"
                 ;;
+            ffclock__lab__subcmd__sim,past)
+                cmd="ffclock__lab__subcmd__sim__subcmd__past"
+                ;;
             ffclock__lab__subcmd__sim,run)
                 cmd="ffclock__lab__subcmd__sim__subcmd__run"
                 ;;
@@ -234,6 +240,9 @@ _ffclock__lab() {
                 ;;
             ffclock__lab__subcmd__sim__subcmd__help,list)
                 cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__list"
+                ;;
+            ffclock__lab__subcmd__sim__subcmd__help,past)
+                cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__past"
                 ;;
             ffclock__lab__subcmd__sim__subcmd__help,run)
                 cmd="ffclock__lab__subcmd__sim__subcmd__help__subcmd__run"
@@ -940,7 +949,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__sim)
-            opts="list run sweep goals"
+            opts="list run past sweep goals"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -968,6 +977,20 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__help__subcmd__sim__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__help__subcmd__sim__subcmd__past)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1614,7 +1637,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__sim)
-            opts="-h --page --json --help list run sweep goals help"
+            opts="-h --page --json --help list run past sweep goals help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1670,7 +1693,7 @@ _ffclock__lab() {
             return 0
             ;;
         ffclock__subcmd__lab__subcmd__sim__subcmd__help)
-            opts="list run sweep goals help"
+            opts="list run past sweep goals help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1725,6 +1748,20 @@ _ffclock__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ffclock__subcmd__lab__subcmd__sim__subcmd__help__subcmd__past)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ffclock__subcmd__lab__subcmd__sim__subcmd__help__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1760,6 +1797,28 @@ _ffclock__lab() {
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__lab__subcmd__sim__subcmd__past)
+            opts="-h --seed --page --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -59,14 +59,15 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l pytho
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand report" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -l json -d 'Answer in JSON, one object a line'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -s h -l help -d 'Print help'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "list" -d 'Name the built-in scenarios'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "run" -d 'Run one scenario once'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "sweep" -d 'Run one scenario with many seeds'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
-complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run sweep goals help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "list" -d 'Name the built-in scenarios'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "run" -d 'Run one scenario once'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "sweep" -d 'Run one scenario with many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and not __fish_seen_subcommand_from list run past sweep goals help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -78,6 +79,10 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l oracle -d 'Run the oracles as well: they know the laws of the world, and show how well any clock could do. Takes about ten times as long'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from past" -l seed -d 'The seed of all random numbers' -r
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from past" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from past" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from past" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l seeds -d 'The seeds, first and last, such as `1..100`' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l jobs -d 'How many runs at a time [default: as many as there are processors]' -r
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from sweep" -l without -d 'Leave out a part of the learned estimator, to measure what it is worth; may be repeated (docs/algorithm/learned.md)' -r
@@ -94,6 +99,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from goals" -s h -l help -d 'Print help'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run one scenario once'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand sim; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -392,6 +398,7 @@ complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and not __fish_seen_subcommand_from replay report sim counters probe theta demo help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Name the built-in scenarios'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "run" -d 'Run one scenario once'
+complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "past" -d 'Show how old stamps and long intervals fare in one scenario'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "sweep" -d 'Run one scenario with many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "goals" -d 'Judge the learned estimator by its goals, over all scenarios and many seeds'
 complete -c ffclock-lab -n "__fish_ffclock_lab_using_subcommand help; and __fish_seen_subcommand_from counters" -f -a "latency" -d 'Measure how long it takes to read each counter, in each way there is'

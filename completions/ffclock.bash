@@ -16,6 +16,9 @@ _ffclock() {
             ",$1")
                 cmd="ffclock"
                 ;;
+            ffclock,at)
+                cmd="ffclock__subcmd__at"
+                ;;
             ffclock,elapsed)
                 cmd="ffclock__subcmd__elapsed"
                 ;;
@@ -42,6 +45,9 @@ _ffclock() {
                 ;;
             ffclock,watch)
                 cmd="ffclock__subcmd__watch"
+                ;;
+            ffclock__subcmd__help,at)
+                cmd="ffclock__subcmd__help__subcmd__at"
                 ;;
             ffclock__subcmd__help,elapsed)
                 cmd="ffclock__subcmd__help__subcmd__elapsed"
@@ -77,12 +83,38 @@ _ffclock() {
 
     case "${cmd}" in
         ffclock)
-            opts="-h -V --page --control --json --help --version now stamp elapsed status sources watch wait reload help"
+            opts="-h -V --page --control --json --help --version now stamp at elapsed status sources watch wait reload help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__at)
+            opts="-h --tai --format --page --control --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "iso unix" -- "${cur}"))
+                    return 0
+                    ;;
                 --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -125,8 +157,22 @@ _ffclock() {
             return 0
             ;;
         ffclock__subcmd__help)
-            opts="now stamp elapsed status sources watch wait reload help"
+            opts="now stamp at elapsed status sources watch wait reload help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ffclock__subcmd__help__subcmd__at)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

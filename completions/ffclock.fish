@@ -31,6 +31,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -s h -l help -d 'Print hel
 complete -c ffclock -n "__fish_ffclock_needs_command" -s V -l version -d 'Print version'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "now" -d 'Show the time with its bound'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "at" -d 'Show the time of stamps that were taken earlier'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "status" -d 'Show the state of the daemon and its clock'
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "sources" -d 'Show the servers and how each is doing'
@@ -40,7 +41,7 @@ complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "reload" -d 'Have th
 complete -c ffclock -n "__fish_ffclock_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
 unix\t'Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else'"
-complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l at -d 'Show the time of a stamp taken earlier with `ffclock stamp`' -r
+complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l at -d 'Show the time of a stamp taken earlier with `ffclock stamp`, as `ffclock at` does' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l count -d 'How many readings to print' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l interval -d 'How long to wait between two readings' -r
 complete -c ffclock -n "__fish_ffclock_using_subcommand now" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
@@ -52,6 +53,13 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l page -d 'The p
 complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand stamp" -s h -l help -d 'Print help'
+complete -c ffclock -n "__fish_ffclock_using_subcommand at" -l format -d 'How the time is written' -r -f -a "iso\t'ISO 8601 with nanoseconds'
+unix\t'Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else'"
+complete -c ffclock -n "__fish_ffclock_using_subcommand at" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand at" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
+complete -c ffclock -n "__fish_ffclock_using_subcommand at" -l tai -d 'Show International Atomic Time instead of UTC'
+complete -c ffclock -n "__fish_ffclock_using_subcommand at" -l json -d 'Answer in JSON, one object a line'
+complete -c ffclock -n "__fish_ffclock_using_subcommand at" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l output -d 'Write the figure for a command to this file instead of standard error' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l page -d 'The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand elapsed" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
@@ -81,12 +89,13 @@ complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l page -d 'The 
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l control -d 'The control socket of ffclockd [default: `control` beside the page]' -r -F
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -l json -d 'Answer in JSON, one object a line'
 complete -c ffclock -n "__fish_ffclock_using_subcommand reload" -s h -l help -d 'Print help'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "now" -d 'Show the time with its bound'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "status" -d 'Show the state of the daemon and its clock'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "sources" -d 'Show the servers and how each is doing'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "watch" -d 'Watch the clock live'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "wait" -d 'Wait until the clock is synchronised'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "reload" -d 'Have the daemon read its configuration again'
-complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp elapsed status sources watch wait reload help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "now" -d 'Show the time with its bound'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "stamp" -d 'Take a raw stamp, to be converted later'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "at" -d 'Show the time of stamps that were taken earlier'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "elapsed" -d 'Measure how long a command takes, or the time between two stamps'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "status" -d 'Show the state of the daemon and its clock'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "sources" -d 'Show the servers and how each is doing'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "watch" -d 'Watch the clock live'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "wait" -d 'Wait until the clock is synchronised'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "reload" -d 'Have the daemon read its configuration again'
+complete -c ffclock -n "__fish_ffclock_using_subcommand help; and not __fish_seen_subcommand_from now stamp at elapsed status sources watch wait reload help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

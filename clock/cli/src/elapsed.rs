@@ -1,7 +1,7 @@
-//! `ffclock elapsed`: how long a command takes, or how far two stamps lie apart, by the difference clock.
+//! `ffclock elapsed`: how long a command takes, or how far two stamps lie apart.
 //!
-//! The difference clock uses the long-term period only: what it measures does not change when the absolute clock is
-//! corrected.
+//! Short intervals are measured by the difference clock, whose rate is the mean of the recent past, and long ones by
+//! two conversions, whichever has the smaller uncertainty.
 
 use crate::failure::Failure;
 use crate::stamp::StampText;
@@ -19,14 +19,18 @@ use std::process::{Command, ExitStatus};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock elapsed -- make
-  elapsed 12.345678901 s +- 31 ns
+  elapsed 12.345678901 s +- 7.1 us (standard uncertainty 63 ns)
   $ begin=$(ffclock stamp); sleep 1; ffclock elapsed $begin $(ffclock stamp)
-  1.001234567 s +- 3 ns
+  1.001234567 s +- 577 ns (standard uncertainty 5.1 ns)
+  $ ffclock elapsed --json $begin $end | jq .elapsed_s,.way
+
+The true length lies within the bound (after +-) as long as the server's own claim is true. Intervals
+of seconds and minutes are measured by the difference clock, whose error grows with their length;
+longer ones by the times of the two stamps, whose errors do not. The stamps may be a day old.
 
 The figure for a command goes to standard error (or to the file of --output), so that the command's
 own output stays as it is, and its exit code is passed on: 128 + N when signal N ended it, 126 when
-it cannot be executed, 127 when it is not found. The bound is that of the clock; starting the
-command counts as part of it.")]
+it cannot be executed, 127 when it is not found. Starting the command counts as part of it.")]
 #[command(override_usage = "ffclock elapsed [OPTIONS] -- COMMAND...\n       ffclock elapsed [OPTIONS] BEGIN END")]
 pub(crate) struct Args {
     /// Two stamps, as `ffclock stamp` printed them
@@ -45,7 +49,9 @@ pub(crate) struct Args {
 struct Report {
     elapsed_s: f64,
     bound_s: f64,
+    uncertainty_s: f64,
     status: &'static str,
+    way: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u8>,
 }
@@ -107,8 +113,14 @@ fn exit_code(status: ExitStatus) -> u8 {
 
 impl Report {
     fn of(interval: &Interval, exit_code: Option<u8>) -> Self {
-        let (elapsed_s, bound_s) = (interval.span.as_seconds(), interval.bound.as_seconds());
-        Report { elapsed_s, bound_s, status: interval.status.name(), exit_code }
+        Report {
+            elapsed_s: interval.span.as_seconds(),
+            bound_s: interval.bound.as_seconds(),
+            uncertainty_s: interval.uncertainty.as_seconds(),
+            status: interval.status.name(),
+            way: interval.way.name(),
+            exit_code,
+        }
     }
 }
 
@@ -117,5 +129,7 @@ fn written(interval: &Interval) -> String {
     let (sign, size) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
     // After the page has expired, nothing has checked that the counter kept running. The figure must not look checked.
     let doubt = if interval.status == Status::Unsynchronised { ", unsynchronised" } else { "" };
-    format!("{sign}{}.{:09} s +- {}{doubt}", size / 1_000_000_000, size % 1_000_000_000, interval.bound)
+    let (seconds, nanos) = (size / 1_000_000_000, size % 1_000_000_000);
+    let Interval { bound, uncertainty, .. } = interval;
+    format!("{sign}{seconds}.{nanos:09} s +- {bound} (standard uncertainty {uncertainty}){doubt}")
 }

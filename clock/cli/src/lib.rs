@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod at;
 mod control;
 mod elapsed;
 pub mod failure;
@@ -33,8 +34,8 @@ use std::process::ExitCode;
 
 /// Read and watch the feed-forward clock of this host
 ///
-/// Reads the time that ffclockd publishes, with a bound on its error, measures intervals with the difference clock, and
-/// shows how the daemon and its servers are doing.
+/// Reads the time that ffclockd publishes, with a bound on its error, converts stamps of the last day, measures
+/// intervals, and shows how the daemon and its servers are doing.
 #[derive(Parser)]
 #[command(
     name = "ffclock",
@@ -76,6 +77,8 @@ enum Subcommands {
     Now(now::Args),
     /// Take a raw stamp, to be converted later
     Stamp(stamp::Args),
+    /// Show the time of stamps that were taken earlier
+    At(at::Args),
     /// Measure how long a command takes, or the time between two stamps
     Elapsed(elapsed::Args),
     /// Show the state of the daemon and its clock
@@ -115,6 +118,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.subcommand {
         Subcommands::Now(args) => now::run(global, args),
         Subcommands::Stamp(args) => stamp::run(global, args),
+        Subcommands::At(args) => at::run(global, args),
         Subcommands::Elapsed(args) => elapsed::run(global, args),
         Subcommands::Status(args) => status::run(global, args),
         Subcommands::Sources(args) => sources::run(global, args),

@@ -12,19 +12,14 @@ use ffclock_units::{Span, Status};
   $ ffclock now
   2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (standard uncertainty 14.2 us)
   $ ffclock now --format unix --count 3 --interval '100 ms'
-  $ ffclock now --at $(ffclock stamp)
   $ ffclock now --json | jq .bound_s
 
 The true time lies within the bound (after +-) as long as the server's own claim is true. The
 standard uncertainty (k = 1) leaves out the unknown constant asymmetry of the path to the server.")]
 pub(crate) struct Args {
-    /// Show International Atomic Time instead of UTC
-    #[arg(long)]
-    tai: bool,
-    /// How the time is written
-    #[arg(long, value_enum, default_value_t = Format::Iso)]
-    format: Format,
-    /// Show the time of a stamp taken earlier with `ffclock stamp`
+    #[command(flatten)]
+    form: TimeForm,
+    /// Show the time of a stamp taken earlier with `ffclock stamp`, as `ffclock at` does
     #[arg(long, value_name = "STAMP", conflicts_with_all = ["count", "interval"])]
     at: Option<StampText>,
     /// How many readings to print
@@ -35,9 +30,20 @@ pub(crate) struct Args {
     interval: Span,
 }
 
+/// The options of every subcommand that shows times.
+#[derive(clap::Args)]
+pub(crate) struct TimeForm {
+    /// Show International Atomic Time instead of UTC
+    #[arg(long)]
+    tai: bool,
+    /// How the time is written
+    #[arg(long, value_enum, default_value_t = TimeFormat::Iso)]
+    format: TimeFormat,
+}
+
 /// How a time is written.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum TimeFormat {
     /// ISO 8601 with nanoseconds
     Iso,
     /// Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else
@@ -48,22 +54,23 @@ enum Format {
 pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let clock = page::open(global)?;
     if let Some(stamp) = args.at {
-        return print(global, args, &page::read_at(&clock, stamp.0)?);
+        return print(global, &args.form, &page::read_at(&clock, stamp.0)?);
     }
     for turn in 0..args.count {
         if turn > 0 {
             std::thread::sleep(std_duration(args.interval));
         }
-        print(global, args, &page::read(&clock)?)?;
+        print(global, &args.form, &page::read(&clock)?)?;
     }
     Ok(())
 }
 
-fn print(global: &Global, args: &Args, time: &PublishedTime) -> Result<(), Failure> {
+/// Prints a time.
+pub(crate) fn print(global: &Global, form: &TimeForm, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
         output::json(&page::Report::of(time))?;
     } else {
-        output::line(&written(args, time))?;
+        output::line(&written(form, time))?;
     }
     match time.reading.status {
         Status::Unsynchronised => Err(Failure::unsynchronised(
@@ -73,11 +80,11 @@ fn print(global: &Global, args: &Args, time: &PublishedTime) -> Result<(), Failu
     }
 }
 
-fn written(args: &Args, time: &PublishedTime) -> String {
-    match (args.format, args.tai) {
-        (Format::Unix, false) => text::seconds(time.reading.time),
-        (Format::Unix, true) => text::seconds(time.tai),
-        (Format::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
-        (Format::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
+fn written(form: &TimeForm, time: &PublishedTime) -> String {
+    match (form.format, form.tai) {
+        (TimeFormat::Unix, false) => text::seconds(time.reading.time),
+        (TimeFormat::Unix, true) => text::seconds(time.tai),
+        (TimeFormat::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
+        (TimeFormat::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
     }
 }

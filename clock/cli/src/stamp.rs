@@ -13,10 +13,12 @@ use std::str::FromStr;
 #[command(after_help = "Example:
   $ stamp=$(ffclock stamp); echo $stamp
   81732450912345@3
-  $ ffclock now --at $stamp
+  $ ffclock at $stamp
+  2026-11-21T09:30:00.123456789Z  +- 48.1 us  synchronised (standard uncertainty 410 ns)
 
-A stamp is the raw value of the counter and the number of its epoch. After a suspend, or whatever
-else breaks the counter, it is refused instead of converted into a wrong time.")]
+A stamp may be converted up to a day later without becoming worse: the daemon keeps the past. It is
+the raw value of the counter and the number of its epoch. After a suspend, or whatever else breaks
+the counter, it is refused instead of converted into a wrong time.")]
 pub(crate) struct Args {}
 
 /// What `--json` shows.

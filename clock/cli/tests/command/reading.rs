@@ -61,6 +61,20 @@ fn a_stamp_is_converted_later() {
 }
 
 #[test]
+fn at_shows_each_stamp_as_now_does() {
+    let place = published(Status::Synchronised);
+    let (first, second) = (place.run(&["stamp"]).well(), place.run(&["stamp"]).well());
+    let (first, second) = (first.trim(), second.trim());
+    let out = place.run(&["at", first, second]).well();
+    let expected = place.run(&["now", "--at", first]).well() + &place.run(&["now", "--at", second]).well();
+    assert_eq!(out, expected);
+    let json = place.run(&["at", "--json", first]).json();
+    assert_eq!(json, place.run(&["now", "--json", "--at", first]).json());
+    assert_eq!(place.run(&["at", "--format", "unix", "--tai", first]).well().split('.').count(), 2);
+    assert!(place.run(&["at", "5@2"]).err.contains("epoch"));
+}
+
+#[test]
 fn a_stamp_in_json_has_its_parts() {
     let stamp = published(Status::Synchronised).run(&["stamp", "--json"]).json();
     assert_eq!(stamp["epoch"], EPOCH);
@@ -82,11 +96,12 @@ fn a_stamp_of_another_epoch_is_refused() {
 fn elapsed_between_stamps_is_their_distance() {
     let place = published(Status::Synchronised);
     let out = place.run(&["elapsed", "1000@3", "2500001000@3"]).well();
-    assert!(out.starts_with("2.500000000 s +- 75"), "{out}");
+    assert!(out.starts_with("2.500000000 s +- 75") && out.contains("(standard uncertainty 12."), "{out}");
     let back = place.run(&["elapsed", "--json", "2500001000@3", "1000@3"]).json();
     assert!((back["elapsed_s"].as_f64().unwrap() + 2.5).abs() < 1e-9);
     assert!((75e-9..76e-9).contains(&back["bound_s"].as_f64().unwrap()));
-    assert_eq!(back["status"], "synchronised");
+    assert_eq!((&back["status"], &back["way"]), (&"synchronised".into(), &"difference".into()));
+    assert!((12e-9..13e-9).contains(&back["uncertainty_s"].as_f64().unwrap()));
 }
 
 #[test]

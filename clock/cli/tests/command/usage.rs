@@ -4,7 +4,7 @@ use crate::common::Place;
 use ffclock_units::Status;
 use std::process::Stdio;
 
-const SUBCOMMANDS: [&str; 8] = ["now", "stamp", "elapsed", "status", "sources", "watch", "wait", "reload"];
+const SUBCOMMANDS: [&str; 9] = ["now", "stamp", "at", "elapsed", "status", "sources", "watch", "wait", "reload"];
 
 #[test]
 fn every_help_has_an_example() {
@@ -28,6 +28,8 @@ fn wrong_usage_ends_with_two_and_says_why() {
         (&["now", "--count", "0"], "count"),
         (&["now", "--interval", "-1 s"], "--interval"),
         (&["now", "--at", "12"], "ffclock stamp"),
+        (&["at"], "STAMP"),
+        (&["at", "12"], "ffclock stamp"),
         (&["now", "--format", "roman"], "iso"),
         (&["elapsed"], "Usage"),
         (&["elapsed", "5@1"], "STAMP"),
