@@ -8,6 +8,7 @@ mod happenings;
 mod kept;
 mod list;
 mod once;
+mod past;
 mod pool;
 mod series;
 mod sweep;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
   $ ffclock-lab sim run lan-16 --seed 3 --oracle
   $ ffclock-lab sim run lan-16 --trace lan.trace && ffclock-lab replay lan.trace
   $ ffclock-lab sim run lan-16 --series lan.csv && ffclock-lab report lan.csv -o lan.html
+  $ ffclock-lab sim past lan-16
   $ ffclock-lab sim sweep route-up-forward --seeds 1..100 --jobs 2
   $ ffclock-lab sim goals --seeds 1..20 --jobs 2
 
@@ -43,6 +45,8 @@ enum Command {
     List(list::Args),
     /// Run one scenario once
     Run(once::Args),
+    /// Show how old stamps and long intervals fare in one scenario
+    Past(past::Args),
     /// Run one scenario with many seeds
     Sweep(sweep::Args),
     /// Judge the learned estimator by its goals, over all scenarios and many seeds
@@ -53,6 +57,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     match &args.command {
         Command::List(args) => list::run(global, args),
         Command::Run(args) => once::run(global, args),
+        Command::Past(args) => past::run(global, args),
         Command::Sweep(args) => sweep::run(global, args),
         Command::Goals(args) => goals::run(global, args),
     }

@@ -7,6 +7,8 @@
 //! minus truth: positive when our clock is ahead. Memory does not grow with the trace, except for the clock in
 //! retrospect.
 //!
+//! [`PastJudge`] judges what a clock says of the past: stamps that are converted late, and intervals of any length.
+//!
 //! [`LiveRun`] holds the samples of a clock that was compared with the truth live, and makes its figures.
 //!
 //! Nothing here reads a clock, prints, or writes a file: an [`Observer`] takes the rows.
@@ -15,6 +17,7 @@
 
 mod live;
 mod nominal;
+mod past;
 mod published;
 mod report;
 mod retrospect;
@@ -24,6 +27,7 @@ mod track;
 
 pub use live::{Figure, LiveRun, LiveSample, Schedule, bound_held, set_goals};
 pub use nominal::{Nominal, NominalSource};
+pub use past::{AgeErrors, LengthErrors, PastErrors, PastJudge, PastReport};
 pub use published::PublishedClock;
 pub use report::{ClockErrors, CounterRate, ExchangeCounts, LastClock, Origin, PathFigures, Report, RetrospectReport};
 pub use retrospect::{Hindsight, SettledStep};

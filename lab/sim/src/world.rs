@@ -46,6 +46,13 @@ pub struct Sample<'a> {
     pub claims: Option<Claims>,
 }
 
+impl Sample<'_> {
+    /// The true time then.
+    pub fn truth(&self) -> Moment<Tai> {
+        begin() + self.at
+    }
+}
+
 /// Takes what the clocks showed as they are read.
 pub type SampleSink<'a> = &'a mut dyn FnMut(&Sample<'_>);
 

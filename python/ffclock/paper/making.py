@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 from ..progress import Progress
-from . import lan, wan
+from . import lan, past, wan
 from .comparison import Comparison, compare
 from .findings import Figure
 from .worlds import Laboratory
@@ -37,8 +37,9 @@ DRAWERS: Final[dict[int, Callable[[Laboratory], Figure]]] = {
     9: wan.figure_9,
     10: wan.figure_10,
     11: wan.figure_11,
+    12: past.figure_12,
 }
-"""The figures by their number in the paper."""
+"""The figures by their number in the paper, and one more."""
 
 
 def judge(lab: Laboratory, scenario: str, seed: int) -> dict[str, Any]:

@@ -1,0 +1,116 @@
+//! `ffclock-lab sim past`: old stamps and long intervals in a simulated world.
+
+use super::open;
+use crate::{Failure, Global, output};
+use ffclock_cli::text::{self, Align};
+use ffclock_estimator::{ClassicConfig, Learned, LearnedConfig};
+use ffclock_replay::{PastErrors, PastJudge, PastReport};
+use ffclock_sim::{Cast, Run, Sample, Sinks};
+use ffclock_trace::TraceRow;
+use ffclock_units::Span;
+use serde::Serialize;
+use std::cell::RefCell;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  $ ffclock-lab sim past lan-16 --seed 3
+  $ ffclock-lab sim past near-64 --json | jq '.stamps[] | [.age_s, .history.p50, .newest_line.p50]'
+
+The learned clock publishes into a page and a history as ffclockd does. At every reading, stamps that were taken
+before are converted, by the history and by the newest line alone, and the interval from each to the present is measured
+by the difference clock, by two conversions and as `ffclock elapsed` does. Errors are sizes: the median and the
+99th percentile.")]
+pub(super) struct Args {
+    /// A built-in scenario, or a file that ends in `.toml`
+    name: String,
+    /// The seed of all random numbers
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Answer<'a> {
+    scenario: &'a str,
+    seed: u64,
+    #[serde(flatten)]
+    report: PastReport,
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+    let named = open(&args.name)?;
+    let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
+    let report = judge(&run);
+    if global.json {
+        return output::json(&Answer { scenario: &named.name, seed: args.seed, report });
+    }
+    output::write(&render(&format!("{}: {}", named.name, named.scenario.about), &report))
+}
+
+/// Lives through the run with a clock that is judged from the scenario's beginning of statistics on.
+fn judge(run: &Run<'_>) -> PastReport {
+    let (nominal, learned) = (run.scenario.counter.nominal(), LearnedConfig::default());
+    let clock = Learned::new(learned.clone(), ClassicConfig::default(), nominal, None);
+    let judge = RefCell::new(PastJudge::new(Box::new(clock)));
+    let from = run.scenario.from;
+    let mut rows = |row: &TraceRow| judge.borrow_mut().feed(row);
+    let mut samples = |sample: &Sample<'_>| {
+        if sample.at >= Span::from_seconds(from.seconds()) {
+            judge.borrow_mut().look(sample.counter, sample.truth());
+        }
+    };
+    let cast = Cast { clocks: &["learned"], learned: &learned };
+    run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
+    judge.borrow().report()
+}
+
+fn render(title: &str, report: &PastReport) -> String {
+    let micros =
+        |seconds: f64| if seconds < 1e-7 { format!("{:.2e}", seconds * 1e6) } else { format!("{:.2}", seconds * 1e6) };
+    let cells = |errors: &PastErrors| [micros(errors.p50), micros(errors.p99)];
+    let names = |names: &[&'static str]| -> Vec<(&'static str, Align)> {
+        names.iter().map(|name| (*name, Align::Right)).collect()
+    };
+    let stamps: Vec<Vec<String>> = report
+        .stamps
+        .iter()
+        .map(|row| {
+            let [history, newest] = [cells(&row.history), cells(&row.newest_line)];
+            let age = text::span(row.age_s);
+            [vec![age], newest.into(), history.into(), vec![micros(row.bound_s), percent(row.inside)]].concat()
+        })
+        .collect();
+    let intervals: Vec<Vec<String>> = report
+        .intervals
+        .iter()
+        .map(|row| {
+            let [difference, absolute, elapsed] = [&row.difference, &row.absolute, &row.elapsed].map(cells);
+            let claims = vec![micros(row.uncertainty_s), micros(row.bound_s), percent(row.inside)];
+            [vec![text::span(row.length_s)], difference.into(), absolute.into(), elapsed.into(), claims].concat()
+        })
+        .collect();
+    let stamp_names = ["AGE", "LINE p50", "p99", "HISTORY p50", "p99", "BOUND", "INSIDE"];
+    let interval_names = [
+        "LENGTH",
+        "DIFFERENCE p50",
+        "p99",
+        "ABSOLUTE p50",
+        "p99",
+        "ELAPSED p50",
+        "p99",
+        "UNCERTAINTY",
+        "BOUND",
+        "INSIDE",
+    ];
+    let critical =
+        report.critical_s.map_or_else(String::new, |scale| format!("\ncritical scale {}\n", text::span(scale)));
+    format!(
+        "{title}\n\nold stamps: error [us]\n{}\nintervals: error [us]\n{}{critical}",
+        text::table(&names(&stamp_names), &stamps),
+        text::table(&names(&interval_names), &intervals)
+    )
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
