@@ -175,11 +175,17 @@ impl<'a> Reader<'a> {
             if let Some(reading) = convert::plain_reading(plain, counter) {
                 return Ok(reading);
             }
-            if let Some(time) = self.recall(counter, epoch) {
-                return Ok(time.reading);
-            }
         }
-        self.line_time(counter, epoch).map(|time| time.reading)
+        self.past_reading(counter, epoch)
+    }
+
+    /// Apart, so that the registers of the plain conversion do not spill.
+    #[inline(never)]
+    fn past_reading(&self, counter: Counter, epoch: CounterEpoch) -> Result<Reading, ReadError> {
+        match self.recall(counter, epoch) {
+            Some(time) => Ok(time.reading),
+            None => self.line_time(counter, epoch).map(|time| time.reading),
+        }
     }
 
     /// The same on both scales.
