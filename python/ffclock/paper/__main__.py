@@ -25,8 +25,8 @@ _NEEDS: Final = "the figures need allantools, numpy, matplotlib and polars"
 _INTRODUCTION: Final = """<p>Simulated counterparts of figures 2 to 11 of J. Ridoux, D. Veitch, T. Broomhead, <em>The Case for
 Feed-Forward Clock Synchronization</em>. The worlds are those of the laboratory (docs/sim.md): all clocks see the same packets, and errors
 are clock minus true time, read between exchanges. The paper measured real hosts and networks; what can be compared is the shape, and a
-value of the paper stands beside ours wherever it gives one. Figure 12, of old stamps and long intervals, has no counterpart. ffclock is this project's own estimator; the classic one is the algorithm that
-the paper measured.</p>"""
+value of the paper stands beside ours wherever it gives one. Figure 12, of old stamps and long intervals, has no counterpart.
+ffclock is this project's own estimator; the classic one is the algorithm that the paper measured.</p>"""
 
 
 def write(output: Path, figures: Sequence[Figure], comparison: Comparison | None) -> Path:
@@ -50,7 +50,7 @@ def write(output: Path, figures: Sequence[Figure], comparison: Comparison | None
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ffclock.paper",
-        description="Regenerate the simulated counterparts of figures 2 to 11 of the paper, one of old stamps and long intervals, and a table.",
+        description="Regenerate the counterparts of figures 2 to 11 of the paper, figure 12 of old stamps and intervals, and a table.",
         epilog="example: python -m ffclock.paper -o target/figures --only 2 7 --no-table",
     )
     parser.add_argument("-o", "--output", type=Path, default=Path("target/figures"), metavar="DIR", help="where everything goes")

@@ -27,7 +27,8 @@ def figure_12(lab: Laboratory) -> Figure:
     answers = {name: _judged(lab, name) for name in _WORLDS}
     with styled():
         picture = canvas(14.0, 9.4)
-        panels = picture.subplots(2, 2, gridspec_kw={"left": 0.07, "right": 0.985, "top": 0.945, "bottom": 0.07, "hspace": 0.3, "wspace": 0.17})
+        room = {"left": 0.07, "right": 0.985, "top": 0.945, "bottom": 0.07, "hspace": 0.3, "wspace": 0.17}
+        panels = picture.subplots(2, 2, gridspec_kw=room)
         for row, (name, about) in zip(panels, _WORLDS.items(), strict=True):
             _draw(row[0], answers[name]["stamps"], ("age_s", _STAMPS))
             _draw(row[1], answers[name]["intervals"], ("length_s", _INTERVALS))
@@ -66,8 +67,11 @@ def _draw(axes: Axes, rows: Sequence[dict[str, Any]], columns: tuple[str, dict[s
 def _findings(about: str, answer: dict[str, Any]) -> tuple[Finding, ...]:
     fresh = answer["stamps"][0]["history"]["p50"]
     oldest = max(row["history"]["p50"] for row in answer["stamps"])
-    worst = max(row["elapsed"][share] / min(row[way][share] for way in ("difference", "absolute"))
-                for row in answer["intervals"] for share in ("p50", "p99"))  # fmt: skip
+    worst = max(
+        row["elapsed"][share] / min(row["difference"][share], row["absolute"][share])
+        for row in answer["intervals"]
+        for share in ("p50", "p99")
+    )
     return (
         Finding(
             f"{about}: stamp of any age over a fresh one, median error", "not shown", f"{oldest / fresh:.2f}; fresh {time_text(fresh)}"
