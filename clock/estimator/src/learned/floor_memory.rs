@@ -4,9 +4,9 @@
 //! the two calls of `Filter` and in the option `floor_memory`, so that it can go in one step.
 
 use crate::bank::density::Tabulated;
-use crate::bank::group::Way;
 use crate::bank::revision::Change;
 use crate::tuning::learned::{NEAR_FLOOR, REMEMBERED_FLOORS, REMEMBERED_VARIANCE};
+use ffclock_units::Direction;
 
 /// Floors that were left, for each way.
 #[derive(Clone, Debug, Default)]
@@ -16,17 +16,17 @@ pub struct FloorMemory {
 }
 
 impl FloorMemory {
-    fn of(&self, way: Way) -> &[Option<f64>; REMEMBERED_FLOORS] {
+    fn of(&self, way: Direction) -> &[Option<f64>; REMEMBERED_FLOORS] {
         &self.floors[way.index()]
     }
 
-    fn find(&self, way: Way, floor: f64, within: f64) -> Option<f64> {
+    fn find(&self, way: Direction, floor: f64, within: f64) -> Option<f64> {
         let distance = |known: &f64| (known - floor).abs();
         let known = self.of(way).iter().flatten().copied();
         known.filter(|known| distance(known) < within).min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    fn keep(&mut self, way: Way, floor: f64, within: f64) {
+    fn keep(&mut self, way: Direction, floor: f64, within: f64) {
         let near = |known: &&mut Option<f64>| known.is_some_and(|known| (known - floor).abs() < within);
         let (floors, next) = (&mut self.floors[way.index()], &mut self.next[way.index()]);
         if let Some(known) = floors.iter_mut().find(near) {
@@ -58,9 +58,9 @@ mod tests {
     #[test]
     fn a_floor_is_recognised_within_three_medians() {
         let mut known = FloorMemory::default();
-        known.keep(Way::Forward, 100.0, NEAR_FLOOR);
+        known.keep(Direction::Outgoing, 100.0, NEAR_FLOOR);
         let moved = |shift: f64| {
-            let change = Change { way: Way::Forward, since: 4, shift, variance: 9.0 };
+            let change = Change { way: Direction::Outgoing, since: 4, shift, variance: 9.0 };
             recognise(change, 50.0, &mut known.clone(), &Tabulated::new())
         };
         assert_eq!((moved(52.9).shift, moved(52.9).variance), (50.0, REMEMBERED_VARIANCE));
@@ -70,8 +70,8 @@ mod tests {
     #[test]
     fn eight_floors_of_each_way_are_remembered() {
         let mut known = FloorMemory::default();
-        (0..9).for_each(|floor| known.keep(Way::Forward, 100.0 * f64::from(floor), 1.0));
-        let found = |floor: f64| known.find(Way::Forward, floor, 1.0);
+        (0..9).for_each(|floor| known.keep(Direction::Outgoing, 100.0 * f64::from(floor), 1.0));
+        let found = |floor: f64| known.find(Direction::Outgoing, floor, 1.0);
         assert_eq!((found(0.0), found(100.0), found(800.0)), (None, Some(100.0), Some(800.0)));
     }
 }

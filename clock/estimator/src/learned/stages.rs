@@ -7,7 +7,7 @@ use super::path_change::{self, Cause, Trial};
 use super::recent::Observation;
 use super::reinitialise::Attempt;
 use super::{Continuity, Filter, Input, MICRO, Now, Placed};
-use crate::bank::group::{Begin, FLOORS, THETA, Way};
+use crate::bank::group::{Begin, FLOORS, THETA};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::measurements;
 use crate::bank::revision::{Change, Revision};
@@ -18,7 +18,7 @@ use crate::tuning::learned::{
     SHARED_VARIANCE, UNEXPLAINED_LIMIT,
 };
 use crate::{Event, Events};
-use ffclock_units::Span;
+use ffclock_units::{Direction, Span};
 
 impl Filter {
     /// Lets an exchange pass all stages.
@@ -152,7 +152,7 @@ impl Filter {
         if !self.config.floor_changes {
             return;
         }
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let family = self.bank.best(&self.set).family;
             let density = self.learning.densities()[family.index()][way.index()];
             let Some(found) = path_change::find(&self.recent, way, family, density) else { continue };
