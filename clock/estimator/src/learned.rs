@@ -7,7 +7,6 @@
 
 mod ambiguity;
 mod difference_rate;
-mod floor_memory;
 mod learning;
 mod path_change;
 mod recent;
@@ -29,7 +28,6 @@ use crate::{ClassicConfig, Events, LearnedConfig};
 use ambiguity::FloorAmbiguity;
 use difference_rate::DifferenceRate;
 use ffclock_units::{Counter, Exchange, Period};
-use floor_memory::FloorMemory;
 use learning::Learning;
 use path_change::Displacement;
 use recent::Recent;
@@ -50,7 +48,6 @@ pub struct Filter {
     scratch: Bank,
     recent: Recent,
     reinitialisation: Reinitialisation,
-    floor_memory: FloorMemory,
     displacement: Displacement,
     ambiguity: FloorAmbiguity,
     now: Option<Now>,
@@ -156,7 +153,6 @@ impl Filter {
             reinitialisation: Reinitialisation::new(&learning, &config),
             learning,
             recent: Recent::new(&bank),
-            floor_memory: FloorMemory::default(),
             displacement: Displacement::default(),
             ambiguity: FloorAmbiguity::NEW,
             now: None,

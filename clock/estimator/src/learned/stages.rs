@@ -2,7 +2,6 @@
 
 use super::ambiguity::FloorAmbiguity;
 use super::difference_rate::DifferenceRate;
-use super::floor_memory;
 use super::path_change::{self, Cause, Trial};
 use super::recent::Observation;
 use super::reinitialise::Attempt;
@@ -99,7 +98,6 @@ impl Filter {
         self.reinitialisation.clear();
         self.revisions.began = true;
         self.recent.clear();
-        self.floor_memory.clear();
         self.displacement = path_change::Displacement::default();
         self.ambiguity = FloorAmbiguity::NEW;
     }
@@ -143,7 +141,6 @@ impl Filter {
         self.reinitialisation.teach(&mut self.learning);
         // These were compared with the floors from before.
         self.recent.clear();
-        self.floor_memory.clear();
         self.ambiguity = FloorAmbiguity::NEW;
         Some(theta - before.theta)
     }
@@ -177,26 +174,16 @@ impl Filter {
     fn revise(&mut self, revision: &Revision) {
         self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.set);
         match revision {
-            Revision::UnseenFloor { .. } => {
-                self.reinitialisation.follow_replay(&self.recent);
-                // They were compared with a time that has moved.
-                self.floor_memory.clear();
-            }
+            Revision::UnseenFloor { .. } => self.reinitialisation.follow_replay(&self.recent),
             Revision::Floor(_) | Revision::NoiseBurst { .. } => self.reinitialisation.interrupt(),
         }
         self.revisions.note(*revision);
     }
 
-    fn move_floor(&mut self, found: Change, family: Family, events: &mut Events) {
-        let way = found.way.index();
+    fn move_floor(&mut self, change: Change, family: Family, events: &mut Events) {
+        let way = change.way.index();
         let density = self.learning.densities()[family.index()][way];
-        let floors = self.floors();
-        let change = if self.config.floor_memory {
-            floor_memory::recognise(found, floors[way], &mut self.floor_memory, density)
-        } else {
-            found
-        };
-        self.displacement.begin(floors, density);
+        self.displacement.begin(self.floors(), density);
         self.revise(&Revision::Floor(change));
         let (event, count) = if change.shift > 0.0 {
             (Event::FloorShiftUp, &mut self.shifts.up)
