@@ -33,7 +33,7 @@ impl Filter {
         if let Some(step) = self.reinitialise(input, &now.frame) {
             now.difference.exclude(step);
             explained = true;
-            events.add(Event::SecondLook);
+            events.add(Event::Reinitialised);
         }
         self.look_for_changes(events);
         now.difference.exclude(self.judge_displacement(point.x, events));
@@ -121,7 +121,7 @@ impl Filter {
     /// Re-initialises from the last exchanges, when it is due and they are much likelier so. Returns the step of theta,
     /// us.
     fn reinitialise(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
-        if !self.config.second_look || self.displacement.is_pending() || !self.reinitialisation.take_due() {
+        if !self.config.reinitialisation || self.displacement.is_pending() || !self.reinitialisation.take_due() {
             return None;
         }
         let before = self.bank.blend(&self.set, 1.0, 1.0);
@@ -174,7 +174,7 @@ impl Filter {
     fn revise(&mut self, revision: &Revision) {
         self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.set);
         match revision {
-            Revision::UnseenFloor { .. } => self.reinitialisation.follow_replay(&self.recent),
+            Revision::UnseenFloor { .. } => self.reinitialisation.take_predictions(&self.recent),
             Revision::Floor(_) | Revision::NoiseBurst { .. } => self.reinitialisation.interrupt(),
         }
         self.revisions.note(*revision);
