@@ -22,7 +22,7 @@ use crate::bank::model;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, Blend, Densities, ModelSet};
 use crate::frame::{Frame, Point, Slope};
-use crate::guard::Guard;
+use crate::guard::{Entry, Guard};
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
 use ambiguity::FloorAmbiguity;
@@ -67,8 +67,8 @@ pub struct Shifts {
 pub struct Input<'a> {
     pub exchange: &'a Exchange,
     pub guard: &'a Guard,
-    /// Whether the exchange is comparable with the time before it.
-    pub continuity: Continuity,
+    /// How the exchange enters the filter.
+    pub entry: Entry,
     /// The counter's rate by other means, s/s: for a filter that has lost track.
     pub fallback_rate: f64,
 }
@@ -78,17 +78,6 @@ pub struct Input<'a> {
 struct Placed {
     now: Now,
     point: Point,
-}
-
-/// Whether an exchange is comparable with the time before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Continuity {
-    /// It is comparable.
-    Kept,
-    /// The server's time stepped.
-    Stepped,
-    /// The counter or the server is another: nothing of the past is comparable.
-    Restarted,
 }
 
 /// What an exchange made of the filter.
@@ -189,10 +178,10 @@ impl Filter {
             now.blend.rate * MICRO * point.middle - (point.height() - self.half_asymmetry * MICRO)
         });
         let is_young = self.now.is_some_and(|now| now.past < YOUNG);
-        let is_over = match input.continuity {
-            Continuity::Kept => false,
-            Continuity::Stepped => is_young,
-            Continuity::Restarted => true,
+        let is_over = match input.entry {
+            Entry::First | Entry::Agreeing | Entry::Stretching => false,
+            Entry::Step(_) => is_young,
+            Entry::Restart => true,
         };
         if is_over {
             self.now = None;

@@ -48,8 +48,8 @@ impl Filter {
     /// Prepares for an exchange that is not comparable with earlier ones.
     pub fn prepare(&mut self, entry: Entry, prior: Slope) {
         match entry {
-            Entry::Restart => self.forget(prior),
-            Entry::Step(step) => self.disconnect(step),
+            Entry::Restart | Entry::Step(None) => self.forget(prior),
+            Entry::Step(Some(step)) => self.disconnect(step),
             Entry::First | Entry::Agreeing | Entry::Stretching => {}
         }
     }

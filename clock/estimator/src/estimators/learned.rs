@@ -4,7 +4,8 @@ use super::guarded::{Guarded, Judged};
 use crate::bank::Densities;
 use crate::bank::group::Begin;
 use crate::frame::Point;
-use crate::learned::{Continuity, Filter, Input, Measured, Revisions, State};
+use crate::guard::Entry;
+use crate::learned::{Filter, Input, Measured, Revisions, State};
 use crate::outcome::Measure;
 use crate::tuning::learned::{DISAGREEMENT, WARM_RATE};
 use crate::{
@@ -64,7 +65,7 @@ impl Learned {
 
     /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions
     /// say more of it than its offset alone.
-    fn follow(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
+    fn measure(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
         self.revisions = Revisions::default();
         let is_suspected_only = judged.outcome.verdict == Verdict::Contradiction && judged.is_suspected;
         self.is_contradicted = match judged.outcome.verdict {
@@ -72,18 +73,16 @@ impl Learned {
             Verdict::Contradiction => !is_suspected_only,
             Verdict::Rejected(_) => self.is_contradicted,
         };
-        if judged.outcome.verdict != Verdict::Used && !is_suspected_only {
-            return judged.outcome;
-        }
+        let Some(entry) = judged.entry_without_suspicion() else { return judged.outcome };
         let Guarded { guard, classic } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
-        let input = Input { exchange, guard, continuity: judged.continuity(), fallback_rate };
+        let input = Input { exchange, guard, entry, fallback_rate };
         let Measured { mut events, offset, revisions } = self.filter.measure(&input);
         self.revisions = revisions;
         self.compare(&mut events);
-        let common = match judged.continuity() {
-            Continuity::Stepped => judged.common,
-            Continuity::Kept | Continuity::Restarted => judged.common.without(Event::ServerStepAccepted),
+        let common = match entry {
+            Entry::Step(_) => judged.common,
+            _ => judged.common.without(Event::ServerStepAccepted),
         };
         Outcome {
             verdict: Verdict::Used,
@@ -152,7 +151,7 @@ fn disagree(state: &State, other: &Estimate) -> bool {
 impl Estimator for Learned {
     fn update(&mut self, exchange: &Exchange) -> Outcome {
         let judged = self.guarded.take(exchange);
-        let outcome = self.follow(exchange, &judged);
+        let outcome = self.measure(exchange, &judged);
         // What only the second opinion suspects is used here.
         let is_used_after_all = outcome.verdict != judged.outcome.verdict;
         let contradicted = if is_used_after_all { 0 } else { judged.contradicted };

@@ -5,13 +5,14 @@ use super::difference_rate::DifferenceRate;
 use super::path_change::{self, Cause, Trial};
 use super::recent::Observation;
 use super::reinitialise::Attempt;
-use super::{Continuity, Filter, Input, MICRO, Now, Placed};
+use super::{Filter, Input, MICRO, Now, Placed};
 use crate::bank::group::{Begin, FLOORS, THETA};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::measurements;
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Family};
 use crate::frame::{Frame, Point};
+use crate::guard::Entry;
 use crate::tuning::learned::{
     EXPLAINED, GARBAGE, HORIZON, LEAST_HORIZON, LEAST_POLL, LONGEST_SILENCE, OUTSIDE_LIMIT, POLL_PART, RATE_AFTER_LOSS,
     SHARED_VARIANCE, UNEXPLAINED_LIMIT,
@@ -26,7 +27,7 @@ impl Filter {
         if !(point.x > 0.0 && point.x <= LONGEST_SILENCE) {
             return self.begin(input, events);
         }
-        if input.continuity == Continuity::Stepped {
+        if matches!(input.entry, Entry::Step(_)) {
             return self.begin_time(input, placed, events);
         }
         let mut explained = self.filter(&point);

@@ -1,9 +1,9 @@
 //! Limits within the filter that are reached from outside only by chance.
 
-use super::{Continuity, Filter, Input, Now};
+use super::{Filter, Input, Now};
 use crate::bank::group::{RATE, THETA};
 use crate::bank::lanes::Lanes;
-use crate::guard::{Decision, Examined, Guard};
+use crate::guard::{Decision, Entry, Examined, Guard};
 use crate::{ClassicConfig, Event, Events, LearnedConfig};
 use ffclock_units::{Counter, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Ticks};
 
@@ -39,7 +39,7 @@ fn admit(guard: &mut Guard, exchange: &Exchange) {
 }
 
 fn input<'a>(guard: &'a Guard, exchange: &'a Exchange) -> Input<'a> {
-    Input { exchange, guard, continuity: Continuity::Kept, fallback_rate: 0.0 }
+    Input { exchange, guard, entry: Entry::Agreeing, fallback_rate: 0.0 }
 }
 
 /// A filter behind a guard after a while, and what it knows of now.
