@@ -17,8 +17,9 @@ use crate::tuning::bank::{FAR_BEHIND, HOPELESS, HUMP_FLOOR_NOISE, RESEEDED, SCOR
 use density::Tabulated;
 use ffclock_units::Direction;
 use grid::Cavity;
-use group::{Begin, FLOORS, Group, GroupPrediction, Measurement, THETA};
+use group::{Begin, FLOORS, Group, GroupPrediction, THETA};
 use lanes::{LANES, Lanes};
+use measurement::Measurement;
 use model::{GROUPS, Model};
 
 /// The two ways of describing queueing that run side by side.

@@ -9,7 +9,7 @@
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
 use super::lanes::{LANES, Lanes};
-use super::measurement::MICRO;
+use super::measurement::{MICRO, Measurement};
 use super::model::Model;
 use crate::frame::{Point, Slope};
 use crate::tuning::bank::{
@@ -33,17 +33,6 @@ pub fn floor_of(way: Direction) -> usize {
         Direction::Outgoing => forward,
         Direction::Incoming => backward,
     }
-}
-
-/// One packet of an exchange as a measurement z of the state: `z = H x + q`, with H in the first field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measurement {
-    /// Forward `theta - r trip + floor + queueing`, backward `-theta + floor + queueing`, us.
-    pub delay: f64,
-    /// How long before the exchange's end the packet's own stamp was taken, s.
-    pub trip: f64,
-    /// The variance of what the stamp's width can do, us^2.
-    pub noise: f64,
 }
 
 /// Each member's predictive density of a packet's queueing, and the packet's log-likelihood.

@@ -220,7 +220,8 @@ mod tests {
     use crate::bank::Prediction;
     use crate::bank::density::{Components, Mixture};
     use crate::bank::grid::Cavity;
-    use crate::bank::group::{Begin, Measurement};
+    use crate::bank::group::Begin;
+    use crate::bank::measurement::Measurement;
     use crate::bank::model;
     use crate::tuning::bank::SHAPES;
     use alloc::vec::Vec;

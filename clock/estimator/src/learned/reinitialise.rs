@@ -213,7 +213,7 @@ impl Envelope {
 mod tests {
     use super::*;
     use crate::bank::grid::Cavity;
-    use crate::bank::group::Measurement;
+    use crate::bank::measurement::Measurement;
 
     const RATE: f64 = 40.0;
     const THETA: f64 = 7.0;

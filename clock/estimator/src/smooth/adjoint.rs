@@ -3,8 +3,9 @@
 //! 1973). No matrix is inverted.
 
 use super::site::Action;
-use crate::bank::group::{CYCLE, FREQUENCY, Group, Measurement, QUADRATURE, RATE, Rotation, STATES, THETA, floor_of};
+use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, Rotation, STATES, THETA, floor_of};
 use crate::bank::lanes::Lanes;
+use crate::bank::measurement::Measurement;
 use crate::tuning::smooth::LEAST_SMOOTHED_VARIANCE;
 use ffclock_units::Direction;
 
