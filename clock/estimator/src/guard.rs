@@ -13,13 +13,14 @@ pub mod challenge;
 pub mod proof;
 
 use crate::frame::{Frame, Move, Point, Slope};
+use crate::interval::Interval;
 use crate::tuning::guard::{FRAME_REACH, LARGEST_NOMINAL_ERROR, NOMINAL_ROOM, RATE_ROUNDING, ROUNDING, YOUNG};
 use crate::{ClassicConfig, Event, Events, Outcome, ProvenInterval, RateMemory, Rejection, Verdict};
 use admission::{Admission, Familiarity, Identities};
 use assumptions::Assumptions;
 use challenge::{Challenge, Context, Resolution};
 use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, Tai};
-use proof::{Interval, Proof, Standing, alone_calibrated};
+use proof::{Proof, Standing, alone_calibrated};
 
 /// How an exchange enters a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]

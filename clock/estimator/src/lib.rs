@@ -25,6 +25,7 @@ mod estimators;
 mod frame;
 mod guard;
 mod history;
+mod interval;
 mod learned;
 mod outcome;
 mod quorum;
