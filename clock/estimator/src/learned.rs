@@ -14,7 +14,7 @@ mod reinitialise;
 mod stages;
 mod state;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use crate::bank::group::Begin;
 use crate::bank::measurement::MICRO;

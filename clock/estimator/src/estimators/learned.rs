@@ -201,26 +201,8 @@ impl Estimator for Learned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Moment, ServerQuality, Stamp, StampLocation, Ticks};
-
-    /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
-    fn exchange(number: u64) -> Exchange {
-        let begin = number * 16_000_000_000;
-        let queueing = [number * 7 % 11, number * 5 % 13];
-        let stamp = |ns: u64| Stamp {
-            counter: Counter::from_raw(begin + ns),
-            width: Ticks::from_raw(40),
-            location: StampLocation::Unknown,
-        };
-        let server = Moment::from_origin(Span::from_nanos(i128::from(begin + 140_000 + queueing[0] * 1_000)));
-        Exchange {
-            sent: stamp(0),
-            server_in: server,
-            server_out: server + Span::from_micros(20),
-            received: stamp(300_000 + (queueing[0] + queueing[1]) * 1_000),
-            server: ServerQuality::default(),
-        }
-    }
+    use crate::learned::tests::exchange;
+    use ffclock_units::Ticks;
 
     /// A clock after a while, and its state.
     fn settled() -> (Learned, State) {

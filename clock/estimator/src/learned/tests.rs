@@ -8,7 +8,7 @@ use crate::{ClassicConfig, Event, Events, LearnedConfig};
 use ffclock_units::{Counter, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Ticks};
 
 /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
-fn exchange(number: u64) -> Exchange {
+pub fn exchange(number: u64) -> Exchange {
     let begin = number * 16_000_000_000;
     let queueing = [number * 7 % 11, number * 5 % 13];
     let stamp = |ns: u64| Stamp {
