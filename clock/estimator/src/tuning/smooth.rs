@@ -1,8 +1,8 @@
 //! The smoother.
 
 pub use super::LEAST_UNCERTAINTY;
-pub use super::bank::{LEAST_PREDICTED_VARIANCE, SCORE_MEMORY};
 use super::bank::UNSTEADY_WALK;
+pub use super::bank::{LEAST_PREDICTED_VARIANCE, SCORE_MEMORY};
 
 /// The causal filter's densities are noted this often. Exchanges. Size.
 pub const SNAPSHOT: usize = 64;
