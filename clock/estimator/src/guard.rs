@@ -2,8 +2,8 @@
 //! is believed.
 //!
 //! The guard decides and a filter only measures. It reads no filter's state. Two of a filter's findings reach it, as
-//! arguments: a suspicion, which makes a contradiction of an exchange that the proof allows, and the path's floor, which
-//! narrows the proof where an asymmetry is stated. `estimators/guarded.rs` passes both on. An exchange passes
+//! arguments: a suspicion, which makes a contradiction of an exchange that the proof allows, and the path's floor,
+//! which narrows the proof where an asymmetry is stated. `estimators/guarded.rs` passes both on. An exchange passes
 //! [`Guard::examine`], then [`Guard::confirm`] or [`Guard::contradict`], and, where the decision is [`Decision::Use`],
 //! [`Guard::admit`].
 
