@@ -1,7 +1,7 @@
 //! The columns of a record, which hold whole numbers with gaps.
 
 use super::RecordError;
-use ffclock_parquet_input::{Fault, find, guarded};
+use ffclock_parquet_input::{ColumnFault, find, guarded};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::file::reader::SerializedFileReader;
@@ -23,9 +23,9 @@ impl Column {
     pub(super) fn find(file: &SerializedFileReader<File>, group: usize, name: &str) -> Result<Self, RecordError> {
         let wrong = |what: &str| RecordError::Inconsistent(format!("column {name} {what}"));
         let reader = find(file, group, name).map_err(|fault| match fault {
-            Fault::Missing => wrong("is missing"),
-            Fault::Nested => wrong("is nested"),
-            Fault::Parquet(error) => error.into(),
+            ColumnFault::Missing => wrong("is missing"),
+            ColumnFault::Nested => wrong("is nested"),
+            ColumnFault::Parquet(error) => error.into(),
         })?;
         let reader = match reader {
             ColumnReader::Int32ColumnReader(reader) => Width::Int(reader),

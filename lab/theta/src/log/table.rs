@@ -2,7 +2,7 @@
 
 use super::LogError;
 use super::columns::Optional;
-use ffclock_parquet_input::{Fault, find, guarded};
+use ffclock_parquet_input::{ColumnFault, find, guarded};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::DataType;
@@ -55,9 +55,9 @@ pub(super) fn field(
 ) -> Result<Option<Field>, FieldFault> {
     let reader = match find(file, group, name) {
         Ok(reader) => reader,
-        Err(Fault::Missing) => return Ok(None),
-        Err(Fault::Nested) => return Err(FieldFault::Type),
-        Err(Fault::Parquet(error)) => return Err(FieldFault::Parquet(error)),
+        Err(ColumnFault::Missing) => return Ok(None),
+        Err(ColumnFault::Nested) => return Err(FieldFault::Type),
+        Err(ColumnFault::Parquet(error)) => return Err(FieldFault::Parquet(error)),
     };
     match (reader, kind) {
         (ColumnReader::Int32ColumnReader(reader), ColumnType::Int) => Ok(Some(Field::Int(reader))),
