@@ -11,7 +11,7 @@ use crate::{Global, algorithm};
 use ffclock_client::Clock;
 use ffclock_counter::CounterId;
 use ffclock_estimator::Algorithm;
-use ffclock_replay::{Figure, LiveRun, Schedule, bound_held, set_goals};
+use ffclock_replay::{Figure, LiveRun, LiveSchedule, bound_held, set_goals};
 use ffclock_trace::TraceReader;
 use ffclock_units::{Rate, Span};
 use sampler::Observed;
@@ -97,7 +97,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let server = server(args)?;
     let plan = Plan { directory: &output, reference, server, estimator: args.estimator, poll: args.poll };
     let mut stage = Stage::set(&plan)?;
-    let schedule = Schedule {
+    let schedule = LiveSchedule {
         warm_until: WARM_UP_S,
         cut_at: args.before,
         back_at: args.before + args.cut,
@@ -195,7 +195,7 @@ fn observe(
     observed: &mut [Observed; 2],
     stage: &mut Stage,
     reference: &Reference,
-    schedule: &Schedule,
+    schedule: &LiveSchedule,
 ) -> Result<(), Failure> {
     let mut next_line = 1.0;
     let (mut is_cut, mut is_back) = (false, false);
@@ -224,7 +224,7 @@ fn observe(
     }
 }
 
-fn progress(t_s: f64, schedule: &Schedule, clock: &Observed) {
+fn progress(t_s: f64, schedule: &LiveSchedule, clock: &Observed) {
     let link = if (schedule.cut_at..schedule.back_at).contains(&t_s) { "  server cut off" } else { "" };
     let state = match clock.latest() {
         None => "no estimate yet".to_owned(),

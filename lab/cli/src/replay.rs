@@ -14,7 +14,9 @@ use crate::failure::Failure;
 use crate::{Global, algorithm, output};
 use exchanges::Exchanges;
 use ffclock_estimator::{Algorithm, Configs};
-use ffclock_replay::{Detail, Hindsight, Observer, Plan, ReplayError, Replayed, Report, SettledStep, Step, Track};
+use ffclock_replay::{
+    Detail, Hindsight, ReplayError, ReplayObserver, ReplayPlan, ReplayStep, ReplayTrack, Replayed, Report, SettledStep,
+};
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
 use progress::Progress;
@@ -126,9 +128,9 @@ fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(Answer,
     Ok((Answer { report, exchanges_per_s, notes }, hindsight))
 }
 
-fn plan(args: &Args, configs: Configs) -> Plan {
+fn plan(args: &Args, configs: Configs) -> ReplayPlan {
     let shows_every = args.output.is_some() || args.exchanges.is_some();
-    Plan {
+    ReplayPlan {
         algorithm: args.estimator,
         configs,
         server: args.server.clone(),
@@ -205,14 +207,14 @@ impl Outputs {
     }
 }
 
-impl Observer for Outputs {
+impl ReplayObserver for Outputs {
     type Error = Failure;
 
     fn row_read(&mut self) {
         self.progress.advance();
     }
 
-    fn fed(&mut self, row: &TraceRow, track: &Track, step: Option<&Step>) -> Result<(), Failure> {
+    fn fed(&mut self, row: &TraceRow, track: &ReplayTrack, step: Option<&ReplayStep>) -> Result<(), Failure> {
         self.exchanges.as_mut().map_or(Ok(()), |exchanges| exchanges.write(row, track, step))
     }
 

@@ -2,7 +2,7 @@
 //! counter: bit by bit.
 
 use ffclock_estimator::{Algorithm, Configs};
-use ffclock_replay::{Detail, Plan, Track};
+use ffclock_replay::{Detail, ReplayPlan, ReplayTrack};
 use ffclock_sim::{Claims, Run, Sample, Scenario, Sinks};
 use ffclock_trace::{Recorder, TraceReader, TraceRow};
 use ffclock_units::{Counter, LeapTable, Moment, Tai, TaiReading};
@@ -47,7 +47,7 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
 }
 
 /// What the replay shows at a reading.
-fn shown(track: &Track, counter: Counter) -> Option<Shown> {
+fn shown(track: &ReplayTrack, counter: Counter) -> Option<Shown> {
     let estimate = track.published()?;
     let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
     let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
@@ -59,7 +59,7 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
     let scenario = Scenario::named(name).expect("built in");
     let (trace, lived) = live(&Run { name, scenario: &scenario, seed: 3 }, clock);
     let reader = TraceReader::from_reader(Box::new(std::io::Cursor::new(trace))).expect("a trace that reads");
-    let plan = Plan {
+    let plan = ReplayPlan {
         algorithm: clock.parse::<Algorithm>().expect("an algorithm"),
         configs: Configs::default(),
         server: None,
@@ -70,7 +70,7 @@ fn compare(name: &str, clock: &str) -> (usize, u64) {
         skips_bad_rows: false,
     };
     let mut track =
-        Track::new(plan.estimator(reader.header().nominal.expect("a simulated counter")), plan.from, plan.detail);
+        ReplayTrack::new(plan.estimator(reader.header().nominal.expect("a simulated counter")), plan.from, plan.detail);
     let mut rows = reader.map(|row| row.expect("a row that reads"));
     let mut readings = 0;
     for lived in lived {

@@ -3,7 +3,7 @@
 use crate::csv_file::CsvFile;
 use crate::failure::Failure;
 use ffclock_estimator::Verdict;
-use ffclock_replay::{SettledStep, Step};
+use ffclock_replay::{ReplayStep, SettledStep};
 use ffclock_trace::decimal::write_seconds;
 use ffclock_units::{LeapTable, Span};
 use std::io::{self, Write};
@@ -56,8 +56,8 @@ impl Rows {
     }
 }
 
-fn write_step(output: &mut dyn Write, leaps: &LeapTable, step: &Step) -> io::Result<()> {
-    let Step { estimate, counter, .. } = step;
+fn write_step(output: &mut dyn Write, leaps: &LeapTable, step: &ReplayStep) -> io::Result<()> {
+    let ReplayStep { estimate, counter, .. } = step;
     let at = estimate.at(*counter).to_utc(leaps);
     let utc = at.time.since_origin().as_nanos();
     let period = estimate.period.as_seconds();
