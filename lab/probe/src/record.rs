@@ -13,7 +13,7 @@ use crate::agreement::Methods;
 use crate::outcome::{Counts, Outcome};
 use crate::passages::{Beyond, Passages};
 use crate::site::Site;
-use ffclock_counters::campaign::Phase;
+use ffclock_counters::campaign::CampaignPhase;
 use ffclock_counters::recording::RecordingError;
 use ffclock_units::Period;
 use serde_json::Value;
@@ -65,7 +65,7 @@ pub enum RecordError {
 #[derive(Clone, Debug)]
 pub struct PhaseRecord {
     /// The number, the load and the begin of the phase.
-    pub phase: Phase,
+    pub phase: CampaignPhase,
     /// What happened to packets and stamps.
     pub counts: Counts,
     /// What the host did not offer.
@@ -94,7 +94,7 @@ pub struct ProbeRecord {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Beside {
     #[serde(flatten)]
-    phase: Phase,
+    phase: CampaignPhase,
     counts: Counts,
     unavailable: Vec<String>,
     took_s: f64,
@@ -130,7 +130,7 @@ impl ProbeWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn phase(&mut self, phase: &Phase, outcome: &Outcome) -> Result<(), RecordError> {
+    pub fn phase(&mut self, phase: &CampaignPhase, outcome: &Outcome) -> Result<(), RecordError> {
         let beside = Beside {
             phase: *phase,
             counts: outcome.counts.clone(),

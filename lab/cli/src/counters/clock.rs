@@ -14,7 +14,7 @@ use crate::lab::truth::Truth;
 use crate::text::{self, Align};
 use crate::{Global, output, waiting_time};
 use ffclock_counter::{CounterId, read_ordered};
-use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::clocks::tracks::{ClockFigures, StampFigures, Tracks};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_counters::ways::one_for_each_counter;
@@ -89,7 +89,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         missing: packets.missing().to_vec(),
     };
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
-    let Course { phases, ended } = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
+    let CampaignCourse { phases, ended } = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
         if let Some(errors) = tracks.check(phase.number, t, &served.beside_base()?) {
             record.append("errors", &errors)?;
         }
@@ -114,7 +114,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 const NOTHING: &str = "nothing was measured after the warm-up: measure for longer, or shorten --warm-up";
 
 /// Minutes of measuring that would give no figures are refused before they begin.
-fn check_warm_up(warm_up: Span, phases: &[Phase]) -> Result<(), Failure> {
+fn check_warm_up(warm_up: Span, phases: &[CampaignPhase]) -> Result<(), Failure> {
     let length = Span::from_seconds(phases.iter().map(|phase| phase.length_s).sum());
     if length > warm_up {
         return Ok(());
@@ -136,7 +136,7 @@ fn truth(args: &Args, period: Period) -> Truth {
 
 /// The figures of a run.
 pub(super) struct Measured {
-    phases: Vec<Phase>,
+    phases: Vec<CampaignPhase>,
     clocks: Vec<ClockFigures>,
     stamps: Vec<StampFigures>,
     missing: Vec<String>,
@@ -176,7 +176,7 @@ impl Measured {
     }
 
     fn phase(&self, number: usize) -> String {
-        self.phases.get(number).map_or("-", Phase::name).to_owned()
+        self.phases.get(number).map_or("-", CampaignPhase::name).to_owned()
     }
 
     fn clock_row(&self, clock: &ClockFigures) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::stress::Stress;
 use crate::failure::Failure;
-use ffclock_counters::campaign::{Phase, Surroundings};
+use ffclock_counters::campaign::{CampaignPhase, Surroundings};
 use ffclock_sys::{Interest, Signal, Signals, mono_now, poll};
 use ffclock_units::{Moment, Mono, Span};
 use std::io::{IsTerminal, Write, stderr};
@@ -26,7 +26,7 @@ pub(crate) struct Conditions {
 
 impl Conditions {
     /// Checks that every load of `phases` can be had.
-    pub(crate) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
+    pub(crate) fn prepare(phases: &[CampaignPhase]) -> Result<Self, Failure> {
         let stress = Stress::prepare(phases)?;
         let signals = Signals::install()?;
         Ok(Conditions { stress, signals, begun: mono_now(), phase: String::new(), phases: phases.len(), shown: false })
@@ -47,7 +47,7 @@ impl Conditions {
 impl Surroundings for Conditions {
     type Error = Failure;
 
-    fn enter(&mut self, phase: &Phase) -> Result<(), Failure> {
+    fn enter(&mut self, phase: &CampaignPhase) -> Result<(), Failure> {
         self.phase = format!("phase {} of {}: {}", phase.number + 1, self.phases, phase.name());
         self.stress.change(phase)
     }

@@ -9,9 +9,9 @@ use super::record::Record;
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
-use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::handover::{Handover, play_all};
-use ffclock_counters::latency::{About, BATCH, Figures, Latency, Outlier, Overhead, Plan};
+use ffclock_counters::latency::{BATCH, Figures, LatencyAbout, LatencyMeasurement, LatencyPlan, Outlier, Overhead};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_units::Span;
 use std::fmt::Write;
@@ -44,10 +44,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let (phases, cpus) = (args.campaign.phases()?, cpus()?);
     let ways = args.campaign.ways(period)?;
     let mut conditions = Conditions::prepare(&phases)?;
-    let mut latency = Latency::new(Plan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
+    let mut latency =
+        LatencyMeasurement::new(LatencyPlan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
     let about = latency.about();
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
-    let Course { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let CampaignCourse { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let rounds = latency.round(phase.number, t).map_err(|error| Failure::from(error.to_string()))?;
         record.extend("round", &rounds)
     });
@@ -76,8 +77,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 
 /// The figures of a run.
 pub(super) struct Measured {
-    phases: Vec<Phase>,
-    about: About,
+    phases: Vec<CampaignPhase>,
+    about: LatencyAbout,
     figures: Vec<Figures>,
     overheads: Vec<Overhead>,
     outliers: Vec<Outlier>,
@@ -107,7 +108,7 @@ impl Measured {
 
     /// The tables as text.
     pub(super) fn page(&self) -> String {
-        let About { step, hertz, .. } = &self.about;
+        let LatencyAbout { step, hertz, .. } = &self.about;
         let ns = *step as f64 / hertz * 1e9;
         let mut page =
             format!("The CPU's counter has {} and steps of {step} ticks ({ns:.1} ns).\n\n", text::hertz(*hertz));
@@ -124,7 +125,7 @@ impl Measured {
         page
     }
 
-    fn phase(&self, phase: &Phase, page: &mut String) {
+    fn phase(&self, phase: &CampaignPhase, page: &mut String) {
         let rows: Vec<Vec<String>> = self.figures.iter().filter(|f| f.phase == phase.number).map(row).collect();
         if rows.is_empty() {
             return;
@@ -144,7 +145,7 @@ impl Measured {
     }
 
     fn outlier(&self, slow: &Outlier) -> Vec<String> {
-        let phase = self.phases.get(slow.phase).map_or("-", Phase::name);
+        let phase = self.phases.get(slow.phase).map_or("-", CampaignPhase::name);
         vec![
             format!("{:.3} s", slow.t),
             phase.to_owned(),

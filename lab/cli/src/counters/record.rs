@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files::in_the_way;
 use crate::{Global, output};
-use ffclock_counters::recording::{Recorded, Recorder, RecordingError, read};
+use ffclock_counters::recording::{Recorded, RecordingError, RecordingWriter, read};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Where the records of one run go.
 pub(super) struct Record {
-    file: Option<(PathBuf, Recorder<BufWriter<File>>)>,
-    json: Option<Recorder<Vec<u8>>>,
+    file: Option<(PathBuf, RecordingWriter<BufWriter<File>>)>,
+    json: Option<RecordingWriter<Vec<u8>>>,
 }
 
 impl Record {
@@ -25,12 +25,12 @@ impl Record {
     ) -> Result<Self, Failure> {
         let open = |path: &Path| -> Result<_, Failure> {
             let file = create(path)?;
-            let recorder =
-                Recorder::begin(BufWriter::new(file), instrument, about).map_err(|error| unwritable(path, &error))?;
+            let recorder = RecordingWriter::begin(BufWriter::new(file), instrument, about)
+                .map_err(|error| unwritable(path, &error))?;
             Ok((path.to_owned(), recorder))
         };
         let file = path.map(open).transpose()?;
-        let json = global.json.then(|| Recorder::begin(Vec::new(), instrument, about)).transpose()?;
+        let json = global.json.then(|| RecordingWriter::begin(Vec::new(), instrument, about)).transpose()?;
         let mut record = Record { file, json };
         record.pass_on()?;
         Ok(record)

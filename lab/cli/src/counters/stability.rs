@@ -6,10 +6,11 @@ use super::record::Record;
 use crate::failure::Failure;
 use crate::text::{self, Align};
 use crate::{Global, output};
-use ffclock_counters::campaign::{self, Course, Phase};
+use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_counters::stability::{
-    About, Reference, Sample, Stability, Steadiness, analyse, check_file, points_of_file, with_reference,
+    CountersSample, ReferenceClock, Stability, StabilityAbout, Steadiness, analyse, check_file, points_of_file,
+    with_reference,
 };
 use ffclock_counters::ways::one_for_each_counter;
 use ffclock_units::Span;
@@ -65,8 +66,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let phases = args.campaign.phases()?;
     let failed = |error: &dyn std::fmt::Display| Failure::from(error.to_string());
     let reference = match &args.against {
-        Some(Against::Published) => Some(Reference::published(global.page.as_deref()).map_err(|error| failed(&error))?),
-        Some(Against::Device(path)) => Some(Reference::device(path).map_err(|error| failed(&error))?),
+        Some(Against::Published) => {
+            Some(ReferenceClock::published(global.page.as_deref()).map_err(|error| failed(&error))?)
+        }
+        Some(Against::Device(path)) => Some(ReferenceClock::device(path).map_err(|error| failed(&error))?),
         _ => None,
     };
     if let Some(Against::File(path)) = &args.against {
@@ -81,7 +84,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
     let mut record = Record::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
     let mut samples = Vec::new();
-    let Course { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
+    let CampaignCourse { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let sample = stability.sample(phase.number, t).map_err(|error| failed(&error))?;
         record.append("sample", &sample)?;
         samples.push(sample);
@@ -106,7 +109,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// Adds the points of a file; returns how many samples there were before.
-fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, Failure> {
+fn join(about: &StabilityAbout, samples: &mut Vec<CountersSample>, path: &Path) -> Result<usize, Failure> {
     let points = points_of_file(path).map_err(|error| Failure::from(error.to_string()))?;
     let count = samples.len();
     *samples = with_reference(about, samples, &points);
@@ -114,7 +117,7 @@ fn join(about: &About, samples: &mut Vec<Sample>, path: &Path) -> Result<usize, 
 }
 
 /// A reference without samples is no reference, even where the counters could be compared with one another.
-fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
+fn compared(about: &StabilityAbout, samples: &[CountersSample]) -> Result<(), Failure> {
     let Some(reference) = &about.reference else { return Ok(()) };
     let count = samples.iter().filter(|sample| sample.reference.is_some()).count();
     if count >= 2 {
@@ -130,12 +133,12 @@ fn compared(about: &About, samples: &[Sample]) -> Result<(), Failure> {
 
 /// The figures of a run.
 pub(super) struct Measured {
-    phases: Vec<Phase>,
+    phases: Vec<CampaignPhase>,
     found: Vec<Steadiness>,
 }
 
 impl Measured {
-    fn new(phases: Vec<Phase>, about: &About, samples: &[Sample]) -> Self {
+    fn new(phases: Vec<CampaignPhase>, about: &StabilityAbout, samples: &[CountersSample]) -> Self {
         let found = analyse(about, samples).iter().map(|curve| curve.steadiness(&phases)).collect();
         Measured { phases, found }
     }
@@ -162,7 +165,7 @@ impl Measured {
     }
 
     fn rate_rows(&self, found: &Steadiness) -> Vec<Vec<String>> {
-        let of_phase = |phase: &Phase| {
+        let of_phase = |phase: &CampaignPhase| {
             let rates = found.rates_ppm.get(phase.number).copied().flatten();
             let spread = |value: fn(&ffclock_statistics::Spread) -> f64| {
                 rates.as_ref().map_or("-".to_owned(), |rates| format!("{:+.4}", value(rates)))

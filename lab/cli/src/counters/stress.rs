@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::link::{self, SERVER_ADDRESS};
 use crate::lab::worker::{Network, Rights, Task, Worker, namespaces_permitted};
-use ffclock_counters::campaign::{Load, Phase};
+use ffclock_counters::campaign::{CampaignPhase, Load};
 use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Span};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ struct Directory(PathBuf);
 
 impl Stress {
     /// Checks that every load of `phases` can be had, so that none fails hours later.
-    pub(super) fn prepare(phases: &[Phase]) -> Result<Self, Failure> {
+    pub(super) fn prepare(phases: &[CampaignPhase]) -> Result<Self, Failure> {
         let loads: Vec<Load> = phases.iter().filter_map(|phase| phase.load).collect();
         if loads.iter().any(|load| *load != Load::Network) {
             let tried = Command::new(STRESS_NG).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -71,7 +71,7 @@ impl Stress {
     }
 
     /// Ends what runs and starts the load of `phase`.
-    pub(super) fn change(&mut self, phase: &Phase) -> Result<(), Failure> {
+    pub(super) fn change(&mut self, phase: &CampaignPhase) -> Result<(), Failure> {
         self.cycle = None;
         self.running.clear();
         match (phase.load, &self.directory) {

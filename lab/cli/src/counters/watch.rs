@@ -5,7 +5,7 @@ use super::conditions::Conditions;
 use crate::failure::Failure;
 use crate::{Global, output, waiting_time};
 use ffclock_counters::campaign::{self, schedule};
-use ffclock_counters::watching::{Finding, Watcher};
+use ffclock_counters::watching::{CounterFault, CounterWatcher};
 use ffclock_units::Span;
 
 /// Options of `ffclock-lab counters watch`.
@@ -30,8 +30,8 @@ pub(super) struct Args {
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let phases = schedule(&[], args.length.unwrap_or(Span::from_secs(366 * 86_400)));
     let mut conditions = Conditions::prepare(&phases)?;
-    let failed = |error: ffclock_counters::watching::WatchError| Failure::from(error.to_string());
-    let mut watcher = Watcher::start().map_err(failed)?;
+    let failed = |error: ffclock_counters::watching::CounterWatchError| Failure::from(error.to_string());
+    let mut watcher = CounterWatcher::start().map_err(failed)?;
     let (mut looks, mut findings) = (0_u64, 0_u64);
     let watched = campaign::run(&phases, args.every, &mut conditions, |_, t| {
         let found = watcher.look(t).map_err(failed)?;
@@ -49,10 +49,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if findings == 0 { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
-fn show(global: &Global, finding: &Finding) -> Result<(), Failure> {
+fn show(global: &Global, finding: &CounterFault) -> Result<(), Failure> {
     if global.json {
         return output::json(finding);
     }
-    let Finding { t, counter, kind, evidence } = finding;
+    let CounterFault { t, counter, kind, evidence } = finding;
     output::line(&format!("{t:9.3} s  {counter}  {kind}: {evidence}"))
 }

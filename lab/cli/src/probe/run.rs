@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::{Global, waiting_time};
 use ffclock_control::calibration::Subject;
 use ffclock_counter::{CounterId, nominal};
-use ffclock_counters::campaign::{Load, Phase, Surroundings, UnknownLoad, schedule};
+use ffclock_counters::campaign::{CampaignPhase, Load, Surroundings, UnknownLoad, schedule};
 use ffclock_probe::agreement::Methods;
 use ffclock_probe::effect::{self, Corrected, Effect};
 use ffclock_probe::findings::Findings;
@@ -158,7 +158,7 @@ struct About<'a> {
 /// One phase.
 #[derive(Serialize)]
 pub(super) struct Measured {
-    pub(super) phase: Phase,
+    pub(super) phase: CampaignPhase,
     pub(super) counts: Counts,
     pub(super) unavailable: Vec<String>,
     pub(super) length_s: f64,
@@ -229,7 +229,7 @@ pub(super) fn measure(course: &Course, extras: Extras<'_>) -> Result<Whole, Fail
         let began_s = (mono_now() - begin).as_seconds();
         let (outcome, flow) = one_phase(&plan, &mut conditions, phase, &phases)?;
         // As it really was.
-        let phase = Phase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
+        let phase = CampaignPhase { begin_s: began_s, length_s: outcome.length_s, ..*phase };
         if let Some(record) = &mut record {
             record.phase(&phase, &outcome)?;
         }
@@ -266,8 +266,8 @@ struct Base {
 fn one_phase(
     plan: &Plan,
     conditions: &mut Conditions,
-    phase: &Phase,
-    phases: &[Phase],
+    phase: &CampaignPhase,
+    phases: &[CampaignPhase],
 ) -> Result<(Outcome, ControlFlow<()>), Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
@@ -320,7 +320,7 @@ fn address_of(host: &str) -> Result<SocketAddr, Failure> {
 }
 
 impl Course {
-    fn phases(&self) -> Vec<Phase> {
+    fn phases(&self) -> Vec<CampaignPhase> {
         let loads: Vec<Load> = self.stress.iter().filter_map(|Stress(load)| *load).collect();
         let phases = schedule(&loads, Span::from_secs(1)).len();
         let each = Span::from_seconds(self.packets as f64 / self.rate / phases as f64);
@@ -370,7 +370,7 @@ impl Course {
         }
     }
 
-    fn plan(&self, way: &Way, base: Base, phase: &Phase) -> Plan {
+    fn plan(&self, way: &Way, base: Base, phase: &CampaignPhase) -> Plan {
         let is_wanted = |probe| !self.without.contains(&probe);
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
         let probes = Probes {
@@ -409,7 +409,7 @@ impl<'a> Record<'a> {
         Ok(Record { path, writer })
     }
 
-    fn phase(&mut self, phase: &Phase, outcome: &Outcome) -> Result<(), Failure> {
+    fn phase(&mut self, phase: &CampaignPhase, outcome: &Outcome) -> Result<(), Failure> {
         self.writer.phase(phase, outcome).map_err(|error| unwritable(self.path, &error))
     }
 

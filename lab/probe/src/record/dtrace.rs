@@ -11,7 +11,7 @@ use crate::outcome::Counts;
 use crate::passages::{BEYOND, Passages};
 use crate::payload::{Direction, LENGTHS, Lengths};
 use crate::site::Site;
-use ffclock_counters::campaign::{Load, Phase};
+use ffclock_counters::campaign::{CampaignPhase, Load};
 use ffclock_counters::recording::RecordingError;
 use ffclock_units::Period;
 use serde::Deserialize;
@@ -206,7 +206,7 @@ impl Packets {
             append(&mut passages, row.iter().map(|(site, ns)| (*site, ns - begin)), format_args!("packet {number}"))?;
         }
         Ok(PhaseRecord {
-            phase: Phase { number: 0, load, begin_s: 0.0, length_s },
+            phase: CampaignPhase { number: 0, load, begin_s: 0.0, length_s },
             counts: Counts { events_lost: dropped, ..self.counts },
             unavailable: Vec::new(),
             length_s,

@@ -3,8 +3,8 @@
 use super::{Beside, PhaseRecord, ProbeRecord, RecordError, append, checked, period_of, sites_of};
 use crate::passages::Passages;
 use crate::site::Site;
-use ffclock_counters::campaign::Phase;
-use ffclock_counters::recording::{self, Recorder};
+use ffclock_counters::campaign::CampaignPhase;
+use ffclock_counters::recording::{self, RecordingWriter};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -13,11 +13,11 @@ use std::io::{BufRead, BufWriter};
 const INSTRUMENT: &str = "probe";
 
 /// Writes lines.
-pub struct Lines(Recorder<BufWriter<File>>);
+pub struct Lines(RecordingWriter<BufWriter<File>>);
 
 impl Lines {
     pub(super) fn begin(file: File, about: &Value) -> Result<Self, RecordError> {
-        Ok(Lines(Recorder::begin(BufWriter::new(file), INSTRUMENT, about)?))
+        Ok(Lines(RecordingWriter::begin(BufWriter::new(file), INSTRUMENT, about)?))
     }
 
     pub(super) fn phase(&mut self, beside: &Beside, passages: &Passages) -> Result<(), RecordError> {
@@ -51,7 +51,7 @@ pub(super) fn read(input: impl BufRead) -> Result<ProbeRecord, RecordError> {
         let line = number + 2;
         match record["record"].as_str() {
             Some("phase") => {
-                of_line::<Phase>(record, line)?;
+                of_line::<CampaignPhase>(record, line)?;
                 if open.replace(Passages::default()).is_some() {
                     return Err(RecordError::Inconsistent(format!("line {line}: a phase begins in a phase")));
                 }
