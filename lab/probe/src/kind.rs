@@ -61,7 +61,7 @@ impl ProbeKind {
 
 /// Which sites each kind of probe stamped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamped {
+pub struct StampedSites {
     /// The sites that the kernel's tracing stamped.
     pub tracing: Sites,
     /// The sites that eBPF programs stamped.
@@ -70,7 +70,7 @@ pub struct Stamped {
     pub tap: Sites,
 }
 
-impl Stamped {
+impl StampedSites {
     pub(crate) fn by_kind(&self) -> [(ProbeKind, Sites); 4] {
         let tc = |wanted: bool| {
             let is_tc = |site: &Site| matches!(site, Site::TcOut | Site::TcIn) == wanted;

@@ -46,7 +46,7 @@ pub enum Site {
 /// Which stamps a program would compare: what the paper calls a timestamping location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Location {
+pub enum TimestampingLocation {
     /// Around the system calls.
     User,
     /// The kernel's software stamps of the socket.
@@ -124,27 +124,32 @@ impl Site {
     }
 }
 
-impl Location {
+impl TimestampingLocation {
     /// Every location, from the one nearest to the program to the one nearest to the wire.
-    pub const ALL: [Location; 4] = [Location::User, Location::Socket, Location::Tap, Location::Driver];
+    pub const ALL: [TimestampingLocation; 4] = [
+        TimestampingLocation::User,
+        TimestampingLocation::Socket,
+        TimestampingLocation::Tap,
+        TimestampingLocation::Driver,
+    ];
 
     /// Where it stamps (requests, replies).
     pub const fn sites(self) -> (Site, Site) {
         match self {
-            Location::User => (Site::UserSend, Site::UserReceive),
-            Location::Socket => (Site::SocketOut, Site::SocketIn),
-            Location::Tap => (Site::TapOut, Site::TapIn),
-            Location::Driver => (Site::DriverOut, Site::DriverIn),
+            TimestampingLocation::User => (Site::UserSend, Site::UserReceive),
+            TimestampingLocation::Socket => (Site::SocketOut, Site::SocketIn),
+            TimestampingLocation::Tap => (Site::TapOut, Site::TapIn),
+            TimestampingLocation::Driver => (Site::DriverOut, Site::DriverIn),
         }
     }
 
     /// Its name in tables and files.
     pub const fn name(self) -> &'static str {
         match self {
-            Location::User => "user",
-            Location::Socket => "socket",
-            Location::Tap => "tap",
-            Location::Driver => "driver",
+            TimestampingLocation::User => "user",
+            TimestampingLocation::Socket => "socket",
+            TimestampingLocation::Tap => "tap",
+            TimestampingLocation::Driver => "driver",
         }
     }
 }
@@ -236,7 +241,7 @@ mod tests {
         assert!(Site::ALL.is_sorted());
         assert!(Site::ALL.iter().enumerate().all(|(index, site)| site.index() == index));
         assert!(
-            Location::ALL.iter().map(|location| location.sites()).all(|(out, back)| {
+            TimestampingLocation::ALL.iter().map(|location| location.sites()).all(|(out, back)| {
                 out.direction() == Direction::Outgoing && back.direction() == Direction::Incoming
             })
         );

@@ -8,7 +8,7 @@ use crate::{Global, output, waiting_time};
 use ffclock_control::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
 use ffclock_probe::findings::{Asymmetry, Plausibility};
 use ffclock_probe::own::delays::Purpose;
-use ffclock_probe::site::{Location, Site};
+use ffclock_probe::site::{Site, TimestampingLocation};
 use ffclock_units::Span;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -123,7 +123,7 @@ fn of_phase(subject: &Subject, measured: &Measured) -> Result<Vec<Entry>, Failur
         let reasons = measured.unavailable.join("; ");
         return Err(format!("the boundary to the driver cannot be seen, so nothing is calibrated ({reasons})").into());
     }
-    let wanted = [(Location::User, Taken::User), (Location::Socket, Taken::Kernel)];
+    let wanted = [(TimestampingLocation::User, Taken::User), (TimestampingLocation::Socket, Taken::Kernel)];
     let entries = wanted.into_iter().filter_map(|(location, taken)| {
         let found = findings.asymmetries.iter().find(|one| one.location == location)?;
         (found.verdict != Plausibility::CausalityFault).then(|| entry(subject, taken, found, measured))

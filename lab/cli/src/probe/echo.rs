@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::{Global, output};
-use ffclock_probe::echo::Echo;
+use ffclock_probe::echo::EchoServer;
 use ffclock_sys::{Interest, Signal, Signals, poll};
 use serde_json::json;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ pub(super) struct Args {
 
 /// Answers until a signal ends it.
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let echo = Echo::bind(args.listen).map_err(|error| format!("cannot listen on {}: {error}", args.listen))?;
+    let echo = EchoServer::bind(args.listen).map_err(|error| format!("cannot listen on {}: {error}", args.listen))?;
     let address = echo.address()?;
     let mut signals = Signals::install()?;
     if !global.json {

@@ -1,7 +1,7 @@
 //! The table that compares the two ways to take kernel stamps.
 
 use crate::text::{self, Align};
-use ffclock_probe::agreement::Agreement;
+use ffclock_probe::agreement::MethodAgreement;
 use ffclock_probe::effect::Effect;
 use ffclock_probe::kind::ProbeKind;
 use ffclock_probe::pairs::MappingError;
@@ -24,7 +24,7 @@ const HEADING: [(&str, Align); 9] = [
 ];
 
 /// Nothing where there is nothing to compare.
-pub(super) fn text(agreements: &[Agreement], mapping: Option<MappingError>, effect: Option<&Effect>) -> String {
+pub(super) fn text(agreements: &[MethodAgreement], mapping: Option<MappingError>, effect: Option<&Effect>) -> String {
     let Some(mapping) = mapping.filter(|_| !agreements.is_empty()) else { return String::new() };
     let mut page = String::from(
         "\nthe same packets by both methods: medians from user space to the location and back (us), differences (ns)\n",
@@ -47,7 +47,7 @@ pub(super) fn text(agreements: &[Agreement], mapping: Option<MappingError>, effe
     page
 }
 
-fn verdict(agreements: &[Agreement]) -> String {
+fn verdict(agreements: &[MethodAgreement]) -> String {
     let widest = widest(agreements.iter().map(|one| one.difference_ns.median));
     format!(
         "the methods {} within {widest:.0} ns in the median (goal {GOAL_NS:.0}); at each place tracing stamps first, and its own cost is in \
@@ -64,7 +64,7 @@ fn judge(widest: f64) -> &'static str {
     if widest.abs() <= GOAL_NS { "agree" } else { "differ" }
 }
 
-fn row(one: &Agreement) -> Vec<String> {
+fn row(one: &MethodAgreement) -> Vec<String> {
     let way = match one.site.direction() {
         Direction::Outgoing => "out",
         Direction::Incoming => "in",

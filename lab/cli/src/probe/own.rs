@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::text::{self, Align};
 use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::own::boundary::{Boundary, Crossings, StampPlace};
-use ffclock_probe::own::delays::{Calibrated, HostDelayFigures, HostDelays, Joined, Look, Purpose};
+use ffclock_probe::own::delays::{BoundaryLook, Calibrated, HostDelayFigures, HostDelays, JoinedExchange, Purpose};
 use ffclock_probe::own::recording::DaemonRecording;
 use ffclock_statistics::Spread;
 use ffclock_sys::mono_now;
@@ -40,9 +40,11 @@ pub(super) fn measure(
         let is_program = [exchange.sent, exchange.received].iter().all(|one| one.location == StampLocation::User);
         if is_program && !is_calibrated { StampPlace::Program } else { StampPlace::Either }
     };
-    let join = |exchange: &Exchange| Joined { exchange: *exchange, crossed: crossings.of(exchange, place(exchange)) };
-    let joined: Vec<Joined> = recorded.exchanges.iter().map(join).collect();
-    let look = Look { device, is_calibrated, events_lost: crossings.lost(), rows_unreadable: recorded.unreadable };
+    let join =
+        |exchange: &Exchange| JoinedExchange { exchange: *exchange, crossed: crossings.of(exchange, place(exchange)) };
+    let joined: Vec<JoinedExchange> = recorded.exchanges.iter().map(join).collect();
+    let look =
+        BoundaryLook { device, is_calibrated, events_lost: crossings.lost(), rows_unreadable: recorded.unreadable };
     let delays = HostDelays::of(&joined, period, look);
     delays.check(recording.path(), purpose).map_err(in_words)?;
     Ok(delays)

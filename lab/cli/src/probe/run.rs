@@ -12,9 +12,9 @@ use ffclock_counters::campaign::{CampaignPhase, Load, Surroundings, UnknownLoad,
 use ffclock_probe::agreement::Methods;
 use ffclock_probe::effect::{self, Corrected, Effect};
 use ffclock_probe::findings::Findings;
-use ffclock_probe::outcome::{Counts, Outcome};
+use ffclock_probe::outcome::{PacketCounts, ProbeOutcome};
 use ffclock_probe::payload::Lengths;
-use ffclock_probe::plan::{MOST_PACKETS, PacketTap, Plan, Probes, QueueHook};
+use ffclock_probe::plan::{MOST_PACKETS, PacketTap, ProbePlan, Probes, QueueHook};
 use ffclock_probe::record::{ProbeWriter, RecordError};
 use ffclock_probe::site::{Site, Sites};
 use ffclock_sys::mono_now;
@@ -159,7 +159,7 @@ struct About<'a> {
 #[derive(Serialize)]
 pub(super) struct Measured {
     pub(super) phase: CampaignPhase,
-    pub(super) counts: Counts,
+    pub(super) counts: PacketCounts,
     pub(super) unavailable: Vec<String>,
     pub(super) length_s: f64,
     pub(super) findings: Findings,
@@ -264,11 +264,11 @@ struct Base {
 
 /// One phase, and whether the user wants no further ones.
 fn one_phase(
-    plan: &Plan,
+    plan: &ProbePlan,
     conditions: &mut Conditions,
     phase: &CampaignPhase,
     phases: &[CampaignPhase],
-) -> Result<(Outcome, ControlFlow<()>), Failure> {
+) -> Result<(ProbeOutcome, ControlFlow<()>), Failure> {
     let total: f64 = phases.iter().map(|phase| phase.length_s).sum();
     let mut trouble = None;
     let mut wanted = ControlFlow::Continue(());
@@ -370,7 +370,7 @@ impl Course {
         }
     }
 
-    fn plan(&self, way: &Way, base: Base, phase: &CampaignPhase) -> Plan {
+    fn plan(&self, way: &Way, base: Base, phase: &CampaignPhase) -> ProbePlan {
         let is_wanted = |probe| !self.without.contains(&probe);
         let xdp = if self.xdp { Sites::of(&[Site::XdpIn]) } else { Sites::NONE };
         let probes = Probes {
@@ -383,7 +383,7 @@ impl Course {
             },
             ebpf: if is_wanted(Probe::Ebpf) { Sites::PROGRAMMED.and(xdp) } else { Sites::NONE },
         };
-        Plan {
+        ProbePlan {
             to: way.to,
             device: way.device.clone(),
             packets: ((phase.length_s * self.rate).round() as u64).clamp(1, MOST_PACKETS),
@@ -409,7 +409,7 @@ impl<'a> Record<'a> {
         Ok(Record { path, writer })
     }
 
-    fn phase(&mut self, phase: &CampaignPhase, outcome: &Outcome) -> Result<(), Failure> {
+    fn phase(&mut self, phase: &CampaignPhase, outcome: &ProbeOutcome) -> Result<(), Failure> {
         self.writer.phase(phase, outcome).map_err(|error| unwritable(self.path, &error))
     }
 

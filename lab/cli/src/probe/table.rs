@@ -3,11 +3,11 @@
 use super::answer::Answer;
 use super::{methods, probe_effect};
 use crate::text::{self, Align};
-use ffclock_probe::findings::{Asymmetry, Delay, Findings, Plausibility, RoundTrip, Violation};
-use ffclock_probe::outcome::Counts;
-use ffclock_probe::paper::Claim;
+use ffclock_probe::findings::{Asymmetry, Findings, LocationTrip, OrderViolation, Plausibility, SiteDelay};
+use ffclock_probe::outcome::PacketCounts;
+use ffclock_probe::paper::PaperClaim;
 use ffclock_probe::payload::Direction;
-use ffclock_probe::timeline::Step;
+use ffclock_probe::timeline::TimelineStep;
 use ffclock_statistics::Spread;
 use std::fmt::Write;
 
@@ -72,7 +72,7 @@ pub(super) fn page(answer: &Answer) -> String {
     page
 }
 
-fn counts_line(counts: &Counts, length_s: f64) -> String {
+fn counts_line(counts: &PacketCounts, length_s: f64) -> String {
     let mut line = format!("{} sent in {}, {} received", counts.sent, text::duration(length_s), counts.received);
     let rest = [
         (counts.lost, "lost"),
@@ -119,7 +119,7 @@ pub(super) fn tables(findings: &Findings, page: &mut String) {
 
 /// The paper's findings beside what was found here: each with its evidence on a line of its own, which is too long for
 /// a column.
-pub(super) fn paper(claims: &[Claim]) -> String {
+pub(super) fn paper(claims: &[PaperClaim]) -> String {
     let mut lines = "THE PAPER'S FINDINGS, AND THIS HOST\n".to_owned();
     for claim in claims {
         let _ = writeln!(lines, "{:18}  {}\n{:20}{}", claim.verdict.name(), claim.claim, "", claim.evidence);
@@ -127,7 +127,7 @@ pub(super) fn paper(claims: &[Claim]) -> String {
     lines
 }
 
-fn step_row(step: &Step) -> Vec<String> {
+fn step_row(step: &TimelineStep) -> Vec<String> {
     vec![way(step.direction), step.site.name().to_owned(), us(step.packet_ns), us(step.median_ns)]
 }
 
@@ -142,7 +142,7 @@ fn way(direction: Direction) -> String {
     }
 }
 
-fn delay_row(delay: &Delay) -> Vec<String> {
+fn delay_row(delay: &SiteDelay) -> Vec<String> {
     let Spread { min, p25, median, p75, p99, p999, max, .. } = delay.delay_ns;
     let mut row = vec![way(delay.direction), delay.site.name().to_owned(), delay.count.to_string()];
     row.extend([min, p25, median, p75, delay.p90_ns, p99, p999, max].map(us));
@@ -150,7 +150,7 @@ fn delay_row(delay: &Delay) -> Vec<String> {
 }
 
 /// The whole round trip, and what of it lies within the host (the paper's partial round trip).
-fn trip_rows(trip: &RoundTrip) -> Vec<Vec<String>> {
+fn trip_rows(trip: &LocationTrip) -> Vec<Vec<String>> {
     let row = |name: &str, what: &str, spread: &Spread, p90: f64| {
         let Spread { min, p25, median, p75, p99, p999, max, .. } = *spread;
         let mut row = vec![name.to_owned(), what.to_owned()];
@@ -181,7 +181,7 @@ fn asymmetry_row(one: &Asymmetry) -> Vec<String> {
     ]
 }
 
-fn causality(orders: &[Violation]) -> String {
+fn causality(orders: &[OrderViolation]) -> String {
     let mut lines = String::new();
     for order in orders.iter().filter(|order| order.violations > 0) {
         let examples: Vec<String> =

@@ -8,8 +8,8 @@ use crate::{Global, output, waiting_time};
 use ffclock_counter::nominal;
 use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::findings::Findings;
-use ffclock_probe::watch::program::{self, Program, Socket};
-use ffclock_probe::watch::{Calls, Role, WatchCounts, WatchPlan, Watched, Watcher};
+use ffclock_probe::watch::program::{self, ServiceProgram, Socket};
+use ffclock_probe::watch::{Calls, Role, ServiceWatcher, WatchCounts, WatchPlan, Watched};
 use ffclock_statistics::Spread;
 use ffclock_sys::mono_now;
 use ffclock_units::Span;
@@ -120,7 +120,7 @@ fn watch(plan: WatchPlan, args: &Args) -> Result<Watched, Failure> {
     let mut conditions = Conditions::prepare(&phases)?;
     conditions.enter(&phases[0])?;
     let failed = |error: ffclock_probe::watch::WatchError| Failure::from(error.to_string());
-    let mut watcher = Watcher::start(plan).map_err(failed)?;
+    let mut watcher = ServiceWatcher::start(plan).map_err(failed)?;
     let (begin, length) = (mono_now(), args.length.as_seconds());
     loop {
         watcher.look().map_err(failed)?;
@@ -134,7 +134,7 @@ fn watch(plan: WatchPlan, args: &Args) -> Result<Watched, Failure> {
     watcher.finish().map_err(failed)
 }
 
-fn nothing(args: &Args, programs: &[Program], watched: &Watched) -> Failure {
+fn nothing(args: &Args, programs: &[ServiceProgram], watched: &Watched) -> Failure {
     let who = match programs {
         [] => "no program has a socket with that port in this network namespace".to_owned(),
         [first, ..] => format!("{} (process {}) has a socket with that port", first.name, first.pid),
@@ -176,7 +176,7 @@ fn head(args: &Args, watched: &Watched) -> String {
 }
 
 /// Which stamps the program can be using, and what cannot be known about that.
-fn programs_text(port: u16, programs: &[Program], calls: Option<Calls>) -> String {
+fn programs_text(port: u16, programs: &[ServiceProgram], calls: Option<Calls>) -> String {
     let mut page = String::new();
     for program in programs {
         let _ = writeln!(page, "\nprogram {} (process {}) can be using:", text::printable(&program.name), program.pid);

@@ -8,7 +8,7 @@ use parquet::file::reader::SerializedFileReader;
 use std::fs::File;
 
 /// A column of whole numbers in one row group, while it is read.
-pub(super) struct Column {
+pub(super) struct IntegerColumn {
     name: String,
     reader: Width,
 }
@@ -18,7 +18,7 @@ enum Width {
     Long(ColumnReaderImpl<Int64Type>),
 }
 
-impl Column {
+impl IntegerColumn {
     /// The column `name` of row group `group`.
     pub(super) fn find(file: &SerializedFileReader<File>, group: usize, name: &str) -> Result<Self, RecordError> {
         let wrong = |what: &str| RecordError::Inconsistent(format!("column {name} {what}"));
@@ -32,7 +32,7 @@ impl Column {
             ColumnReader::Int64ColumnReader(reader) => Width::Long(reader),
             _ => return Err(wrong("does not hold whole numbers")),
         };
-        Ok(Column { name: name.to_owned(), reader })
+        Ok(IntegerColumn { name: name.to_owned(), reader })
     }
 
     /// Up to `rows` of the next values, with their gaps; none at the end of the row group.
