@@ -9,7 +9,7 @@
 use super::LiveError;
 use super::control::{ClockWord, Hello, LogHeader};
 use ffclock_theta::faults::FaultPlan;
-use ffclock_theta::record::{ClockSample, Host, HostId};
+use ffclock_theta::record::{ClockSample, HostId, RunHost};
 use ffclock_units::{Counter, Period, Rate};
 
 /// Between two samples of a long run, in picoseconds.
@@ -36,7 +36,7 @@ pub(super) struct StampedLog {
 pub(super) struct Hosts {
     /// The number of each rank's host.
     pub(super) host_of: Vec<u32>,
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<RunHost>,
     /// By host: the number of what its times are read from, counter and page.
     domains: Vec<usize>,
 }
@@ -56,7 +56,7 @@ impl Hosts {
             let host = keys.iter().position(|&other| other == key).unwrap_or(keys.len());
             if host == keys.len() {
                 keys.push(key);
-                found.hosts.push(Host { name: hello.host.clone(), counter: hello.counter.clone() });
+                found.hosts.push(RunHost { name: hello.host.clone(), counter: hello.counter.clone() });
                 found.domains.push(known.iter().position(|&other| other == domain).unwrap_or(known.len()));
                 if found.domains[host] == known.len() {
                     known.push(domain);

@@ -5,7 +5,7 @@ use crate::replay::progress::Progress;
 use crate::{Failure, Global, output};
 use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
 use ffclock_theta::analysis::{
-    DelayMode, Options, ReadWatcher, Stamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
+    DelayMode, Options, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
 };
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
 use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns, read_round_trips};
@@ -188,8 +188,8 @@ fn failure(log: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::from(format!("{}: {error}", log.display()))
 }
 
-fn stamping(args: &Args) -> Stamping {
-    if args.stamp == StampingChoice::Before { Stamping::BeforeBroadcast } else { Stamping::AfterBroadcast }
+fn stamping(args: &Args) -> SwitchStamping {
+    if args.stamp == StampingChoice::Before { SwitchStamping::BeforeBroadcast } else { SwitchStamping::AfterBroadcast }
 }
 
 fn options(args: &Args, range: TimeRange) -> Options {

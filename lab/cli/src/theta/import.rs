@@ -2,7 +2,7 @@
 
 use crate::{Failure, Global, output};
 use ffclock_theta::import::{
-    ImportError, ImportOptions, Imported, ServerCapture, TwoSidedOptions, import, import_two_sided,
+    ImportError, ImportOptions, ImportSummary, ServerCapture, TwoSidedOptions, import, import_two_sided,
 };
 use ffclock_units::{Rate, Span};
 use std::fmt::Write;
@@ -61,7 +61,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     found.cut.map_or(Ok(()), |words| Err(Failure::from(format!("the log is partial: {words}"))))
 }
 
-fn imported(args: &Args) -> Result<Imported, Failure> {
+fn imported(args: &Args) -> Result<ImportSummary, Failure> {
     let open = |path: &PathBuf| {
         let complaint = |error| Failure::from(format!("{}: {error}", path.display()));
         File::open(path).map(BufReader::new).map_err(complaint)
@@ -78,8 +78,8 @@ fn imported(args: &Args) -> Result<Imported, Failure> {
         .map_err(named)
 }
 
-fn render(found: &Imported, args: &Args) -> String {
-    let Imported { servers, rounds, replies, unmatched, bound_ps, .. } = found;
+fn render(found: &ImportSummary, args: &Args) -> String {
+    let ImportSummary { servers, rounds, replies, unmatched, bound_ps, .. } = found;
     let place = args.output.display();
     let mut text = format!("{rounds} rounds, {replies} replies of {} servers in {place}\n", servers.len());
     if let Some(bound_ps) = bound_ps {

@@ -4,7 +4,7 @@ use super::Sizes;
 use super::progress::Progress;
 use crate::{Failure, Global, output};
 use ffclock_theta::algorithm::AlgorithmForm;
-use ffclock_theta::faults::FaultSpec;
+use ffclock_theta::faults::PlannedFault;
 use ffclock_theta::simulate::{Simulation, SimulationError, SimulationOutcome, Spec, Unobserved};
 use ffclock_units::Span;
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub(super) struct Args {
     two_faced: Vec<u32>,
     /// A fault, with the keys that faults have in a scenario; may be given several times
     #[arg(long, value_name = "KEYS")]
-    fault: Vec<FaultSpec>,
+    fault: Vec<PlannedFault>,
     /// The seed of all random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -108,7 +108,7 @@ fn spec(args: &Args) -> Result<(Spec, PathBuf), Failure> {
     if args.printed {
         spec.form = AlgorithmForm::Printed;
     }
-    spec.faults.extend(args.two_faced.iter().map(|&process| FaultSpec::two_faced(process)));
+    spec.faults.extend(args.two_faced.iter().map(|&process| PlannedFault::two_faced(process)));
     spec.faults.extend(args.fault.iter().cloned());
     Ok((spec, directory))
 }

@@ -1,7 +1,7 @@
 //! Clock files: `clocks.parquet` and, in a simulation, `truth.parquet`.
 
 use super::LogError;
-use super::table::{self, ColumnType, Field, FieldFault};
+use super::table::{self, ColumnType, FieldFault, TableField};
 use crate::record::{ClockSample, HostId};
 use ffclock_units::{Counter, Period, Rate};
 use parquet::data_type::{DoubleType, Int32Type, Int64Type};
@@ -132,11 +132,11 @@ enum Into<'a> {
     Double(&'a mut Vec<f64>),
 }
 
-fn append(field: Field, to: Into<'_>) -> Result<(), ParquetError> {
+fn append(field: TableField, to: Into<'_>) -> Result<(), ParquetError> {
     match (field, to) {
-        (Field::Int(mut reader), Into::Int(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
-        (Field::Long(mut reader), Into::Long(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
-        (Field::Double(mut reader), Into::Double(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
+        (TableField::Int(mut reader), Into::Int(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
+        (TableField::Long(mut reader), Into::Long(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
+        (TableField::Double(mut reader), Into::Double(values)) => table::read_dense(&mut reader, SAMPLES_MAX, values),
         _ => Ok(0),
     }
     .map(|_| ())

@@ -1,7 +1,7 @@
 //! Event files.
 
 use super::columns::EventColumns;
-use super::table::{self, ColumnType, Field, FieldFault};
+use super::table::{self, ColumnType, FieldFault, TableField};
 use super::{LogError, columns};
 use crate::record::Event;
 use parquet::basic::{Compression, Encoding};
@@ -88,15 +88,15 @@ pub enum WayInColumns {
 
 /// The columns of the row group that is being read.
 struct RowGroup {
-    kind: Field,
-    process: Field,
-    peer: Field,
-    round: Field,
-    at: Field,
-    from_round: Option<Field>,
-    decided: Option<Field>,
-    kernel: Option<Field>,
-    received: Option<Field>,
+    kind: TableField,
+    process: TableField,
+    peer: TableField,
+    round: TableField,
+    at: TableField,
+    from_round: Option<TableField>,
+    decided: Option<TableField>,
+    kernel: Option<TableField>,
+    received: Option<TableField>,
 }
 
 impl EventReader {
@@ -199,14 +199,14 @@ impl RowGroup {
         same(read_ints(&mut self.peer, rows, &mut batch.peer)?)?;
         same(read_longs(&mut self.round, rows, &mut batch.round)?)?;
         same(read_longs(&mut self.at, rows, &mut batch.at)?)?;
-        let optionals: [(&mut Option<Field>, &mut columns::Optional); 4] = [
+        let optionals: [(&mut Option<TableField>, &mut columns::Optional); 4] = [
             (&mut self.from_round, &mut batch.from_round),
             (&mut self.decided, &mut batch.decided),
             (&mut self.kernel, &mut batch.kernel),
             (&mut self.received, &mut batch.received),
         ];
         for (field, column) in optionals {
-            if let Some(Field::Long(reader)) = field {
+            if let Some(TableField::Long(reader)) = field {
                 same(table::read_optional(reader, rows, column)?)?;
             }
         }
@@ -214,16 +214,16 @@ impl RowGroup {
     }
 }
 
-fn read_ints(field: &mut Field, rows: usize, values: &mut Vec<i32>) -> Result<usize, ParquetError> {
+fn read_ints(field: &mut TableField, rows: usize, values: &mut Vec<i32>) -> Result<usize, ParquetError> {
     match field {
-        Field::Int(reader) if rows > 0 => table::read_dense(reader, rows, values),
+        TableField::Int(reader) if rows > 0 => table::read_dense(reader, rows, values),
         _ => Ok(0),
     }
 }
 
-fn read_longs(field: &mut Field, rows: usize, values: &mut Vec<i64>) -> Result<usize, ParquetError> {
+fn read_longs(field: &mut TableField, rows: usize, values: &mut Vec<i64>) -> Result<usize, ParquetError> {
     match field {
-        Field::Long(reader) if rows > 0 => table::read_dense(reader, rows, values),
+        TableField::Long(reader) if rows > 0 => table::read_dense(reader, rows, values),
         _ => Ok(0),
     }
 }

@@ -1,7 +1,7 @@
 //! `round-trips.parquet`: the round trips of a run that answers its messages.
 
 use super::LogError;
-use super::table::{self, ColumnType, Field, FieldFault};
+use super::table::{self, ColumnType, FieldFault, TableField};
 use crate::record::{ProcessId, Round};
 use ffclock_units::Counter;
 use parquet::data_type::{Int32Type, Int64Type};
@@ -84,7 +84,7 @@ pub fn read_round_trips(directory: &Path) -> Result<Option<Vec<RoundTrip>>, LogE
     for group in 0..file.num_row_groups() {
         let rows = usize::try_from(file.metadata().row_group(group).num_rows()).unwrap_or(0);
         let int = |name| match table::field(&file, group, name, ColumnType::Int) {
-            Ok(Some(Field::Int(mut reader))) => {
+            Ok(Some(TableField::Int(mut reader))) => {
                 let mut values = Vec::new();
                 table::read_dense(&mut reader, rows, &mut values).map_err(LogError::parquet(&path)).map(|_| values)
             }
@@ -92,7 +92,7 @@ pub fn read_round_trips(directory: &Path) -> Result<Option<Vec<RoundTrip>>, LogE
             Ok(_) => Err(FieldFault::Type.at(&path, name, ColumnType::Int)),
         };
         let long = |name| match table::field(&file, group, name, ColumnType::Long) {
-            Ok(Some(Field::Long(mut reader))) => {
+            Ok(Some(TableField::Long(mut reader))) => {
                 let mut values = Vec::new();
                 table::read_dense(&mut reader, rows, &mut values).map_err(LogError::parquet(&path)).map(|_| values)
             }

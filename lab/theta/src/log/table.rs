@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// A field of a row group, while it is read.
-pub(super) enum Field {
+pub(super) enum TableField {
     /// 32-bit integers.
     Int(ColumnReaderImpl<parquet::data_type::Int32Type>),
     /// 64-bit integers.
@@ -52,7 +52,7 @@ pub(super) fn field(
     group: usize,
     name: &'static str,
     kind: ColumnType,
-) -> Result<Option<Field>, FieldFault> {
+) -> Result<Option<TableField>, FieldFault> {
     let reader = match find(file, group, name) {
         Ok(reader) => reader,
         Err(ColumnFault::Missing) => return Ok(None),
@@ -60,9 +60,9 @@ pub(super) fn field(
         Err(ColumnFault::Parquet(error)) => return Err(FieldFault::Parquet(error)),
     };
     match (reader, kind) {
-        (ColumnReader::Int32ColumnReader(reader), ColumnType::Int) => Ok(Some(Field::Int(reader))),
-        (ColumnReader::Int64ColumnReader(reader), ColumnType::Long) => Ok(Some(Field::Long(reader))),
-        (ColumnReader::DoubleColumnReader(reader), ColumnType::Double) => Ok(Some(Field::Double(reader))),
+        (ColumnReader::Int32ColumnReader(reader), ColumnType::Int) => Ok(Some(TableField::Int(reader))),
+        (ColumnReader::Int64ColumnReader(reader), ColumnType::Long) => Ok(Some(TableField::Long(reader))),
+        (ColumnReader::DoubleColumnReader(reader), ColumnType::Double) => Ok(Some(TableField::Double(reader))),
         _ => Err(FieldFault::Type),
     }
 }
