@@ -106,7 +106,9 @@ impl Hosts {
             let chosen = if contradiction.is_some() { words.clone() } else { sparse(words, *last) };
             clocks.faults.extend(contradiction);
             let drift = drift(&chosen);
-            clocks.samples.extend(chosen.iter().filter_map(|word| sample(host, word, Reference { origin, drift })));
+            clocks
+                .samples
+                .extend(chosen.iter().filter_map(|word| sample(host, word, SampleReference { origin, drift })));
         }
         clocks
     }
@@ -233,12 +235,12 @@ fn drift(words: &[ClockWord]) -> f64 {
 }
 
 /// What all samples of a host's clock refer to.
-struct Reference {
+struct SampleReference {
     origin: i128,
     drift: f64,
 }
 
-fn sample(host: usize, word: &ClockWord, Reference { origin, drift }: Reference) -> Option<ClockSample> {
+fn sample(host: usize, word: &ClockWord, SampleReference { origin, drift }: SampleReference) -> Option<ClockSample> {
     Some(ClockSample {
         host: HostId(host as u32),
         counter: Counter::from_raw(word.counter),
