@@ -3,7 +3,7 @@
 
 use ffclock_estimator::{Algorithm, Configs};
 use ffclock_replay::{Detail, ReplayPlan, ReplayTrack};
-use ffclock_sim::{Claims, Run, Sample, Scenario, Sinks};
+use ffclock_sim::{ReadingClaims, Run, Scenario, ShownReading, Sinks};
 use ffclock_trace::{Recorder, TraceReader, TraceRow};
 use ffclock_units::{Counter, LeapTable, Moment, Tai, TaiReading};
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 struct Shown {
     counter: Counter,
     time: Moment<Tai>,
-    claims: Claims,
+    claims: ReadingClaims,
 }
 
 /// What a world lived through, in its order.
@@ -35,7 +35,7 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
         recorder.append(row).expect("written to memory");
         lived.borrow_mut().push(Lived::Row);
     };
-    let mut samples = |sample: &Sample| {
+    let mut samples = |sample: &ShownReading| {
         let claims = sample.claims.expect("a feed-forward clock claims its errors");
         let time = begin + sample.at + sample.error.as_span();
         lived.borrow_mut().push(Lived::Read(Shown { counter: sample.counter, time, claims }));
@@ -50,7 +50,7 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
 fn shown(track: &ReplayTrack, counter: Counter) -> Option<Shown> {
     let estimate = track.published()?;
     let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-    let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
+    let claims = ReadingClaims { bound, uncertainty, difference_period: estimate.difference_period };
     Some(Shown { counter, time, claims })
 }
 

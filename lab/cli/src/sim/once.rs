@@ -6,7 +6,7 @@ use super::{open, table, verdict};
 use crate::ablation::Ablation;
 use crate::files;
 use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, Sample, Sinks};
+use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, ShownReading, Sinks};
 use ffclock_trace::TraceRow;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let cast = Cast { clocks: &clocks, learned: &learned };
     let (mut trace, mut series) = make_files(args, &run)?;
     let mut rows = |row: &TraceRow| trace.iter_mut().for_each(|trace| trace.take(row));
-    let mut samples = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
+    let mut samples = |sample: &ShownReading| series.iter_mut().for_each(|series| series.take(sample));
     let result = run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
     trace.map_or(Ok(()), TraceFile::finish)?;
     series.map_or(Ok(()), Series::finish)?;
