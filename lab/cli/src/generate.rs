@@ -8,7 +8,7 @@ mod configuration;
 mod man;
 
 use crate::failure::Failure;
-use crate::{Cli, Global, Public, output};
+use crate::{GlobalOptions, LabCli, Public, output};
 use clap::CommandFactory;
 use clap_complete::{Generator, Shell};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ struct Generated {
 }
 
 /// Writes every generated file.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     for file in everything()? {
         let path = args.output.join(&file.path);
         let write = || -> std::io::Result<()> {
@@ -58,7 +58,7 @@ fn everything() -> Result<Vec<Generated>, Failure> {
 }
 
 fn completions() -> impl Iterator<Item = Generated> {
-    let commands = [("ffclock", ffclock_cli::command()), ("ffclock-lab", Cli::<Public>::command())];
+    let commands = [("ffclock", ffclock_cli::command()), ("ffclock-lab", LabCli::<Public>::command())];
     commands.into_iter().flat_map(|(name, mut command)| {
         [Shell::Bash, Shell::Zsh, Shell::Fish].map(|shell| {
             let mut text = Vec::new();

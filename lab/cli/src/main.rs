@@ -38,16 +38,16 @@ use std::process::ExitCode;
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 the clock is not synchronised, or was not in time."
 )]
-pub(crate) struct Cli<C: Subcommand> {
+pub(crate) struct LabCli<C: Subcommand> {
     #[command(flatten)]
-    global: Global,
+    global: GlobalOptions,
     #[command(subcommand)]
     command: C,
 }
 
 /// What every subcommand understands.
 #[derive(clap::Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalOptions {
     /// The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
@@ -96,14 +96,14 @@ enum Hidden {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::<Everything>::parse();
+    let cli = LabCli::<Everything>::parse();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.end("ffclock-lab"),
     }
 }
 
-fn run(cli: &Cli<Everything>) -> Result<(), Failure> {
+fn run(cli: &LabCli<Everything>) -> Result<(), Failure> {
     let global = &cli.global;
     match &cli.command {
         Everything::Public(command) => match command {

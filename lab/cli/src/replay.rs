@@ -11,7 +11,7 @@ mod table;
 
 use crate::ablation::Ablation;
 use crate::failure::Failure;
-use crate::{Global, algorithm, output};
+use crate::{GlobalOptions, algorithm, output};
 use exchanges::Exchanges;
 use ffclock_estimator::{Algorithm, Configs};
 use ffclock_replay::{
@@ -19,10 +19,10 @@ use ffclock_replay::{
 };
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
-use progress::Progress;
-use rows::{Columns, Rows};
+use progress::RowProgress;
+use rows::{ReplayColumns, RowWriter};
 use serde::Serialize;
-use stamps::Stamps;
+use stamps::StampFile;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -90,7 +90,7 @@ fn beginning(text: &str) -> Result<Span, String> {
 
 /// A replay as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ReplayAnswer {
     #[serde(flatten)]
     report: Report,
     /// Rows of the trace read and replayed in a second of this run.
@@ -100,10 +100,10 @@ struct Answer {
 }
 
 /// Replays the trace and prints the report.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let configs = configs(args)?;
     // A replay may take minutes, and overwrites what it writes: stamps that cannot be read are refused first.
-    let stamps = args.stamps.as_deref().map(Stamps::read).transpose()?;
+    let stamps = args.stamps.as_deref().map(StampFile::read).transpose()?;
     let reader = if args.file == Path::new("-") {
         TraceReader::from_reader(Box::new(std::io::stdin()))
     } else {
@@ -118,14 +118,14 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(Answer, Option<Hindsight>), Failure> {
+fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(ReplayAnswer, Option<Hindsight>), Failure> {
     let begun = Instant::now();
     let mut outputs = Outputs::create(args)?;
     let replayed = plan(args, configs).run(reader, &mut outputs);
     let Replayed { report, notes, hindsight } = replayed.map_err(|error| failure(args, error))?;
     let rows = outputs.finish()?;
     let exchanges_per_s = rows as f64 / begun.elapsed().as_secs_f64();
-    Ok((Answer { report, exchanges_per_s, notes }, hindsight))
+    Ok((ReplayAnswer { report, exchanges_per_s, notes }, hindsight))
 }
 
 fn plan(args: &Args, configs: Configs) -> ReplayPlan {
@@ -183,25 +183,25 @@ fn failure(args: &Args, error: ReplayError<Failure>) -> Failure {
 
 /// The files that a replay writes, and its progress line.
 struct Outputs {
-    rows: Option<Rows>,
+    rows: Option<RowWriter>,
     exchanges: Option<Exchanges>,
-    progress: Progress,
+    progress: RowProgress,
 }
 
 impl Outputs {
     fn create(args: &Args) -> Result<Self, Failure> {
         check_files(args)?;
-        let columns = if args.smooth { Columns::Smoothed } else { Columns::Causal };
+        let columns = if args.smooth { ReplayColumns::Smoothed } else { ReplayColumns::Causal };
         Ok(Outputs {
-            rows: args.output.as_deref().map(|path| Rows::create(path, columns)).transpose()?,
+            rows: args.output.as_deref().map(|path| RowWriter::create(path, columns)).transpose()?,
             exchanges: args.exchanges.as_deref().map(Exchanges::create).transpose()?,
-            progress: Progress::new(),
+            progress: RowProgress::new(),
         })
     }
 
     /// Hands the last rows to the system; returns the number of rows that were read.
     fn finish(self) -> Result<u64, Failure> {
-        self.rows.map_or(Ok(()), Rows::finish)?;
+        self.rows.map_or(Ok(()), RowWriter::finish)?;
         self.exchanges.map_or(Ok(()), Exchanges::finish)?;
         Ok(self.progress.rows())
     }

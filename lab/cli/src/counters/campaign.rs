@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Options of every measurement that takes a while.
 #[derive(clap::Args)]
-pub(super) struct Campaign {
+pub(super) struct CampaignOptions {
     /// How long to measure without stress
     #[arg(long = "for", value_name = "SPAN", default_value = "10 s", value_parser = waiting_time, conflicts_with = "stress")]
     length: Span,
@@ -32,7 +32,7 @@ pub(super) struct Campaign {
 /// Less makes no sense for a phase.
 const SHORTEST_PHASE: Span = Span::from_millis(100);
 
-impl Campaign {
+impl CampaignOptions {
     /// The phases that the options ask for.
     pub(super) fn phases(&self) -> Result<Vec<CampaignPhase>, Failure> {
         let length = if self.stress.is_empty() { self.length } else { self.phase };

@@ -6,13 +6,13 @@
 
 mod served;
 
-use super::campaign::{Campaign, base_period, interval};
+use super::campaign::{CampaignOptions, base_period, interval};
 use super::conditions::Conditions;
-use super::record::Record;
+use super::record::RecordTarget;
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
 use crate::text::{self, Align};
-use crate::{Global, output, waiting_time};
+use crate::{GlobalOptions, output, waiting_time};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::clocks::tracks::{ClockFigures, StampFigures, Tracks};
@@ -38,7 +38,7 @@ driver), trace (by the kernel's tracepoints with the raw TSC), module (by the mo
 the kernel are carried over to each counter by readings of both right before and after the packet.")]
 pub(super) struct Args {
     #[command(flatten)]
-    campaign: Campaign,
+    campaign: CampaignOptions,
     /// Time between two requests
     #[arg(long, value_name = "SPAN", default_value = "250 ms", value_parser = interval)]
     poll: Span,
@@ -55,7 +55,7 @@ pub(super) struct Args {
 
 /// What a recording says about the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct About {
+struct ClockAbout {
     base_hertz: f64,
     poll_s: f64,
     warm_up_s: f64,
@@ -68,7 +68,7 @@ struct About {
 }
 
 /// Runs the clocks, records their readings and prints the figures.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
     check_warm_up(args.warm_up, &phases)?;
@@ -79,7 +79,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let packets = served.packets();
     let tracks = Tracks::new(packets.ways(), &packets.driver_sources(), truth, period);
     let mut tracks = tracks.map_err(|error| Failure::from(error.to_string()))?.after(args.warm_up);
-    let about = About {
+    let about = ClockAbout {
         base_hertz: period.as_hertz(),
         poll_s: args.poll.as_seconds(),
         warm_up_s: args.warm_up.as_seconds(),
@@ -88,7 +88,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         clocks: tracks.names(),
         missing: packets.missing().to_vec(),
     };
-    let mut record = Record::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
+    let mut record = RecordTarget::begin(global, args.campaign.record.as_deref(), "clock", &about)?;
     let CampaignCourse { phases, ended } = campaign::run(&phases, args.poll, &mut conditions, |phase, t| {
         if let Some(errors) = tracks.check(phase.number, t, &served.beside_base()?) {
             record.append("errors", &errors)?;
@@ -100,7 +100,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     });
     drop((conditions, served));
     record.extend("phase", &phases)?;
-    let result = Measured { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
+    let result = ClockRun { phases, clocks: tracks.figures(), stamps: tracks.stamp_figures(), missing: about.missing };
     record.extend("clock", &result.clocks)?;
     record.extend("stamps", &result.stamps)?;
     let ended = ended.and_then(|()| if result.clocks.is_empty() { Err(NOTHING.into()) } else { Ok(()) });
@@ -135,18 +135,18 @@ fn truth(args: &Args, period: Period) -> Truth {
 }
 
 /// The figures of a run.
-pub(super) struct Measured {
+pub(super) struct ClockRun {
     phases: Vec<CampaignPhase>,
     clocks: Vec<ClockFigures>,
     stamps: Vec<StampFigures>,
     missing: Vec<String>,
 }
 
-impl Measured {
+impl ClockRun {
     /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
-        let About { missing, .. } = recorded.about_as()?;
-        Ok(Measured {
+        let ClockAbout { missing, .. } = recorded.about_as()?;
+        Ok(ClockRun {
             missing,
             phases: recorded.all("phase")?,
             clocks: recorded.all("clock")?,

@@ -1,6 +1,6 @@
 //! The conditions of each phase: the load, the time, a progress line, and an early end at the user's request.
 
-use super::stress::Stress;
+use super::stress::StressLoads;
 use crate::failure::Failure;
 use ffclock_counters::campaign::{CampaignPhase, Surroundings};
 use ffclock_sys::{Interest, Signal, Signals, mono_now, poll};
@@ -16,7 +16,7 @@ const PATIENCE: Span = Span::from_secs(2);
 
 /// Makes the conditions of each phase.
 pub(crate) struct Conditions {
-    stress: Stress,
+    stress: StressLoads,
     signals: Signals,
     begun: Moment<Mono>,
     phase: String,
@@ -27,7 +27,7 @@ pub(crate) struct Conditions {
 impl Conditions {
     /// Checks that every load of `phases` can be had.
     pub(crate) fn prepare(phases: &[CampaignPhase]) -> Result<Self, Failure> {
-        let stress = Stress::prepare(phases)?;
+        let stress = StressLoads::prepare(phases)?;
         let signals = Signals::install()?;
         Ok(Conditions { stress, signals, begun: mono_now(), phase: String::new(), phases: phases.len(), shown: false })
     }

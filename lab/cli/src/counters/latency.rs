@@ -2,13 +2,13 @@
 
 mod ratios;
 
-use super::campaign::{Campaign, base_period, cpus, interval};
+use super::campaign::{CampaignOptions, base_period, cpus, interval};
 use super::conditions::Conditions;
 use super::list::handover_line;
-use super::record::Record;
+use super::record::RecordTarget;
 use crate::failure::Failure;
 use crate::text::{self, Align};
-use crate::{Global, output};
+use crate::{GlobalOptions, output};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::handover::{Handover, play_all};
 use ffclock_counters::latency::{BATCH, Figures, LatencyAbout, LatencyMeasurement, LatencyPlan, Outlier, Overhead};
@@ -29,7 +29,7 @@ same round and subtracted. Arrangements: first (after a pause, as in the papers)
 all-cpus (while every CPU reads), kernel (inside the kernel, with the module ffcounter).")]
 pub(super) struct Args {
     #[command(flatten)]
-    campaign: Campaign,
+    campaign: CampaignOptions,
     /// How often to measure (the papers: every 0.5 s)
     #[arg(long, value_name = "SPAN", default_value = "100 ms", value_parser = interval)]
     every: Span,
@@ -39,7 +39,7 @@ pub(super) struct Args {
 }
 
 /// Measures the latencies, records them and prints the figures.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let (phases, cpus) = (args.campaign.phases()?, cpus()?);
     let ways = args.campaign.ways(period)?;
@@ -47,7 +47,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let mut latency =
         LatencyMeasurement::new(LatencyPlan { ways, cpus: cpus.clone(), burst: args.burst as usize, period });
     let about = latency.about();
-    let mut record = Record::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
+    let mut record = RecordTarget::begin(global, args.campaign.record.as_deref(), "latency", &about)?;
     let CampaignCourse { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let rounds = latency.round(phase.number, t).map_err(|error| Failure::from(error.to_string()))?;
         record.extend("round", &rounds)
@@ -58,7 +58,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Err(error) => (Vec::new(), ended.and(Err(error.into()))),
     };
     record.extend("phase", &phases)?;
-    let result = Measured {
+    let result = LatencyRun {
         phases,
         about,
         figures: latency.figures(),
@@ -76,7 +76,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 }
 
 /// The figures of a run.
-pub(super) struct Measured {
+pub(super) struct LatencyRun {
     phases: Vec<CampaignPhase>,
     about: LatencyAbout,
     figures: Vec<Figures>,
@@ -85,11 +85,11 @@ pub(super) struct Measured {
     handovers: Vec<Handover>,
 }
 
-impl Measured {
+impl LatencyRun {
     /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
         let about = recorded.about_as()?;
-        Ok(Measured {
+        Ok(LatencyRun {
             phases: recorded.all("phase")?,
             about,
             figures: recorded.all("figures")?,
@@ -99,7 +99,7 @@ impl Measured {
         })
     }
 
-    fn record(&self, record: &mut Record) -> Result<(), Failure> {
+    fn record(&self, record: &mut RecordTarget) -> Result<(), Failure> {
         record.extend("figures", &self.figures)?;
         record.extend("overhead", &self.overheads)?;
         record.extend("outlier", &self.outliers)?;

@@ -2,13 +2,13 @@
 
 use crate::failure::Failure;
 use crate::text::{self, Align, printable};
-use crate::{Global, output};
+use crate::{GlobalOptions, output};
 use ffclock_counters::handover::Handover;
 use ffclock_counters::inventory::{Inventory, Item, take};
 use std::fmt::Write;
 
 /// Prints the inventory of counters.
-pub(super) fn run(global: &Global) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions) -> Result<(), Failure> {
     let inventory = take();
     if global.json { output::json(&inventory) } else { output::write(&page(&inventory)) }
 }

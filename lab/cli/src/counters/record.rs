@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::in_the_way;
-use crate::{Global, output};
+use crate::{GlobalOptions, output};
 use ffclock_counters::recording::{Recorded, RecordingError, RecordingWriter, read};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -10,15 +10,15 @@ use std::io::{BufReader, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Where the records of one run go.
-pub(super) struct Record {
+pub(super) struct RecordTarget {
     file: Option<(PathBuf, RecordingWriter<BufWriter<File>>)>,
     json: Option<RecordingWriter<Vec<u8>>>,
 }
 
-impl Record {
+impl RecordTarget {
     /// Begins to record what `instrument` measures.
     pub(super) fn begin(
-        global: &Global,
+        global: &GlobalOptions,
         path: Option<&Path>,
         instrument: &str,
         about: &impl Serialize,
@@ -31,7 +31,7 @@ impl Record {
         };
         let file = path.map(open).transpose()?;
         let json = global.json.then(|| RecordingWriter::begin(Vec::new(), instrument, about)).transpose()?;
-        let mut record = Record { file, json };
+        let mut record = RecordTarget { file, json };
         record.pass_on()?;
         Ok(record)
     }

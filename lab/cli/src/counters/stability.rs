@@ -1,11 +1,11 @@
 //! `ffclock-lab counters stability`: how steadily counters run.
 
-use super::campaign::{Campaign, base_period, interval};
+use super::campaign::{CampaignOptions, base_period, interval};
 use super::conditions::Conditions;
-use super::record::Record;
+use super::record::RecordTarget;
 use crate::failure::Failure;
 use crate::text::{self, Align};
-use crate::{Global, output};
+use crate::{GlobalOptions, output};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_counters::stability::{
@@ -32,7 +32,7 @@ A file for --against must be there at the beginning and is read at the end: line
 a comma, and the time in s.")]
 pub(super) struct Args {
     #[command(flatten)]
-    campaign: Campaign,
+    campaign: CampaignOptions,
     /// How often to read the counters
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = interval)]
     every: Span,
@@ -61,7 +61,7 @@ impl FromStr for Against {
 }
 
 /// Reads the counters at even intervals, records the readings and prints the figures.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let period = base_period()?;
     let phases = args.campaign.phases()?;
     let failed = |error: &dyn std::fmt::Display| Failure::from(error.to_string());
@@ -82,7 +82,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if let Some(Against::File(path)) = &args.against {
         about.reference = Some(path.display().to_string());
     }
-    let mut record = Record::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
+    let mut record = RecordTarget::begin(global, args.campaign.record.as_deref(), "stability", &about)?;
     let mut samples = Vec::new();
     let CampaignCourse { phases, ended } = campaign::run(&phases, args.every, &mut conditions, |phase, t| {
         let sample = stability.sample(phase.number, t).map_err(|error| failed(&error))?;
@@ -99,7 +99,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         _ => Ok(()),
     };
     let ended = ended.and(joined).and_then(|()| compared(&about, &samples));
-    let result = Measured::new(phases, &about, &samples);
+    let result = StabilityRun::new(phases, &about, &samples);
     record.extend("steadiness", &result.found)?;
     record.conclude(&ended)?;
     if !global.json {
@@ -132,20 +132,20 @@ fn compared(about: &StabilityAbout, samples: &[CountersSample]) -> Result<(), Fa
 }
 
 /// The figures of a run.
-pub(super) struct Measured {
+pub(super) struct StabilityRun {
     phases: Vec<CampaignPhase>,
     found: Vec<Steadiness>,
 }
 
-impl Measured {
+impl StabilityRun {
     fn new(phases: Vec<CampaignPhase>, about: &StabilityAbout, samples: &[CountersSample]) -> Self {
         let found = analyse(about, samples).iter().map(|curve| curve.steadiness(&phases)).collect();
-        Measured { phases, found }
+        StabilityRun { phases, found }
     }
 
     /// As a recording has it.
     pub(super) fn of(recorded: &Recorded) -> Result<Self, RecordingError> {
-        Ok(Measured { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
+        Ok(StabilityRun { phases: recorded.all("phase")?, found: recorded.all("steadiness")? })
     }
 
     /// The tables as text.

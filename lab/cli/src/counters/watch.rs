@@ -3,7 +3,7 @@
 use super::campaign::interval;
 use super::conditions::Conditions;
 use crate::failure::Failure;
-use crate::{Global, output, waiting_time};
+use crate::{GlobalOptions, output, waiting_time};
 use ffclock_counters::campaign::{self, schedule};
 use ffclock_counters::watching::{CounterFault, CounterWatcher};
 use ffclock_units::Span;
@@ -27,7 +27,7 @@ pub(super) struct Args {
 }
 
 /// Watches until the time is up, and prints each finding.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let phases = schedule(&[], args.length.unwrap_or(Span::from_secs(366 * 86_400)));
     let mut conditions = Conditions::prepare(&phases)?;
     let failed = |error: ffclock_counters::watching::CounterWatchError| Failure::from(error.to_string());
@@ -49,7 +49,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     if findings == 0 { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
-fn show(global: &Global, finding: &CounterFault) -> Result<(), Failure> {
+fn show(global: &GlobalOptions, finding: &CounterFault) -> Result<(), Failure> {
     if global.json {
         return output::json(finding);
     }

@@ -1,7 +1,7 @@
 //! `ffclock-lab probe echo`: the other end.
 
 use crate::failure::Failure;
-use crate::{Global, output};
+use crate::{GlobalOptions, output};
 use ffclock_probe::echo::EchoServer;
 use ffclock_sys::{Interest, Signal, Signals, poll};
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(super) struct Args {
 }
 
 /// Answers until a signal ends it.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let echo = EchoServer::bind(args.listen).map_err(|error| format!("cannot listen on {}: {error}", args.listen))?;
     let address = echo.address()?;
     let mut signals = Signals::install()?;

@@ -1,6 +1,6 @@
 //! The tables of `ffclock-lab probe run`.
 
-use super::answer::Answer;
+use super::answer::ProbeAnswer;
 use super::{methods, probe_effect};
 use crate::text::{self, Align};
 use ffclock_probe::findings::{Asymmetry, Findings, LocationTrip, OrderViolation, Plausibility, SiteDelay};
@@ -52,7 +52,7 @@ const ASYMMETRIES: [(&str, Align); 7] = [
 ];
 
 /// Everything, phase by phase.
-pub(super) fn page(answer: &Answer) -> String {
+pub(super) fn page(answer: &ProbeAnswer) -> String {
     let way = answer.about["way"].as_str().unwrap_or("of a record");
     let mut page = format!("packets {way}; delays in us against the boundary to the driver\n");
     if let Some(effect) = &answer.effect {

@@ -4,7 +4,7 @@ use super::table;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::text;
-use crate::{Global, output, waiting_time};
+use crate::{GlobalOptions, output, waiting_time};
 use ffclock_counter::nominal;
 use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::findings::Findings;
@@ -46,7 +46,7 @@ pub(super) struct Args {
 }
 
 /// Watches, and prints.
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     check_namespace(args.pid)?;
     let counter = ffclock_counter::choose(ffclock_counter::Choice::Auto).kind;
     let nominal = nominal(counter).map_err(|error| format!("the counter cannot be used: {error}"))?;

@@ -10,17 +10,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN: Duration = Duration::from_millis(200);
 
 /// Counts rows, and shows the count on a terminal.
-pub(crate) struct Progress {
+pub(crate) struct RowProgress {
     rows: u64,
     begun: Instant,
     next: Option<Instant>,
     shown: bool,
 }
 
-impl Progress {
+impl RowProgress {
     pub(crate) fn new() -> Self {
         let begun = Instant::now();
-        Progress { rows: 0, begun, next: stderr().is_terminal().then(|| begun + PATIENCE), shown: false }
+        RowProgress { rows: 0, begun, next: stderr().is_terminal().then(|| begun + PATIENCE), shown: false }
     }
 
     /// One row was read.
@@ -61,7 +61,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for RowProgress {
     /// Removes the line, also when the replay ends with an error.
     fn drop(&mut self) {
         if self.shown {

@@ -1,12 +1,12 @@
 //! The report for people.
 
-use super::Answer;
+use super::ReplayAnswer;
 use ffclock_replay::{ClockErrors, ExchangeCounts, PathFigures, Report, RetrospectReport, StartPeriodSource};
 use ffclock_statistics::ErrorFigures;
 use ffclock_units::{Rate, Span};
 
 /// The report as lines.
-pub(super) fn render(answer: &Answer) -> String {
+pub(super) fn render(answer: &ReplayAnswer) -> String {
     let report = &answer.report;
     let mut text = field("Trace", &origin(report));
     text += &field("Exchanges", &exchanges(&report.exchanges));

@@ -5,7 +5,7 @@ use super::trace_file::TraceFile;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
 use crate::files;
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions, output};
 use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, ShownReading, Sinks};
 use ffclock_trace::TraceRow;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(super) struct Args {
     ablation: Ablation,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let learned = args.ablation.learned()?;

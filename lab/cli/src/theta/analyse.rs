@@ -1,8 +1,8 @@
 //! `ffclock-lab theta analyse`.
 
 use super::table;
-use crate::replay::progress::Progress;
-use crate::{Failure, Global, output};
+use crate::replay::progress::RowProgress;
+use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
 use ffclock_theta::analysis::{
     DelayMode, Options, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
@@ -77,7 +77,7 @@ fn picoseconds(span: Span) -> u64 {
     (span.as_seconds() * 1e12).round() as u64
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if args.xi && args.trim.is_some() {
         return Err(Failure::usage(
             "--xi and --trim do not go together: Xi* uses the order of events alone, and where clocks cut a run, chains of messages break; \
@@ -90,8 +90,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
         Some(trim) => trimmed(&log, picoseconds(trim)).map_err(|error| failure(&args.log, &error))?,
         None => TimeRange::ALL,
     };
-    let tally =
-        analyse(&log, options(args, range), &mut Shown(Progress::new())).map_err(|error| failure(&args.log, &error))?;
+    let tally = analyse(&log, options(args, range), &mut Shown(RowProgress::new()))
+        .map_err(|error| failure(&args.log, &error))?;
     let mut results = Results {
         report: ThetaReport::new(log.run(), &tally, log.damage()),
         by_truth: args.truth,
@@ -123,7 +123,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 pub(super) fn for_figures(path: &Path) -> Result<Results, Failure> {
     let log = open(path)?;
     let options = Options { theta: ThetaMode::Compute, delays: DelayMode::Histograms, ..Options::default() };
-    let tally = analyse(&log, options, &mut Shown(Progress::new())).map_err(|error| failure(path, &error))?;
+    let tally = analyse(&log, options, &mut Shown(RowProgress::new())).map_err(|error| failure(path, &error))?;
     let report = ThetaReport::new(log.run(), &tally, log.damage());
     Ok(Results { report, by_truth: false, certified: None, round_trips: None, xi: None })
 }
@@ -215,7 +215,7 @@ pub(super) fn verdict(report: &ThetaReport) -> Result<(), Failure> {
 }
 
 /// Shows how many events have been read.
-struct Shown(Progress);
+struct Shown(RowProgress);
 
 impl ReadWatcher for Shown {
     fn events(&mut self, more: u64) {

@@ -2,7 +2,7 @@
 
 use super::Sizes;
 use super::progress::Progress;
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::check::{
     AdversaryCampaign, CampaignOutcome, CheckBounds, CheckBoundsError, CheckVerdict, Effort, Exploration,
@@ -64,7 +64,7 @@ struct CheckReport {
     campaign: Option<CampaignOutcome>,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let Sizes { n, f } = args.sizes;
     let quorum = Quorum::new(n, f).map_err(|error| Failure::usage(error.to_string()))?;
     let form = if args.printed { AlgorithmForm::Printed } else { AlgorithmForm::Repaired };

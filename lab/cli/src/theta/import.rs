@@ -1,6 +1,6 @@
 //! `ffclock-lab theta import`.
 
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::import::{
     ImportError, ImportOptions, ImportSummary, ServerCapture, TwoSidedOptions, import, import_two_sided,
 };
@@ -47,7 +47,7 @@ pub(super) struct Args {
     output: PathBuf,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let found = imported(args)?;
     if global.json {
         let json = serde_json::json!({

@@ -1,6 +1,6 @@
 //! `ffclock-lab theta load`: keeps the network, the processors or the disk busy during a measurement.
 
-use crate::{Failure, Global, output, waiting_time};
+use crate::{Failure, GlobalOptions, output, waiting_time};
 use ffclock_theta_live::{LoadLevel, raise_priority};
 use ffclock_units::Span;
 use serde::Serialize;
@@ -66,7 +66,7 @@ const PACKET_BYTES: f64 = 1442.0;
 static PAYLOAD: [u8; 1400] = [0; 1400];
 static BLOCK: [u8; 65_536] = [0; 65_536];
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let length = crate::std_duration(args.length);
     let priority = raise_priority(args.priority);
     if args.priority.is_some() && !priority.starts_with("fifo") {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn run(args: &Args) -> Result<(), Failure> {
-        super::run(&Global { page: None, json: true }, args)
+        super::run(&GlobalOptions { page: None, json: true }, args)
     }
 
     /// Each course with each load on the processor. A busy machine may leave less than was asked for, and never more

@@ -2,7 +2,7 @@
 
 use super::Sizes;
 use super::progress::Progress;
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::algorithm::AlgorithmForm;
 use ffclock_theta::faults::PlannedFault;
 use ffclock_theta::simulate::{Simulation, SimulationError, SimulationOutcome, Spec, Unobserved};
@@ -63,7 +63,7 @@ struct SimulateReport<'a> {
     log: Option<&'a Path>,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let (spec, directory) = spec(args)?;
     let simulation = Simulation::new(&spec, &directory, args.seed).map_err(failure)?;
     let mut progress = Progress::new();

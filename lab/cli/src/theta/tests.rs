@@ -1,7 +1,7 @@
 //! The command as a user types it.
 
 use super::{Args, run};
-use crate::{Cli, Failure};
+use crate::{Failure, LabCli};
 use clap::{Parser, Subcommand};
 use ffclock_theta::log::LogWriter;
 use ffclock_theta::record::{
@@ -19,7 +19,7 @@ enum Only {
 
 /// `ffclock-lab theta WORDS`.
 pub(super) fn theta(words: &[&str]) -> Result<(), Failure> {
-    let cli = Cli::<Only>::try_parse_from(["ffclock-lab", "theta"].iter().chain(words)).unwrap();
+    let cli = LabCli::<Only>::try_parse_from(["ffclock-lab", "theta"].iter().chain(words)).unwrap();
     let Only::Theta(args) = &cli.command;
     run(&cli.global, args)
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::truth::{Truth, as_arguments};
-use crate::lab::worker::{Network, Rights, Task, Worker};
+use crate::lab::worker::{Task, Worker, WorkerNetwork, WorkerRights};
 use ffclock_counters::beside::BracketedReading;
 use ffclock_counters::clocks::packets::{Exchanged, RequestStream};
 use ffclock_counters::ways::CounterWay;
@@ -30,8 +30,8 @@ impl Served {
         let words = std::iter::once(ourselves).chain(listen).chain([address.to_string()]).chain(as_arguments(truth));
         let command: Vec<String> = words.collect();
         let log = std::env::temp_dir().join(format!("ffclock-counters-server-{}.log", std::process::id()));
-        let task = Task { name: "the server", command: &command, log: &log, rights: Rights::None };
-        let mut server = Worker::prepare(&task, Network::Shared)?;
+        let task = Task { name: "the server", command: &command, log: &log, rights: WorkerRights::None };
+        let mut server = Worker::prepare(&task, WorkerNetwork::Shared)?;
         server.release()?;
         let mut served = Served { server, packets: RequestStream::connect(address, period, ways)?, log };
         served.wait_for_server()?;
