@@ -48,13 +48,13 @@ fn socket(global: &Global) -> PathBuf {
 
 /// Which answer a line is, with what every kind of answer may carry.
 #[derive(Deserialize)]
-struct Head {
+struct AnswerHead {
     answer: String,
     message: Option<String>,
 }
 
 fn expect(line: &str, wanted: &str) -> Result<(), Failure> {
-    let head: Head = understand(line)?;
+    let head: AnswerHead = understand(line)?;
     match head.answer.as_str() {
         kind if kind == wanted => Ok(()),
         "error" => Err(format!("ffclockd refused: {}", head.message.unwrap_or_default()).into()),

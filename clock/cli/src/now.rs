@@ -22,8 +22,8 @@ pub(crate) struct Args {
     #[arg(long)]
     tai: bool,
     /// How the time is written
-    #[arg(long, value_enum, default_value_t = Format::Iso)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TimeFormat::Iso)]
+    format: TimeFormat,
     /// Show the time of a stamp taken earlier with `ffclock stamp`
     #[arg(long, value_name = "STAMP", conflicts_with_all = ["count", "interval"])]
     at: Option<StampText>,
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 /// How a time is written.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum TimeFormat {
     /// ISO 8601 with nanoseconds
     Iso,
     /// Seconds since 1970-01-01 of the scale, with nine decimals, and nothing else
@@ -61,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 
 fn print(global: &Global, args: &Args, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
-        output::json(&page::Report::of(time))?;
+        output::json(&page::TimeReport::of(time))?;
     } else {
         output::line(&written(args, time))?;
     }
@@ -75,9 +75,9 @@ fn print(global: &Global, args: &Args, time: &PublishedTime) -> Result<(), Failu
 
 fn written(args: &Args, time: &PublishedTime) -> String {
     match (args.format, args.tai) {
-        (Format::Unix, false) => text::seconds(time.reading.time),
-        (Format::Unix, true) => text::seconds(time.tai),
-        (Format::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
-        (Format::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
+        (TimeFormat::Unix, false) => text::seconds(time.reading.time),
+        (TimeFormat::Unix, true) => text::seconds(time.tai),
+        (TimeFormat::Iso, false) => page::sentence(&text::utc(time.reading.time), &time.reading),
+        (TimeFormat::Iso, true) => page::sentence(&text::tai(time.tai), &time.reading),
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct PublishedTime {
 
 /// A time as `--json` shows it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct TimeReport {
     utc: String,
     utc_ns: i64,
     tai_ns: i64,
@@ -79,10 +79,10 @@ pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
     format!("{time}  +- {}  {} (standard uncertainty {})", reading.bound, reading.status.name(), reading.uncertainty)
 }
 
-impl Report {
+impl TimeReport {
     /// The time as `--json` shows it.
     pub(crate) fn of(time: &PublishedTime) -> Self {
-        Report {
+        TimeReport {
             utc: text::utc(time.reading.time),
             utc_ns: whole_nanos(time.reading.time),
             tai_ns: whole_nanos(time.tai),

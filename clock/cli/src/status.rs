@@ -24,7 +24,7 @@ pub(crate) struct Args {}
 #[derive(Serialize)]
 struct Orphaned {
     error: String,
-    page: Option<page::Report>,
+    page: Option<page::TimeReport>,
 }
 
 /// Prints the state.
@@ -48,7 +48,7 @@ fn show(global: &Global, report: &StatusReport) -> Result<(), Failure> {
 fn show_page(global: &Global, daemon: Failure) -> Result<(), Failure> {
     let reading = page::open(global).and_then(|clock| page::read(&clock));
     if global.json {
-        let page = reading.ok().map(|reading| page::Report::of(&reading));
+        let page = reading.ok().map(|reading| page::TimeReport::of(&reading));
         output::json(&Orphaned { error: daemon.message, page })?;
         return Err(Failure::silent(Failure::FAILED));
     }

@@ -29,11 +29,11 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct WaitReport {
     in_time: bool,
     waited_s: f64,
     #[serde(flatten)]
-    reading: Option<page::Report>,
+    reading: Option<page::TimeReport>,
 }
 
 /// Looks at the clock until it is good enough or the time is up.
@@ -62,7 +62,11 @@ fn good_enough(bound: Option<Bound>, time: &PublishedTime) -> bool {
 
 fn succeed(global: &Global, waited: Duration, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
-        output::json(&Report { in_time: true, waited_s: waited.as_secs_f64(), reading: Some(page::Report::of(time)) })
+        output::json(&WaitReport {
+            in_time: true,
+            waited_s: waited.as_secs_f64(),
+            reading: Some(page::TimeReport::of(time)),
+        })
     } else {
         output::line(&page::sentence(&text::utc(time.reading.time), &time.reading))
     }
@@ -70,8 +74,8 @@ fn succeed(global: &Global, waited: Duration, time: &PublishedTime) -> Result<()
 
 fn give_up(global: &Global, waited: Duration, look: Result<PublishedTime, Failure>) -> Result<(), Failure> {
     if global.json {
-        let reading = look.as_ref().ok().map(page::Report::of);
-        output::json(&Report { in_time: false, waited_s: waited.as_secs_f64(), reading })?;
+        let reading = look.as_ref().ok().map(page::TimeReport::of);
+        output::json(&WaitReport { in_time: false, waited_s: waited.as_secs_f64(), reading })?;
     }
     let last = match look {
         Ok(time) => format!("it is {}, +- {}", time.reading.status.name(), time.reading.bound),

@@ -13,7 +13,7 @@ const STRATUM_MAX: u8 = 15;
 
 /// The content of a usable reply.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
+pub(crate) struct ServerClaim {
     pub(crate) server_in: Moment<Server>,
     pub(crate) server_out: Moment<Server>,
     pub(crate) quality: ServerQuality,
@@ -27,7 +27,7 @@ pub(crate) enum Unusable {
 }
 
 /// Reads the claim of a reply; `pivot` selects the era of its times.
-pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<Claim, Unusable> {
+pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<ServerClaim, Unusable> {
     // This check comes first, because a refusal fills no other field and may have "unsynchronised" there.
     if let Some(code) = packet.kiss_code() {
         return Err(Unusable::Kiss(code));
@@ -35,7 +35,7 @@ pub(crate) fn examine(packet: &Packet, pivot: Moment<Server>, distance_max: Boun
     read_claim(packet, pivot, distance_max).map_err(Unusable::Rejected)
 }
 
-fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<Claim, Rejection> {
+fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Result<ServerClaim, Rejection> {
     let leap = packet.leap.announced().ok_or(Rejection::Unsynchronised)?;
     if packet.stratum > STRATUM_MAX {
         return Err(Rejection::Stratum);
@@ -54,5 +54,5 @@ fn read_claim(packet: &Packet, pivot: Moment<Server>, distance_max: Bound) -> Re
         return Err(Rejection::RootDistance);
     }
     let identity = ServerIdentity { stratum: packet.stratum, reference_id: packet.reference_id };
-    Ok(Claim { server_in, server_out, quality: ServerQuality { identity, leap, root_distance } })
+    Ok(ServerClaim { server_in, server_out, quality: ServerQuality { identity, leap, root_distance } })
 }

@@ -31,7 +31,7 @@ fn checked_size(result: isize) -> io::Result<usize> {
 
 /// Room for the control messages of one packet; the kernel's are aligned to eight bytes.
 #[repr(C, align(8))]
-pub(crate) struct Control(pub(crate) [u8; 256]);
+pub(crate) struct ControlBuffer(pub(crate) [u8; 256]);
 
 /// What `recvmsg` said about one packet, beside its bytes.
 pub(crate) struct Message {
@@ -43,7 +43,7 @@ pub(crate) struct Message {
     pub(crate) address: RawAddress,
     /// Control messages, of which the first `control_length` bytes count.
     #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "no control messages are read there"))]
-    pub(crate) control: Control,
+    pub(crate) control: ControlBuffer,
     /// Bytes of `control`.
     #[cfg_attr(target_os = "freebsd", expect(dead_code, reason = "no control messages are read there"))]
     pub(crate) control_length: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Message {
 /// One packet, or one entry of the error queue with `MSG_ERRQUEUE`.
 pub(crate) fn receive_message(fd: BorrowedFd<'_>, buffer: &mut [u8], flags: libc::c_int) -> io::Result<Message> {
     let mut address = RawAddress::empty();
-    let mut control = Control([0; 256]);
+    let mut control = ControlBuffer([0; 256]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: a msghdr is made of integers and pointers, for which zero is a value.
     let mut header: libc::msghdr = unsafe { core::mem::zeroed() };

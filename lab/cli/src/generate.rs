@@ -8,7 +8,7 @@ mod configuration;
 mod man;
 
 use crate::failure::Failure;
-use crate::{Cli, Global, Public, output};
+use crate::{GlobalOptions, LabCli, Public};
 use clap::CommandFactory;
 use clap_complete::{Generator, Shell};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ struct Generated {
 }
 
 /// Writes every generated file.
-pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     for file in everything()? {
         let path = args.output.join(&file.path);
         let write = || -> std::io::Result<()> {
@@ -41,11 +41,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
             std::fs::write(&path, &file.text)
         };
         write().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        if global.json {
-            output::json(&serde_json::json!({ "written": path }))?;
-        } else {
-            output::line(&format!("wrote {}", path.display()))?;
-        }
+        global.answer(&serde_json::json!({ "written": path }), || format!("wrote {}\n", path.display()))?;
     }
     Ok(())
 }
@@ -58,7 +54,7 @@ fn everything() -> Result<Vec<Generated>, Failure> {
 }
 
 fn completions() -> impl Iterator<Item = Generated> {
-    let commands = [("ffclock", ffclock_cli::command()), ("ffclock-lab", Cli::<Public>::command())];
+    let commands = [("ffclock", ffclock_cli::command()), ("ffclock-lab", LabCli::<Public>::command())];
     commands.into_iter().flat_map(|(name, mut command)| {
         [Shell::Bash, Shell::Zsh, Shell::Fish].map(|shell| {
             let mut text = Vec::new();

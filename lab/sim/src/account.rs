@@ -11,16 +11,16 @@ use std::collections::VecDeque;
 const RATE_INTERVAL: Span = Span::from_secs(1000);
 
 /// A piece of time with its readings.
-struct Window {
+struct ReadingWindow {
     name: String,
     begin: Span,
     end: Span,
-    readings: Readings,
+    readings: WindowReadings,
 }
 
 /// What is kept of the readings in a window, in seconds and s/s.
 #[derive(Default)]
-struct Readings {
+struct WindowReadings {
     count: u64,
     unread: u64,
     errors: Vec<f64>,
@@ -36,7 +36,7 @@ struct Readings {
 
 /// An earlier reading. The rate is measured from it.
 #[derive(Clone, Copy)]
-struct Past {
+struct PastReading {
     at: Span,
     counter: Counter,
     error: f64,
@@ -44,7 +44,7 @@ struct Past {
 
 /// When a clock was read, and at which reading of the counter.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct ReadingTime {
     pub(crate) at: Span,
     pub(crate) truth: Moment<Tai>,
     pub(crate) counter: Counter,
@@ -54,19 +54,19 @@ pub(crate) struct Look {
 pub(crate) struct ClockAccount {
     name: String,
     bias: f64,
-    windows: Vec<Window>,
-    past: VecDeque<Past>,
+    windows: Vec<ReadingWindow>,
+    past: VecDeque<PastReading>,
 }
 
 impl ClockAccount {
     /// `asymmetry`: forward minimum delay minus backward minimum delay. A clock that takes them as equal is ahead by
     /// half of it.
     pub(crate) fn new(name: &str, scenario: &Scenario, asymmetry: Span) -> Self {
-        let window = |name: &str, begin: Span, end: Span| Window {
+        let window = |name: &str, begin: Span, end: Span| ReadingWindow {
             name: name.to_owned(),
             begin,
             end,
-            readings: Readings::default(),
+            readings: WindowReadings::default(),
         };
         let whole = window("", scenario.from.0, Span::MAX);
         let parts = scenario.windows.iter().map(|(name, [begin, end])| window(name, begin.0, end.0));
@@ -80,12 +80,12 @@ impl ClockAccount {
     }
 
     /// Adds one reading; there is none while the clock has no time.
-    pub(crate) fn note(&mut self, look: Look, read: Option<Read>) {
+    pub(crate) fn note(&mut self, look: ReadingTime, read: Option<Read>) {
         let bias = self.bias;
-        let within = |window: &&mut Window| window.begin <= look.at && look.at < window.end;
+        let within = |window: &&mut ReadingWindow| window.begin <= look.at && look.at < window.end;
         let windows = self.windows.iter_mut().filter(within).map(|window| &mut window.readings);
         let Some(read) = read else {
-            windows.for_each(Readings::note_unread);
+            windows.for_each(WindowReadings::note_unread);
             return;
         };
         let error = ClockError::new(read.time - look.truth);
@@ -97,7 +97,7 @@ impl ClockAccount {
             readings.note_rates(rates);
             readings.note_claims(error, bias, &read);
         }
-        self.past.push_back(Past { at: look.at, counter: look.counter, error: seconds });
+        self.past.push_back(PastReading { at: look.at, counter: look.counter, error: seconds });
         while self.past.get(1).is_some_and(|past| look.at - past.at >= RATE_INTERVAL) {
             self.past.pop_front();
         }
@@ -116,7 +116,7 @@ impl ClockAccount {
 }
 
 /// The rate errors of the absolute and of the difference clock since a past reading.
-fn rates(past: &Past, look: Look, error: f64, read: &Read) -> (f64, Option<f64>) {
+fn rates(past: &PastReading, look: ReadingTime, error: f64, read: &Read) -> (f64, Option<f64>) {
     let interval = look.at - past.at;
     let difference = read.claims.map(|claims| {
         let measured = claims.difference_period * (look.counter - past.counter);
@@ -125,7 +125,7 @@ fn rates(past: &Past, look: Look, error: f64, read: &Read) -> (f64, Option<f64>)
     ((error - past.error) / interval.as_seconds(), difference)
 }
 
-impl Readings {
+impl WindowReadings {
     fn note_unread(&mut self) {
         self.count += 1;
         self.unread += 1;
@@ -196,7 +196,7 @@ mod tests {
         for second in 0..5000 {
             let at = Span::from_secs(second);
             let truth = Moment::from_origin(at);
-            let look = Look { at, truth, counter: Counter::from_raw(second as u64) };
+            let look = ReadingTime { at, truth, counter: Counter::from_raw(second as u64) };
             account.note(look, Some(Read { time: truth + Span::from_nanos(second.into()), claims: None }));
         }
         let [whole, end] = &account.result().windows[..] else { panic!("two windows") };

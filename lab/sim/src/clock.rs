@@ -17,12 +17,12 @@ pub struct Read {
     /// The time that it shows.
     pub time: Moment<Tai>,
     /// What it claims about its errors and its rate; feedback clocks claim nothing.
-    pub claims: Option<Claims>,
+    pub claims: Option<ReadingClaims>,
 }
 
 /// What a feed-forward clock claims at a reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Claims {
+pub struct ReadingClaims {
     /// The largest error.
     pub bound: Bound,
     /// The standard uncertainty.
@@ -32,7 +32,7 @@ pub struct Claims {
 }
 
 /// Something that keeps time by exchanges.
-pub trait Clock {
+pub trait Timekeeper {
     /// A request leaves at `counter`.
     fn sent(&mut self, counter: Counter);
 
@@ -50,7 +50,7 @@ pub trait Clock {
 }
 
 /// A clock by its name, the learned one with its options; `None` of a name that is not in [`NAMES`].
-pub(crate) fn make(name: &str, nominal: Period, learned: &LearnedConfig) -> Option<Box<dyn Clock>> {
+pub(crate) fn make(name: &str, nominal: Period, learned: &LearnedConfig) -> Option<Box<dyn Timekeeper>> {
     Some(match name {
         "classic" => Box::new(FeedForward::new(Box::new(Classic::new(ClassicConfig::default(), nominal, None)))),
         "learned" => {
@@ -77,7 +77,7 @@ impl FeedForward {
     }
 }
 
-impl Clock for FeedForward {
+impl Timekeeper for FeedForward {
     fn sent(&mut self, _: Counter) {}
 
     fn exchange(&mut self, exchange: &Exchange) {
@@ -94,7 +94,7 @@ impl Clock for FeedForward {
     fn read(&mut self, counter: Counter) -> Option<Read> {
         let estimate = self.clock.publish()?;
         let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-        let claims = Claims { bound, uncertainty, difference_period: estimate.difference_period };
+        let claims = ReadingClaims { bound, uncertainty, difference_period: estimate.difference_period };
         Some(Read { time, claims: Some(claims) })
     }
 }

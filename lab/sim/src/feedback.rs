@@ -12,13 +12,13 @@ pub(crate) use pi::Pi;
 pub(crate) use pll::Pll;
 pub(crate) use regression::Regression;
 
-use crate::clock::{Clock, Read};
+use crate::clock::{Read, Timekeeper};
 use ffclock_units::{Counter, Exchange, Moment, Period, Span, Tai};
 use system_clock::SystemClock;
 
 /// One measurement, by the stamps of the clock that is to be steered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct OffsetSample {
     /// Where the reply was received.
     pub(crate) counter: Counter,
     /// How far the server is ahead of the clock [s]: what would have to be added.
@@ -36,7 +36,7 @@ pub(crate) struct Sample {
 /// Steers a system clock.
 pub(crate) trait Servo {
     /// Takes a measurement.
-    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock);
+    fn sample(&mut self, sample: &OffsetSample, clock: &mut SystemClock);
 
     /// No answer came.
     fn lost(&mut self, _counter: Counter, _clock: &mut SystemClock) {}
@@ -51,12 +51,12 @@ pub(crate) struct Disciplined<S> {
     /// As it begins.
     fresh: S,
     nominal: Period,
-    running: Option<Running>,
+    running: Option<SteeredClock>,
     sent: Option<(Counter, Moment<Tai>)>,
 }
 
 /// From the first measurement on.
-struct Running {
+struct SteeredClock {
     clock: SystemClock,
     /// Where the uncorrected time begins.
     origin: (Counter, Moment<Tai>),
@@ -85,10 +85,10 @@ impl<S: Servo + Clone> Disciplined<S> {
         let time = exchange.server_out + round_trip.halved();
         let second = self.nominal.ticks_in(Span::from_secs(1));
         let clock = SystemClock::new(self.nominal, counter, time);
-        self.running = Some(Running { clock, origin: (counter, time), next_second: counter + second });
+        self.running = Some(SteeredClock { clock, origin: (counter, time), next_second: counter + second });
     }
 
-    fn sample(&self, exchange: &Exchange) -> Option<Sample> {
+    fn sample(&self, exchange: &Exchange) -> Option<OffsetSample> {
         let running = self.running.as_ref()?;
         let (origin, begin) = running.origin;
         let raw = |counter: Counter| begin + self.nominal * (counter - origin);
@@ -100,7 +100,7 @@ impl<S: Servo + Clone> Disciplined<S> {
         let raw_sent = raw(exchange.sent.counter);
         let raw_received = raw(exchange.received.counter);
         let raw_both = (exchange.server_in - raw_sent) + (exchange.server_out - raw_received);
-        Some(Sample {
+        Some(OffsetSample {
             counter: exchange.received.counter,
             offset: (there + back).as_seconds() / 2.0,
             reply_offset: back.as_seconds(),
@@ -111,7 +111,7 @@ impl<S: Servo + Clone> Disciplined<S> {
     }
 }
 
-impl<S: Servo + Clone> Clock for Disciplined<S> {
+impl<S: Servo + Clone> Timekeeper for Disciplined<S> {
     fn sent(&mut self, counter: Counter) {
         self.advance(counter);
         self.sent = self.running.as_ref().map(|running| (counter, running.clock.read(counter)));

@@ -29,11 +29,11 @@ mod server;
 mod world;
 
 pub use check::CheckResult;
-pub use clock::{Claims, Clock, FeedForward, NAMES as CLOCKS, Read};
+pub use clock::{FeedForward, NAMES as CLOCKS, Read, ReadingClaims, Timekeeper};
 pub use counter::{CounterKind, SimulatedCounter};
 pub use oracle::ORACLES;
 pub use oscillator::Oscillator;
 pub use random::Random;
 pub use result::{ClockResult, OracleRatio, RunResult, WindowResult};
 pub use scenario::{Scenario, ScenarioError};
-pub use world::{Cast, RowSink, Run, Sample, SampleSink, Sinks};
+pub use world::{Cast, RowSink, Run, SampleSink, ShownReading, Sinks};

@@ -4,12 +4,12 @@
 //! real [`Source`], with the calls that the daemon makes: after each input its outputs are drained, and it is called
 //! again at the deadline it names.
 
-use crate::account::{ClockAccount, Look};
+use crate::account::{ClockAccount, ReadingTime};
 use crate::agenda::Agenda;
-use crate::clock::{self, Claims, Clock};
+use crate::clock::{self, ReadingClaims, Timekeeper};
 use crate::counter::SimulatedCounter;
-use crate::host::Host;
-use crate::oracle::{self, ORACLES, Origin, Passage, Witness};
+use crate::host::SimulatedHost;
+use crate::oracle::{self, ORACLES, OracleWitness, TimeOrigin, TrueStamps};
 use crate::oscillator::Oscillator;
 use crate::path::Path;
 use crate::random::Random;
@@ -33,7 +33,7 @@ pub type RowSink<'a> = &'a mut dyn FnMut(&TraceRow);
 
 /// What one clock showed when the clocks were read.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
+pub struct ShownReading<'a> {
     /// The name of the clock.
     pub clock: &'a str,
     /// Since the world began.
@@ -43,11 +43,11 @@ pub struct Sample<'a> {
     /// Clock minus true time.
     pub error: ClockError,
     /// What the clock said of its errors.
-    pub claims: Option<Claims>,
+    pub claims: Option<ReadingClaims>,
 }
 
 /// Takes what the clocks showed as they are read.
-pub type SampleSink<'a> = &'a mut dyn FnMut(&Sample<'_>);
+pub type SampleSink<'a> = &'a mut dyn FnMut(&ShownReading<'_>);
 
 /// Where a run leaves what it lives through.
 #[derive(Default)]
@@ -84,8 +84,8 @@ enum Happening {
 }
 
 /// A clock with its account.
-struct Judged {
-    clock: Box<dyn Clock>,
+struct AccountedClock {
+    clock: Box<dyn Timekeeper>,
     account: ClockAccount,
 }
 
@@ -94,14 +94,14 @@ struct World<'a> {
     agenda: Agenda<Happening>,
     counter: SimulatedCounter,
     stamp_width: Ticks,
-    host: Host,
+    host: SimulatedHost,
     path: Path,
     server: Server,
     source: Source,
     announced_timeout: Option<Span>,
     nonces: Random,
     readings: Random,
-    clocks: Vec<Judged>,
+    clocks: Vec<AccountedClock>,
     sent: Option<(Counter, Span)>,
     epoch: u64,
     /// Requests of conversations that a suspend ended.
@@ -109,7 +109,7 @@ struct World<'a> {
     sequence: u64,
     exchanges: u64,
     sinks: Sinks<'a>,
-    witness: Option<Witness<'a>>,
+    witness: Option<OracleWitness<'a>>,
 }
 
 /// One run to be made.
@@ -143,13 +143,13 @@ impl Run<'_> {
         let oracles: Vec<&str> = ORACLES.into_iter().filter(|name| clocks.contains(name)).collect();
         if !oracles.is_empty() {
             world.witness =
-                Some(Witness::new(self.scenario, Origin { counter: SimulatedCounter::BEGIN, time: begin() }));
+                Some(OracleWitness::new(self.scenario, TimeOrigin { counter: SimulatedCounter::BEGIN, time: begin() }));
         }
         let asymmetry = world.path.asymmetry() + world.host.asymmetry();
         let nominal = self.scenario.counter.nominal();
         let judged = |name: &&str| {
             let clock = clock::make(name, nominal, learned)?;
-            Some(Judged { clock, account: ClockAccount::new(name, self.scenario, asymmetry) })
+            Some(AccountedClock { clock, account: ClockAccount::new(name, self.scenario, asymmetry) })
         };
         world.clocks = clocks.iter().filter_map(judged).collect();
         world.live();
@@ -211,7 +211,7 @@ impl<'a> World<'a> {
             agenda: Agenda::new(),
             counter: SimulatedCounter::new(kind, Oscillator::new(&scenario.oscillator, seed)),
             stamp_width: latency + Ticks::from_raw(2),
-            host: Host::new(&scenario.host, kind.read_latency(), seed),
+            host: SimulatedHost::new(&scenario.host, kind.read_latency(), seed),
             path: Path::new(&scenario.path, seed),
             server: Server::new(&scenario.server, begin(), seed),
             source: conversation(scenario, Span::ZERO),
@@ -355,7 +355,7 @@ impl<'a> World<'a> {
                 }
                 if let Some(witness) = &mut self.witness {
                     let trip = self.scenario.counter.nominal() * (exchange.received.counter - exchange.sent.counter);
-                    witness.exchange(&exchange, Passage { sent: now - trip, received: now });
+                    witness.exchange(&exchange, TrueStamps { sent: now - trip, received: now });
                 }
                 self.record(TraceRow { exchange: Some(exchange), truth, ..self.empty_row() });
             }
@@ -402,12 +402,12 @@ impl<'a> World<'a> {
 
     fn read(&mut self, now: Span) {
         let counter = self.counter.read(now);
-        let look = Look { at: now, truth: begin() + now, counter };
+        let look = ReadingTime { at: now, truth: begin() + now, counter };
         for judged in &mut self.clocks {
             let read = judged.clock.read(counter);
             if let (Some(sink), Some(read)) = (&mut self.sinks.samples, read) {
                 let error = ClockError::new(read.time - look.truth);
-                sink(&Sample { clock: judged.account.name(), at: now, counter, error, claims: read.claims });
+                sink(&ShownReading { clock: judged.account.name(), at: now, counter, error, claims: read.claims });
             }
             judged.account.note(look, read);
         }

@@ -40,7 +40,7 @@ impl AddAssign for Injected {
 
 /// The passage of a message through a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passage {
+pub(super) struct LinkPassage {
     pub(super) copies: u64,
     /// The earliest time to send them.
     pub(super) from: u64,
@@ -120,8 +120,8 @@ impl Injector {
     }
 
     /// What the link does to a message. A message to the own process passes no link.
-    pub(super) fn way(&mut self, to: u32, at: u64) -> Passage {
-        let mut way = Passage { copies: 1, from: at };
+    pub(super) fn way(&mut self, to: u32, at: u64) -> LinkPassage {
+        let mut way = LinkPassage { copies: 1, from: at };
         if to == self.own {
             return way;
         }
@@ -193,7 +193,7 @@ mod tests {
             ],
         );
         let ways = [0, 1, 2, 3].map(|to| injector.way(to, MS));
-        let way = |copies, from| Passage { copies, from };
+        let way = |copies, from| LinkPassage { copies, from };
         assert_eq!(ways, [way(0, MS), way(1, MS), way(2, 3 * MS), way(1, 4 * MS)]);
         let Injected { lost, duplicated, held, .. } = injector.done;
         assert_eq!((lost, duplicated, held), (1, 1, 3));

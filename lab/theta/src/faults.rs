@@ -5,4 +5,4 @@ mod plan;
 mod spec;
 
 pub use plan::{ClockFault, EARLY_ROUNDS, FaultPlan, FaultWindow, LinkEffect, LinkFault, Misbehaviour, lies};
-pub use spec::FaultSpec;
+pub use spec::PlannedFault;

@@ -2,7 +2,7 @@
 
 use super::Generated;
 use crate::failure::Failure;
-use crate::{Cli, Public};
+use crate::{LabCli, Public};
 use clap::{Command, CommandFactory};
 use clap_mangen::roff::{Roff, bold, roman};
 use ffclock_daemon::arguments::Arguments;
@@ -25,7 +25,8 @@ const LABORATORY: &[(&str, &str)] = &[("ffclock-lab", "1"), ("ffclock", "1"), ("
 /// none.
 pub(super) fn pages() -> Result<Vec<Generated>, Failure> {
     let mut files = vec![page(Arguments::command(), "8", PRODUCT)?];
-    for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(Cli::<Public>::command()), LABORATORY)] {
+    for (whole, related) in [(whole(ffclock_cli::command()), PRODUCT), (whole(LabCli::<Public>::command()), LABORATORY)]
+    {
         files.push(page(whole.clone(), "1", related)?);
         for subcommand in whole.get_subcommands() {
             files.push(page(subcommand.clone(), "1", related)?);
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn every_command_has_an_example_of_itself() {
         let product = commands(&whole(ffclock_cli::command()), "ffclock");
-        let laboratory = commands(&whole(Cli::<Public>::command()), "ffclock-lab");
+        let laboratory = commands(&whole(LabCli::<Public>::command()), "ffclock-lab");
         let daemon = ("ffclockd".to_owned(), Arguments::command());
         let all: Vec<_> = product.into_iter().chain(laboratory).chain([daemon]).collect();
         assert!(all.len() > 30, "{}", all.len());

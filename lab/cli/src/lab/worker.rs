@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Where a worker's network lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Network {
+pub(crate) enum WorkerNetwork {
     /// In a namespace of the worker's own.
     Own,
     /// Where its parent's lies.
@@ -22,18 +22,18 @@ pub(crate) enum Network {
 
 /// What a worker may do to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rights {
+pub(crate) enum WorkerRights {
     /// Nothing that needs a capability.
     None,
     /// What a foreign daemon expects of root, except to set the clock.
     AllButTheClock,
 }
 
-impl Rights {
+impl WorkerRights {
     fn bounding_set(self) -> &'static str {
         match self {
-            Rights::None => "--bounding-set=-all",
-            Rights::AllButTheClock => "--bounding-set=-sys_time",
+            WorkerRights::None => "--bounding-set=-all",
+            WorkerRights::AllButTheClock => "--bounding-set=-sys_time",
         }
     }
 }
@@ -47,28 +47,28 @@ pub(crate) struct Task<'a> {
     /// Where its output goes.
     pub(crate) log: &'a Path,
     /// What it may do.
-    pub(crate) rights: Rights,
+    pub(crate) rights: WorkerRights,
 }
 
 /// A running child.
 pub(crate) struct Worker {
     child: Child,
     name: String,
-    network: Network,
+    network: WorkerNetwork,
 }
 
 impl Worker {
     /// Prepares a task to run in its network; it starts when [`Worker::release`] is called. No worker may set the
     /// system clock, and each is killed when its parent dies.
-    pub(crate) fn prepare(task: &Task<'_>, network: Network) -> Result<Worker, Failure> {
+    pub(crate) fn prepare(task: &Task<'_>, network: WorkerNetwork) -> Result<Worker, Failure> {
         let mut starter = Command::new("setpriv");
         starter.args(["--pdeathsig", "KILL"]);
-        if network == Network::Own {
+        if network == WorkerNetwork::Own {
             starter.args(["unshare", "--net"]);
         }
         starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
         let mut worker = Worker::spawn(task, starter, network)?;
-        if network == Network::Own {
+        if network == WorkerNetwork::Own {
             wait_for_own_network(&mut worker.child, &worker.name)?;
         }
         Ok(worker)
@@ -79,7 +79,7 @@ impl Worker {
         let mut starter = Command::new("setpriv");
         starter.args(["--pdeathsig", "KILL"]);
         // The shared network needs not be entered, and perhaps there is no right to.
-        if host.network == Network::Own {
+        if host.network == WorkerNetwork::Own {
             starter.args(["nsenter", "--target", &host.pid().to_string(), "--net"]);
         }
         starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
@@ -88,7 +88,7 @@ impl Worker {
         Ok(worker)
     }
 
-    fn spawn(task: &Task<'_>, mut starter: Command, network: Network) -> Result<Worker, Failure> {
+    fn spawn(task: &Task<'_>, mut starter: Command, network: WorkerNetwork) -> Result<Worker, Failure> {
         let output = File::create(task.log).map_err(|error| format!("{}: {error}", task.log.display()))?;
         let errors = output.try_clone()?;
         starter.stdin(Stdio::piped()).stdout(output).stderr(errors);
@@ -164,7 +164,7 @@ impl Drop for Worker {
 }
 
 /// The shell script that waits for the word to go and then becomes the task.
-fn gate(rights: Rights) -> String {
+fn gate(rights: WorkerRights) -> String {
     let bounding_set = rights.bounding_set();
     format!("read -r go && exec setpriv --pdeathsig KILL {bounding_set} --inh-caps=-all \"$@\"")
 }

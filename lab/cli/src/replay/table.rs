@@ -1,12 +1,12 @@
 //! The report for people.
 
-use super::Answer;
-use ffclock_replay::{ClockErrors, ExchangeCounts, NominalSource, PathFigures, Report, RetrospectReport};
+use super::ReplayAnswer;
+use ffclock_replay::{ClockErrors, ExchangeCounts, PathFigures, Report, RetrospectReport, StartPeriodSource};
 use ffclock_statistics::ErrorFigures;
 use ffclock_units::{Rate, Span};
 
 /// The report as lines.
-pub(super) fn render(answer: &Answer) -> String {
+pub(super) fn render(answer: &ReplayAnswer) -> String {
     let report = &answer.report;
     let mut text = field("Trace", &origin(report));
     text += &field("Exchanges", &exchanges(&report.exchanges));
@@ -79,9 +79,9 @@ fn counter(report: &Report) -> String {
     let name = report.origin.counter.as_deref().unwrap_or("counter");
     let rate = &report.rate;
     let source = match rate.nominal_source {
-        NominalSource::Given => "as given",
-        NominalSource::Trace => "by the trace",
-        NominalSource::Estimated => "by the first exchanges",
+        StartPeriodSource::Given => "as given",
+        StartPeriodSource::Trace => "by the trace",
+        StartPeriodSource::Estimated => "by the first exchanges",
     };
     let mut text = format!("{name}, {:.3} MHz nominal {source}", 1e-6 / rate.nominal_period_s);
     if let Some(period) = rate.period_s {

@@ -2,9 +2,9 @@
 
 use super::kept::Kept;
 use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
-use super::{Named, open, without};
+use super::{NamedScenario, open, without};
 use crate::ablation::Ablation;
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_estimator::LearnedConfig;
 use ffclock_sim::goals::{Campaign, CampaignContainment, Goal, JUDGED, Medians};
 use ffclock_sim::scenario::NAMES;
@@ -43,7 +43,7 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct GoalsAnswer {
     seeds: [u64; 2],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     without: Vec<String>,
@@ -52,27 +52,23 @@ struct Answer {
     scenarios: Vec<Medians>,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let all = NAMES.map(str::to_owned);
     let names = if args.names.is_empty() { &all[..] } else { &args.names };
-    let named: Vec<Named> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
+    let named: Vec<NamedScenario> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
     let learned = args.ablation.learned()?;
     let campaign = campaign(&named, args, &learned)?;
     let seeds = [args.seeds.0.start, args.seeds.0.end - 1];
     let (goals, containment) = (campaign.goals(), campaign.containment());
     let without = learned.left_out().into_iter().map(str::to_owned).collect();
-    let answer = Answer { seeds, without, goals, containment, scenarios: campaign.medians() };
-    if global.json {
-        output::json(&answer)?
-    } else {
-        output::write(&render(&answer))?
-    }
+    let answer = GoalsAnswer { seeds, without, goals, containment, scenarios: campaign.medians() };
+    global.answer(&answer, || render(&answer))?;
     let missed = answer.goals.iter().any(|goal| goal.met == Some(false));
     if missed { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
 }
 
 /// Every scenario with every seed.
-fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Campaign, Failure> {
+fn campaign(named: &[NamedScenario], args: &Args, learned: &LearnedConfig) -> Result<Campaign, Failure> {
     let kept = args.keep.as_deref().map(Kept::open).transpose()?;
     let (mut kept, done) = kept.map_or((None, Vec::new()), |(kept, done)| (Some(kept), done));
     let seeds = args.seeds.0.clone();
@@ -103,7 +99,7 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
     outcome.map(|()| campaign)
 }
 
-fn render(answer: &Answer) -> String {
+fn render(answer: &GoalsAnswer) -> String {
     let [first, last] = answer.seeds;
     let without = without(&answer.without);
     let mut text = format!(
@@ -229,7 +225,7 @@ mod tests {
         };
         let worst = |scenario: &str| Some(WorstRun { measured: 15e-6, scenario: scenario.to_owned(), seed: 7 });
         let goals = vec![goal(worst("route-up")), goal(worst("route-down")), goal(None)];
-        let text = render(&Answer {
+        let text = render(&GoalsAnswer {
             seeds: [1, 20],
             without: Vec::new(),
             goals,

@@ -9,34 +9,34 @@ const PIECES_MAX: usize = 200;
 
 /// What a report makes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HappeningKind {
     /// The clock is not to be judged by what it shows meanwhile.
     Event,
     /// It is: there is a path and a server, and only more to cope with.
     Load,
 }
 
-impl Kind {
+impl HappeningKind {
     /// The name of its remarks in a series.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Kind::Event => "event",
-            Kind::Load => "load",
+            HappeningKind::Event => "event",
+            HappeningKind::Load => "load",
         }
     }
 }
 
 /// Something that is done for a while.
 #[derive(Debug, PartialEq)]
-pub(super) struct Happening {
+pub(super) struct ReportedHappening {
     pub(super) begin_s: f64,
     pub(super) end_s: f64,
     pub(super) text: String,
-    pub(super) kind: Kind,
+    pub(super) kind: HappeningKind,
 }
 
 /// Everything with a beginning in the scenario. Spells of chance have none: when they are depends on the seed.
-pub(super) fn all(scenario: &Scenario) -> Vec<Happening> {
+pub(super) fn all(scenario: &Scenario) -> Vec<ReportedHappening> {
     let path = &scenario.path;
     let last = scenario.duration;
     let outages = path.outage.iter().map(|outage| happening(outage.at, outage.until, "server cut off"));
@@ -71,7 +71,7 @@ const fn congestion(direction: Directions) -> &'static str {
 }
 
 /// The rest of each period, in which no packet passes.
-fn of_link(link: &IntermittentSpec, last: Length) -> Vec<Happening> {
+fn of_link(link: &IntermittentSpec, last: Length) -> Vec<ReportedHappening> {
     let down = pieces(link.every, Between { at: link.up, until: link.every }, last);
     down.map_or_else(
         || vec![load(Length::default(), Length::default(), &format!("link away in each {}", link.every.0))],
@@ -79,7 +79,7 @@ fn of_link(link: &IntermittentSpec, last: Length) -> Vec<Happening> {
     )
 }
 
-fn of_queue(queue: &QueueSpec, text: &str, last: Length) -> Vec<Happening> {
+fn of_queue(queue: &QueueSpec, text: &str, last: Length) -> Vec<ReportedHappening> {
     match queue.when {
         When::Always | When::Markov(_) | When::SelfSimilar(_) => Vec::new(),
         When::Between(between) => vec![load(between.at, between.until, text)],
@@ -109,7 +109,7 @@ fn pieces(every: Length, part: Between, last: Length) -> Option<Vec<(Length, Len
     Some(found)
 }
 
-fn of_fault(fault: &FaultSpec, last: Length) -> Option<Happening> {
+fn of_fault(fault: &FaultSpec, last: Length) -> Option<ReportedHappening> {
     Some(match fault {
         FaultSpec::Wrong(wrong) => happening(wrong.at, wrong.until.unwrap_or(last), "server wrong"),
         FaultSpec::Drift(drift) => happening(drift.at, drift.until, "server drifts"),
@@ -121,30 +121,35 @@ fn of_fault(fault: &FaultSpec, last: Length) -> Option<Happening> {
     })
 }
 
-fn happening(begin: Length, end: Length, text: &str) -> Happening {
-    Happening { begin_s: begin.seconds(), end_s: end.seconds(), text: text.to_owned(), kind: Kind::Event }
+fn happening(begin: Length, end: Length, text: &str) -> ReportedHappening {
+    ReportedHappening {
+        begin_s: begin.seconds(),
+        end_s: end.seconds(),
+        text: text.to_owned(),
+        kind: HappeningKind::Event,
+    }
 }
 
-fn load(begin: Length, end: Length, text: &str) -> Happening {
-    Happening { kind: Kind::Load, ..happening(begin, end, text) }
+fn load(begin: Length, end: Length, text: &str) -> ReportedHappening {
+    ReportedHappening { kind: HappeningKind::Load, ..happening(begin, end, text) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn listed(lines: &str) -> Vec<(f64, f64, String, Kind)> {
+    fn listed(lines: &str) -> Vec<(f64, f64, String, HappeningKind)> {
         let text = format!("extends = \"lan-16\"\nabout = \"x\"\nfrom = \"0 s\"\n{lines}");
         let scenario = Scenario::parse("x", &text).unwrap();
         all(&scenario).into_iter().map(|one| (one.begin_s, one.end_s, one.text, one.kind)).collect()
     }
 
-    fn event(begin_s: f64, end_s: f64, text: &str) -> (f64, f64, String, Kind) {
-        (begin_s, end_s, text.to_owned(), Kind::Event)
+    fn event(begin_s: f64, end_s: f64, text: &str) -> (f64, f64, String, HappeningKind) {
+        (begin_s, end_s, text.to_owned(), HappeningKind::Event)
     }
 
-    fn load(begin_s: f64, end_s: f64, text: &str) -> (f64, f64, String, Kind) {
-        (begin_s, end_s, text.to_owned(), Kind::Load)
+    fn load(begin_s: f64, end_s: f64, text: &str) -> (f64, f64, String, HappeningKind) {
+        (begin_s, end_s, text.to_owned(), HappeningKind::Load)
     }
 
     #[test]

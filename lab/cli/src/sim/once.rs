@@ -5,8 +5,8 @@ use super::trace_file::TraceFile;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
 use crate::files;
-use crate::{Failure, Global, output};
-use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, Sample, Sinks};
+use crate::{Failure, GlobalOptions};
+use ffclock_sim::{CLOCKS, Cast, ORACLES, Run, ShownReading, Sinks};
 use ffclock_trace::TraceRow;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub(super) struct Args {
     ablation: Ablation,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let learned = args.ablation.learned()?;
@@ -49,15 +49,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let cast = Cast { clocks: &clocks, learned: &learned };
     let (mut trace, mut series) = make_files(args, &run)?;
     let mut rows = |row: &TraceRow| trace.iter_mut().for_each(|trace| trace.take(row));
-    let mut samples = |sample: &Sample| series.iter_mut().for_each(|series| series.take(sample));
+    let mut samples = |sample: &ShownReading| series.iter_mut().for_each(|series| series.take(sample));
     let result = run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
     trace.map_or(Ok(()), TraceFile::finish)?;
     series.map_or(Ok(()), Series::finish)?;
-    if global.json {
-        output::json(&result)?;
-    } else {
-        output::write(&table::render(&named.scenario.about, &result))?;
-    }
+    global.answer(&result, || table::render(&named.scenario.about, &result))?;
     verdict(&[result])
 }
 

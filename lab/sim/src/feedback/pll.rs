@@ -7,7 +7,7 @@
 //! has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose among servers; with one
 //! server they have no effect and are left out.
 
-use super::{Sample, Servo, SystemClock};
+use super::{OffsetSample, Servo, SystemClock};
 use ffclock_units::Counter;
 
 const STAGES: usize = 8;
@@ -29,7 +29,7 @@ const FREQUENCY_MAX: f64 = 500e-6;
 
 /// One stage of the clock filter.
 #[derive(Clone, Copy, Debug)]
-struct Stage {
+struct FilterStage {
     offset: f64,
     delay: f64,
     time: f64,
@@ -37,21 +37,21 @@ struct Stage {
 
 /// What the filter has chosen.
 #[derive(Clone, Copy, Debug)]
-struct Chosen {
+struct FilterChoice {
     offset: f64,
     time: f64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct ClockFilter {
-    stages: Vec<Stage>,
-    last: Option<Stage>,
+    stages: Vec<FilterStage>,
+    last: Option<FilterStage>,
     jitter: f64,
 }
 
 impl ClockFilter {
     /// Takes a sample; gives one that is new and the best of the last eight.
-    fn update(&mut self, stage: Stage, poll: f64) -> Option<Chosen> {
+    fn update(&mut self, stage: FilterStage, poll: f64) -> Option<FilterChoice> {
         if self.stages.len() == STAGES {
             self.stages.remove(0);
         }
@@ -69,7 +69,7 @@ impl ClockFilter {
             }
         }
         self.last = Some(best);
-        Some(Chosen { offset: best.offset, time: best.time })
+        Some(FilterChoice { offset: best.offset, time: best.time })
     }
 
     /// After a step nothing that was measured before is worth anything.
@@ -80,7 +80,7 @@ impl ClockFilter {
 
 /// The states of the discipline (RFC 5905, figure 26) without a stored frequency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum State {
+enum DisciplineState {
     #[default]
     Unset,
     Frequency,
@@ -92,7 +92,7 @@ enum State {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pll {
     filter: ClockFilter,
-    state: State,
+    state: DisciplineState,
     /// Of the last update: its time and its offset.
     update_time: f64,
     update_offset: f64,
@@ -106,7 +106,7 @@ pub(crate) struct Pll {
 }
 
 impl Pll {
-    fn restart(&mut self, state: State, time: f64, offset: f64) {
+    fn restart(&mut self, state: DisciplineState, time: f64, offset: f64) {
         self.state = state;
         self.update_time = time;
         self.update_offset = offset;
@@ -122,41 +122,45 @@ impl Pll {
     }
 
     /// A large offset: wait, then step.
-    fn large(&mut self, chosen: Chosen, sample: &Sample, clock: &mut SystemClock) {
+    fn large(&mut self, chosen: FilterChoice, sample: &OffsetSample, clock: &mut SystemClock) {
         let waited = chosen.time - self.update_time;
         match self.state {
-            State::Synchronised => {
-                self.state = State::Spike;
+            DisciplineState::Synchronised => {
+                self.state = DisciplineState::Spike;
                 return;
             }
-            State::Spike | State::Frequency if waited < STEP_PATIENCE => return,
-            State::Frequency => self.frequency = (chosen.offset - self.update_offset) / waited,
-            State::Spike | State::Unset => {}
+            DisciplineState::Spike | DisciplineState::Frequency if waited < STEP_PATIENCE => return,
+            DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / waited,
+            DisciplineState::Spike | DisciplineState::Unset => {}
         }
         clock.step(sample.counter, chosen.offset);
         self.filter.clear();
         self.phase = 0.0;
-        let next = if self.state == State::Unset { State::Frequency } else { State::Synchronised };
+        let next = if self.state == DisciplineState::Unset {
+            DisciplineState::Frequency
+        } else {
+            DisciplineState::Synchronised
+        };
         self.restart(next, sample.raw_time, 0.0);
     }
 
-    fn small(&mut self, chosen: Chosen) {
+    fn small(&mut self, chosen: FilterChoice) {
         let interval = chosen.time - self.update_time;
         match self.state {
-            State::Unset => {
-                self.restart(State::Frequency, chosen.time, chosen.offset);
+            DisciplineState::Unset => {
+                self.restart(DisciplineState::Frequency, chosen.time, chosen.offset);
                 return;
             }
-            State::Frequency if interval < STEP_PATIENCE => return,
-            State::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
-            State::Synchronised | State::Spike => self.frequency += self.gain(chosen, interval),
+            DisciplineState::Frequency if interval < STEP_PATIENCE => return,
+            DisciplineState::Frequency => self.frequency = (chosen.offset - self.update_offset) / interval,
+            DisciplineState::Synchronised | DisciplineState::Spike => self.frequency += self.gain(chosen, interval),
         }
         self.frequency = self.frequency.clamp(-FREQUENCY_MAX, FREQUENCY_MAX);
         self.phase = chosen.offset;
-        self.restart(State::Synchronised, chosen.time, chosen.offset);
+        self.restart(DisciplineState::Synchronised, chosen.time, chosen.offset);
     }
 
-    fn gain(&self, chosen: Chosen, interval: f64) -> f64 {
+    fn gain(&self, chosen: FilterChoice, interval: f64) -> f64 {
         let mut change = 0.0;
         if self.poll > ALLAN_INTERCEPT / 2.0 {
             let average = (FLL_GAIN - libm::log2(self.poll)).max(FLL_GAIN_MIN);
@@ -168,10 +172,10 @@ impl Pll {
 }
 
 impl Servo for Pll {
-    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+    fn sample(&mut self, sample: &OffsetSample, clock: &mut SystemClock) {
         self.lost = 0;
         self.note_poll(sample.raw_time);
-        let stage = Stage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
+        let stage = FilterStage { offset: sample.offset, delay: sample.delay, time: sample.raw_time };
         let Some(chosen) = self.filter.update(stage, self.poll) else { return };
         if chosen.offset.abs() > STEP_THRESHOLD {
             self.large(chosen, sample, clock);

@@ -7,7 +7,7 @@
 //! slewed. Samples are kept against the uncorrected counter, which spares the rewriting of the history after each
 //! correction. Left out: the asymmetry estimate, combining of sources, and the choice of a poll interval.
 
-use super::{Sample, Servo, SystemClock};
+use super::{OffsetSample, Servo, SystemClock};
 use std::collections::VecDeque;
 
 const SAMPLES_MAX: usize = 64;
@@ -33,7 +33,7 @@ const DEVIATION_MIN: f64 = 1e-9;
 const RUNS_QUANTILE: f64 = 1.645;
 
 #[derive(Clone, Copy, Debug)]
-struct Point {
+struct OffsetPoint {
     time: f64,
     offset: f64,
     delay: f64,
@@ -41,7 +41,7 @@ struct Point {
 
 /// A line fitted to the last samples, from the newest one on.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct FittedLine {
     time: f64,
     offset: f64,
     slope: f64,
@@ -53,10 +53,10 @@ struct Line {
 /// History and fit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regression {
-    points: VecDeque<Point>,
+    points: VecDeque<OffsetPoint>,
     /// How many of the latest points the line may rest on; the others serve the runs test.
     in_use: usize,
-    line: Option<Line>,
+    line: Option<FittedLine>,
     updated: Option<f64>,
 }
 
@@ -68,7 +68,7 @@ impl Regression {
 
     /// A sample whose delay is out of all proportion is left out, unless its offset is, too. The longer ago the last
     /// one was, the more is allowed: a longer route is accepted in the end.
-    fn is_acceptable(&self, sample: &Sample) -> bool {
+    fn is_acceptable(&self, sample: &OffsetSample) -> bool {
         let Some(line) = self.line.filter(|_| self.in_use >= SAMPLES_MIN) else { return true };
         let Some(last) = self.points.back() else { return true };
         let allowed = DELAY_DEVIATION_RATIO * line.deviation + CLOCK_ERROR_MAX * (sample.raw_time - last.time);
@@ -77,7 +77,7 @@ impl Regression {
         excess <= allowed || surprise.abs() - excess > allowed
     }
 
-    fn keep(&mut self, point: Point) {
+    fn keep(&mut self, point: OffsetPoint) {
         if self.points.len() == RUNS_RATIO * SAMPLES_MAX {
             self.points.pop_front();
         }
@@ -86,11 +86,11 @@ impl Regression {
     }
 
     /// The longest history whose residuals look random.
-    fn fit(&mut self) -> Option<Line> {
-        let points: Vec<Point> = self.points.iter().copied().collect();
+    fn fit(&mut self) -> Option<FittedLine> {
+        let points: Vec<OffsetPoint> = self.points.iter().copied().collect();
         let delay_min = self.delay_min();
         let scale = self.line.map_or(DEVIATION_MIN, |line| line.deviation);
-        let weight = |point: &Point| {
+        let weight = |point: &OffsetPoint| {
             let excess = 1.0 + DEVIATION_TO_DISTANCE * (point.delay - delay_min).max(0.0) / 2.0 / scale;
             1.0 / (excess * excess)
         };
@@ -107,7 +107,7 @@ impl Regression {
         None
     }
 
-    fn correct(&mut self, line: Line, sample: &Sample, clock: &mut SystemClock) {
+    fn correct(&mut self, line: FittedLine, sample: &OffsetSample, clock: &mut SystemClock) {
         // How far the server is ahead at the newest sample: as measured, with the line's offset in place of the
         // sample's own.
         let offset = sample.offset + line.offset - sample.raw_offset;
@@ -122,13 +122,13 @@ impl Regression {
     }
 }
 
-impl Line {
-    fn residual(&self, point: &Point) -> f64 {
+impl FittedLine {
+    fn residual(&self, point: &OffsetPoint) -> f64 {
         point.offset - self.offset - self.slope * (point.time - self.time)
     }
 
     /// Whether the residuals have enough runs of equal sign.
-    fn is_random(&self, points: &[Point]) -> bool {
+    fn is_random(&self, points: &[OffsetPoint]) -> bool {
         let count = points.len() as f64;
         let changes =
             points.windows(2).filter(|pair| pair.iter().map(|point| self.residual(point)).product::<f64>() < 0.0);
@@ -138,23 +138,23 @@ impl Line {
 }
 
 /// Weighted least squares.
-fn fit_line(points: &[Point], weights: &[f64]) -> Option<Line> {
+fn fit_line(points: &[OffsetPoint], weights: &[f64]) -> Option<FittedLine> {
     let newest = points.last()?;
     let pairs = || points.iter().zip(weights);
-    let sum = |of: &dyn Fn(&Point) -> f64| pairs().map(|(point, weight)| weight * of(point)).sum::<f64>();
+    let sum = |of: &dyn Fn(&OffsetPoint) -> f64| pairs().map(|(point, weight)| weight * of(point)).sum::<f64>();
     let total: f64 = weights.iter().sum();
     let mean_time = sum(&|point| point.time - newest.time) / total;
     let mean_offset = sum(&|point| point.offset - newest.offset) / total;
-    let centred = |point: &Point| point.time - newest.time - mean_time;
+    let centred = |point: &OffsetPoint| point.time - newest.time - mean_time;
     let spread = sum(&|point| centred(point) * centred(point));
     let slope = sum(&|point| centred(point) * (point.offset - newest.offset - mean_offset)) / spread;
     let offset = newest.offset + mean_offset - slope * mean_time;
-    let residual = |point: &Point| point.offset - offset - slope * (point.time - newest.time);
+    let residual = |point: &OffsetPoint| point.offset - offset - slope * (point.time - newest.time);
     let squares = sum(&|point| residual(point) * residual(point));
     let count = points.len() as f64;
     let variance = squares / total * count / (count - 2.0).max(1.0);
     let offset_variance = variance * count / total * (1.0 / count + mean_time * mean_time * total / count / spread);
-    let line = Line {
+    let line = FittedLine {
         time: newest.time,
         offset,
         slope,
@@ -165,11 +165,11 @@ fn fit_line(points: &[Point], weights: &[f64]) -> Option<Line> {
 }
 
 impl Servo for Regression {
-    fn sample(&mut self, sample: &Sample, clock: &mut SystemClock) {
+    fn sample(&mut self, sample: &OffsetSample, clock: &mut SystemClock) {
         if !self.is_acceptable(sample) {
             return;
         }
-        self.keep(Point { time: sample.raw_time, offset: sample.raw_offset, delay: sample.delay });
+        self.keep(OffsetPoint { time: sample.raw_time, offset: sample.raw_offset, delay: sample.delay });
         if let Some(line) = self.fit() {
             self.line = Some(line);
             self.correct(line, sample, clock);

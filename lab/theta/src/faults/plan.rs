@@ -1,8 +1,8 @@
 //! The faults of a run, checked and sorted by what they act on.
 
-use super::FaultSpec;
+use super::PlannedFault;
 use crate::length::picoseconds;
-use crate::record::{Fault, FaultKind, HostId, ProcessId};
+use crate::record::{FaultKind, HostId, ProcessId, RunFault};
 use ffclock_sim::Random;
 
 /// A time from `from` on and before `until`, in picoseconds.
@@ -136,7 +136,7 @@ pub struct FaultPlan {
     /// By host: faults of its clock.
     pub clocks: Vec<Vec<ClockFault>>,
     /// The faults as the log records them.
-    pub recorded: Vec<Fault>,
+    pub recorded: Vec<RunFault>,
 }
 
 impl FaultPlan {
@@ -144,7 +144,7 @@ impl FaultPlan {
     ///
     /// # Errors
     /// Names the fault and what is wrong with it.
-    pub fn new(specs: &[FaultSpec], processes: u32, hosts: u32) -> Result<Self, String> {
+    pub fn new(specs: &[PlannedFault], processes: u32, hosts: u32) -> Result<Self, String> {
         let (n, h) = (processes as usize, hosts as usize);
         let mut plan = FaultPlan {
             misbehaviours: vec![Vec::new(); n],
@@ -182,7 +182,7 @@ impl FaultPlan {
 }
 
 struct SpecReader<'a> {
-    spec: &'a FaultSpec,
+    spec: &'a PlannedFault,
     processes: u32,
     hosts: u32,
 }
@@ -213,7 +213,8 @@ impl SpecReader<'_> {
     /// A key that has no meaning for this kind of fault is most likely a mistake.
     fn refuse_strange_keys(&self) -> Result<(), String> {
         use FaultKind::{ClockDrift, ClockStep, LinkDuplication, LinkHold, LinkLoss, Partition, SlowHost};
-        let FaultSpec { kind, process, receiver, host, group, probability, hold, factor, step, rate, .. } = self.spec;
+        let PlannedFault { kind, process, receiver, host, group, probability, hold, factor, step, rate, .. } =
+            self.spec;
         let on_link = matches!(kind, LinkLoss | LinkDuplication | LinkHold);
         let on_host = matches!(kind, SlowHost | ClockStep | ClockDrift);
         let keys = [
@@ -322,8 +323,8 @@ impl SpecReader<'_> {
         Ok(Some(group))
     }
 
-    fn as_recorded(&self, window: FaultWindow) -> Fault {
-        Fault {
+    fn as_recorded(&self, window: FaultWindow) -> RunFault {
+        RunFault {
             kind: self.spec.kind,
             process: self.spec.process.map(ProcessId),
             receiver: self.spec.receiver.map(ProcessId),

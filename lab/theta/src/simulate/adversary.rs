@@ -23,7 +23,7 @@ pub(super) struct Sending {
 
 /// What becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passage {
+pub(super) struct MessageFate {
     pub(super) arrival: u64,
     pub(super) copies: u64,
 }
@@ -38,9 +38,9 @@ impl<'a> Adversary<'a> {
         self.plan.links.is_empty()
     }
 
-    pub(super) fn pass(&mut self, sending: Sending) -> Passage {
+    pub(super) fn pass(&mut self, sending: Sending) -> MessageFate {
         let Sending { from, to, at, delay } = sending;
-        let mut passage = Passage { arrival: at + delay, copies: 1 };
+        let mut passage = MessageFate { arrival: at + delay, copies: 1 };
         for fault in self.plan.links.iter().filter(|fault| fault.concerns(from, to, at)) {
             if !self.chance.chance(fault.probability) {
                 continue;

@@ -7,7 +7,7 @@
 use super::adversary::{Adversary, Sending};
 use super::calendar::{Calendar, Due};
 use super::messages::{Content, Messages};
-use super::network::{LinkEnd, Network};
+use super::network::{LinkEnd, SimulatedNetwork};
 use super::observer::{Observer, Perceived};
 use super::outcome::{RoundSpread, SimulationOutcome};
 use super::{PreparedScenario, SimulationError};
@@ -44,7 +44,7 @@ pub(super) struct SimulationEngine<'a, O> {
     now: u64,
     messages: Messages,
     machines: Vec<SimulatedMachine>,
-    network: Network<'a>,
+    network: SimulatedNetwork<'a>,
     adversary: Adversary<'a>,
     spread: RoundSpread,
     outcome: SimulationOutcome,
@@ -60,7 +60,7 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
             now: 0,
             messages: Messages::new(RESERVED),
             machines: Vec::new(),
-            network: Network::new(scenario, seed)?,
+            network: SimulatedNetwork::new(scenario, seed)?,
             adversary: Adversary::new(&scenario.plan, seed),
             spread: RoundSpread::new(scenario.plan.correct()),
             outcome: SimulationOutcome::default(),
