@@ -50,8 +50,11 @@ fn remedy(error: &PageFileError) -> &'static str {
     match error {
         PageFileError::Missing(_) => " (start ffclockd, or name its page in FFCLOCK_PAGE)",
         PageFileError::Permission(_) => " (its mode should be 0644, and its directory's 0755)",
-        PageFileError::Size { .. } | PageFileError::NotAFile(_) => " (remove it and restart ffclockd)",
-        PageFileError::Busy(_) | PageFileError::Io { .. } => "",
+        PageFileError::Size { .. } | PageFileError::NotAFile(_) | PageFileError::Foreign(_) => {
+            ": it is not a clock page (name ffclockd's own; `ffclock status` shows where that is)"
+        }
+        PageFileError::Hole(_) => " (make room there and restart ffclockd)",
+        PageFileError::NoSpace(_) | PageFileError::Busy(_) | PageFileError::Io { .. } => "",
     }
 }
 

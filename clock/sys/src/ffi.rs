@@ -85,6 +85,14 @@ pub(crate) fn send_message(fd: BorrowedFd<'_>, bytes: &[u8], to: Option<&RawAddr
     checked_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })
 }
 
+/// Where the first hole of a file is: a part that is not stored and reads as zeros; at the end of the file where there
+/// is none. A file system that does not know its holes has none to report.
+pub(crate) fn first_hole(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: the call takes no pointers.
+    let place = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_HOLE) };
+    u64::try_from(place).map_err(|_| io::Error::last_os_error())
+}
+
 /// Sets an option of a socket whose value is an int.
 pub(crate) fn set_option(
     fd: BorrowedFd<'_>,
