@@ -5,6 +5,7 @@
 mod driving;
 mod electing;
 mod election_log;
+mod page_file;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -60,6 +61,8 @@ pub(crate) struct Keeper<'a> {
     next_heartbeat: Moment<Mono>,
     next_saving: Moment<Mono>,
     next_cpus: Moment<Mono>,
+    /// The page is not made again before this.
+    next_page: Moment<Mono>,
     pub(crate) context: Context,
 }
 
@@ -116,6 +119,7 @@ impl<'a> Keeper<'a> {
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
             next_cpus: now + CPUS_APART,
+            next_page: now,
             context: Context {
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
@@ -148,6 +152,7 @@ impl<'a> Keeper<'a> {
     pub(crate) fn wake(&mut self, now: Moment<Mono>) {
         self.context.now = now;
         self.context.journal.set_now(now);
+        self.keep_page();
         self.watch_counter();
         if now >= self.next_cpus {
             self.next_cpus = now + CPUS_APART;

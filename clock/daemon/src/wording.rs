@@ -91,7 +91,9 @@ mod tests {
     fn every_kind_of_event_is_explained() {
         let document = include_str!("../../../docs/operations.md");
         let program = [
+            include_str!("event_loop.rs"),
             include_str!("keeper.rs"),
+            include_str!("keeper/page_file.rs"),
             include_str!("keeper/election_log.rs"),
             include_str!("keeper/reporting.rs"),
             include_str!("peer.rs"),

@@ -1,0 +1,36 @@
+//! The file of the page: made again when somebody removed, replaced or cut it off.
+
+use super::Keeper;
+use ffclock_page::{BootId, Writer};
+use ffclock_sys::SharedPage;
+use ffclock_units::Span;
+
+/// After the page could not be made again, the next attempt waits this long.
+const PAGE_AGAIN: Span = Span::from_secs(4);
+
+impl Keeper<'_> {
+    /// Makes the page again if its file is not in its place: whoever opens it now finds none, or another. Those who
+    /// mapped the old one see it run out, and open it again.
+    ///
+    /// Every turn of the loop looks, before anything is stored: a store into a file that was cut off would end the
+    /// daemon.
+    pub(super) fn keep_page(&mut self) {
+        let path = self.config.page.as_path();
+        let now = self.context.now;
+        if self.writer.memory().is_at(path) || now < self.next_page {
+            return;
+        }
+        let journal = &mut self.context.journal;
+        match SharedPage::create(path) {
+            Ok(page) => {
+                self.writer = Writer::open(page, BootId::parse(&self.boot));
+                self.next_heartbeat = now;
+                journal.warn("the page was removed or replaced: it is made again", &path.display().to_string());
+            }
+            Err(error) => {
+                self.next_page = now + PAGE_AGAIN;
+                journal.warn("the page was removed or replaced, and cannot be made again", &error.to_string());
+            }
+        }
+    }
+}
