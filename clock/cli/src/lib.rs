@@ -62,7 +62,7 @@ struct Global {
     /// The page that ffclockd publishes [default: $FFCLOCK_PAGE, /run/ffclock/page or $XDG_RUNTIME_DIR/ffclock/page]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// The control socket of ffclockd [default: `control` beside the page]
+    /// The control socket of ffclockd [default: `control` beside the page, or in the usual directories of the page]
     #[arg(long, global = true, help_heading = FOR_ALL, value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// Answer in JSON, one object a line

@@ -151,6 +151,13 @@ pub(crate) fn own_user() -> libc::uid_t {
     unsafe { libc::geteuid() }
 }
 
+/// Whether this process, with its effective rights, may make files in a directory.
+pub(crate) fn may_write_into(directory: &core::ffi::CStr) -> bool {
+    let rights = libc::W_OK | libc::X_OK;
+    // SAFETY: the name ends in a zero byte and outlives the call.
+    unsafe { libc::faccessat(libc::AT_FDCWD, directory.as_ptr(), rights, libc::AT_EACCESS) == 0 }
+}
+
 /// Waits for one of `sources`; -1 ms waits without end.
 pub(crate) fn poll(sources: &mut [libc::pollfd], timeout_ms: libc::c_int) -> io::Result<usize> {
     // SAFETY: the pointer and the length belong to one slice that nothing else uses during the call.
