@@ -175,30 +175,40 @@ impl OptionValue for Switchable<FilePath> {
 
 /// A path, never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePath(String);
+pub struct FilePath {
+    text: String,
+    /// Whether nobody chose it.
+    is_usual: bool,
+}
 
 impl FilePath {
-    /// A path that the program itself names.
+    /// A path that the program itself names, for want of another.
     pub(crate) fn fixed(path: &'static str) -> Self {
-        FilePath(path.to_owned())
+        FilePath { text: path.to_owned(), is_usual: true }
     }
 
     /// The path.
     pub fn as_path(&self) -> &std::path::Path {
-        std::path::Path::new(&self.0)
+        std::path::Path::new(&self.text)
+    }
+
+    /// Whether the program named it, and may name another.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.is_usual
     }
 }
 
 impl FromStr for FilePath {
     type Err = Unrecognised;
     fn from_str(text: &str) -> Result<Self, Unrecognised> {
-        (!text.is_empty()).then(|| FilePath(text.to_owned())).ok_or(Unrecognised)
+        let is_path = !text.is_empty() && !text.contains('\0');
+        is_path.then(|| FilePath { text: text.to_owned(), is_usual: false }).ok_or(Unrecognised)
     }
 }
 
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -280,6 +290,8 @@ mod tests {
         for text in ["somewhere", "127.0.0.1", "192.0.2.1:80", "[::]:80"] {
             assert_eq!(text.parse::<Switchable<LoopbackAddress>>(), Err(Unrecognised), "{text}");
         }
-        assert_eq!("".parse::<FilePath>(), Err(Unrecognised));
+        for text in ["", "a\0b"] {
+            assert_eq!(text.parse::<FilePath>(), Err(Unrecognised));
+        }
     }
 }
