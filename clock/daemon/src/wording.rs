@@ -18,7 +18,7 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
         Event::AsymmetryContradicted => Some("the stated error of the asymmetry contradicts the exchanges"),
         Event::Restarted => Some("the counter left its nominal range: a new start"),
         Event::Disagreement => Some("the learned and the classic estimate disagree"),
-        Event::RateJumped => Some("the counter's rate jumped: the learned filter follows"),
+        Event::RateJumped => Some("the counter's rate seems to have jumped: the learned filter follows"),
         Event::SecondLook => Some("the learned filter took a second look at the last exchanges, and corrected itself"),
         Event::FilterRestarted => Some("the learned filter lost track and started again"),
         Event::RateUpdated
