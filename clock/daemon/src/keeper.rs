@@ -135,7 +135,8 @@ impl<'a> Keeper<'a> {
             boot,
         };
         let chosen = &keeper.host_counter.chosen;
-        tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
+        let page = &keeper.config.page;
+        tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, %page, "keeping time");
         keeper.check_store();
         for server in config.servers {
             keeper.add_server(server);

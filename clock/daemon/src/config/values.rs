@@ -155,7 +155,9 @@ impl FromStr for LoopbackAddress {
     type Err = Unrecognised;
     fn from_str(text: &str) -> Result<Self, Unrecognised> {
         let address: SocketAddr = text.parse().map_err(|_| Unrecognised)?;
-        address.ip().is_loopback().then_some(LoopbackAddress(address)).ok_or(Unrecognised)
+        // Port 0 would be another one with each start, which no scraper finds.
+        let is_fixed = address.ip().is_loopback() && address.port() != 0;
+        is_fixed.then_some(LoopbackAddress(address)).ok_or(Unrecognised)
     }
 }
 
@@ -287,7 +289,7 @@ mod tests {
         assert_eq!("".parse::<HostName>(), Err(Unrecognised));
         assert_eq!("a b".parse::<HostName>(), Err(Unrecognised));
         assert_eq!("x".repeat(254).parse::<HostName>(), Err(Unrecognised));
-        for text in ["somewhere", "127.0.0.1", "192.0.2.1:80", "[::]:80"] {
+        for text in ["somewhere", "127.0.0.1", "127.0.0.1:0", "192.0.2.1:80", "[::]:80"] {
             assert_eq!(text.parse::<Switchable<LoopbackAddress>>(), Err(Unrecognised), "{text}");
         }
         for text in ["", "a\0b"] {
