@@ -110,10 +110,14 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let reader = reader.map_err(|error| with_file(&args.file, &error))?;
     let (answer, hindsight) = replay(args, configs, reader)?;
     match (stamps, hindsight) {
-        (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global),
-        _ if global.json => output::json(&answer),
-        _ => output::write(&table::render(&answer)),
+        (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global)?,
+        _ if global.json => output::json(&answer)?,
+        _ => output::write(&table::render(&answer))?,
     }
+    if answer.report.exchanges.used == 0 {
+        return Err(Failure::from("no exchange of the trace could be used, so there is no clock"));
+    }
+    Ok(())
 }
 
 fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(Answer, Option<Hindsight>), Failure> {
