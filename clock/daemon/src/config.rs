@@ -172,7 +172,7 @@ impl Config {
     }
 
     /// As [`Config::parse_with`], and looks whether something stands in the way of the files that the daemon makes. The
-    /// daemon itself goes on without a record or a memory; whoever asks for a check wants to know.
+    /// daemon itself goes on without a record or a memory; an operator who asks for a check wants to know.
     ///
     /// # Errors
     /// As [`Config::parse`].
@@ -380,6 +380,24 @@ mod tests {
         let names: Vec<String> = (0..=MOST_SERVERS).map(|number| format!("s{number}.example")).collect();
         let many: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(Config::parse_with("", &named(&many)).unwrap_err().to_string(), "--server: more than 16 servers");
+    }
+
+    /// Every block of TOML in the documents of the daemon.
+    #[test]
+    fn what_the_documents_show_is_accepted() {
+        let documents = [
+            include_str!("../../../docs/operations.md"),
+            include_str!("../../../docs/configuration.md"),
+            include_str!("../../../docs/freebsd.md"),
+        ];
+        let mut shown = 0;
+        for block in documents.iter().flat_map(|document| document.split("```toml\n").skip(1)) {
+            let text = block.split("```").next().unwrap();
+            assert_eq!(Config::parse(text).map(|_| ()), Ok(()), "{text}");
+            shown += 1;
+        }
+        assert!(shown >= 3, "{shown}");
+        assert!(Config::parse(include_str!("../../../packaging/ffclockd.toml")).is_ok());
     }
 
     #[test]
