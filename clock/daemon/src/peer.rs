@@ -23,7 +23,7 @@ use ffclock_units::{
 use link::{BUFFER_BYTES, Link};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use telling::Told;
+use telling::Reported;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
@@ -104,7 +104,7 @@ pub(crate) struct Peer {
     request: u64,
     last: LastExchange,
     announced: Option<LeapAnnouncement>,
-    told: Told,
+    reported: Reported,
 }
 
 /// A name that could not be resolved, or whose addresses do not answer, is looked up again after this time at the
@@ -143,7 +143,7 @@ impl Peer {
             request: 0,
             last: LastExchange::default(),
             announced: None,
-            told: Told::default(),
+            reported: Reported::default(),
         }
     }
 
@@ -486,7 +486,7 @@ impl Peer {
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
         self.estimator = self.config.estimator.build(self.environment.nominal, memory);
-        self.told = Told::default();
+        self.reported = Reported::default();
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {

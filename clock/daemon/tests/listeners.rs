@@ -78,13 +78,13 @@ fn refused(scratch: &Scratch, config: &str) -> String {
     String::from_utf8_lossy(&daemon.stderr).into_owned()
 }
 
-/// The program as an ordinary user runs it: the test's own user, or nobody if that is root.
+/// The program as an ordinary user runs it: the test's own user, or that without rights if it is root.
 fn as_ordinary_user(scratch: &Scratch) -> Option<Command> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let program = scratch.path().join("ffclockd");
-    std::fs::copy(env!("CARGO_BIN_EXE_ffclockd"), &program).unwrap();
-    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+    std::fs::copy(env!("CARGO_BIN_EXE_ffclockd"), &program).expect("room for a copy");
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+    if std::fs::metadata("/proc/self").expect("this process").uid() != 0 {
         return Some(Command::new(program));
     }
     let mut command = Command::new("setpriv");

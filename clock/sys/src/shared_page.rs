@@ -119,8 +119,8 @@ impl SharedPage {
         Ok(SharedPage { mapping, identity, _file: file })
     }
 
-    /// Whether the file at `path` is this page, and whole. It is not when somebody removed it, put another file in its
-    /// place or cut it off; the last would end this process at its next store.
+    /// Whether the file at `path` is this page, and whole. It is not when it was removed, replaced or cut off; the last
+    /// would end this process at its next store.
     pub fn is_at(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|found| identity(&found) == self.identity && found.len() == BYTES as u64)
     }

@@ -134,7 +134,7 @@ fn a_page_that_was_removed_replaced_or_cut_off_is_noticed() {
     File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
     assert!(!page.is_at(&path));
     let page = SharedPage::create(&path).unwrap();
-    assert!(page.is_at(&path), "made anew while the old one is still held");
+    assert!(page.is_at(&path), "made again while the old one is still held");
     fs::write(path.with_extension("other"), [0; 4096]).unwrap();
     fs::rename(path.with_extension("other"), &path).unwrap();
     assert!(!page.is_at(&path));

@@ -93,7 +93,7 @@ mod tests {
         Ok([config.page.to_string(), config.control.to_string(), config.state.to_string()])
     }
 
-    const USER: [(&str, &str); 2] = [("XDG_RUNTIME_DIR", "/run/user/7"), ("HOME", "/home/seven")];
+    const USER: [(&str, &str); 2] = [("XDG_RUNTIME_DIR", "/run/user/7"), ("HOME", "/people/seven")];
 
     #[test]
     fn who_may_write_there_uses_the_places_of_the_system() {
@@ -108,11 +108,11 @@ mod tests {
             Ok(["/run/user/7/ffclock/page".to_owned(), "/run/user/7/ffclock/control".to_owned(), state.to_owned()])
         };
         let default = DaemonConfig::default;
-        assert_eq!(settled(default(), &USER, &[]), own("/home/seven/.local/state/ffclock"));
+        assert_eq!(settled(default(), &USER, &[]), own("/people/seven/.local/state/ffclock"));
         let state = [USER[0], ("XDG_STATE_HOME", "/state")];
         assert_eq!(settled(default(), &state, &[]), own("/state/ffclock"));
         let relative = [USER[0], USER[1], ("XDG_STATE_HOME", "state")];
-        assert_eq!(settled(default(), &relative, &[]), own("/home/seven/.local/state/ffclock"));
+        assert_eq!(settled(default(), &relative, &[]), own("/people/seven/.local/state/ffclock"));
         assert_eq!(
             settled(default(), &[USER[0]], &[]),
             own(places::STATE),

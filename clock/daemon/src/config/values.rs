@@ -179,7 +179,7 @@ impl OptionValue for Switchable<FilePath> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePath {
     text: String,
-    /// Whether nobody chose it.
+    /// Whether the configuration does not name it.
     is_usual: bool,
 }
 

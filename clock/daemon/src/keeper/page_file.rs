@@ -1,4 +1,4 @@
-//! The file of the page: made again when somebody removed, replaced or cut it off.
+//! The file of the page: made again when it was removed, replaced or cut off.
 
 use super::Keeper;
 use ffclock_page::{BootId, Writer};
@@ -9,8 +9,8 @@ use ffclock_units::Span;
 const PAGE_AGAIN: Span = Span::from_secs(4);
 
 impl Keeper<'_> {
-    /// Makes the page again if its file is not in its place: whoever opens it now finds none, or another. Those who
-    /// mapped the old one see it run out, and open it again.
+    /// Makes the page again if its file is not in its place: a program that opens it now finds none, or another.
+    /// Programs that mapped the old one see it run out, and open it again.
     ///
     /// Every turn of the loop looks, before anything is stored: a store into a file that was cut off would end the
     /// daemon.

@@ -1,5 +1,5 @@
-//! What is said about the exchanges with a server. A state that lasts is told when it begins and when it ends, and not
-//! over and over in between.
+//! What is said about the exchanges with a server. A state that lasts is reported when it begins and when it ends, and
+//! not over and over in between.
 
 use super::{Context, Peer};
 use crate::journal::{Entry, Weight};
@@ -9,12 +9,12 @@ use ffclock_units::Status;
 
 /// What was said of the present estimator.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     /// The exchanges that were not believed since the server began to contradict itself.
     disbelieved: u64,
-    /// Whether that was told, so that its end is worth telling.
+    /// Whether that was reported, so that its end is worth telling.
     is_contradiction: bool,
-    /// Whether the end of the warm-up was told.
+    /// Whether the end of the warm-up was reported.
     is_warm: bool,
 }
 
@@ -33,30 +33,30 @@ impl Peer {
     }
 
     fn tell_contradiction(&mut self, kind: &'static str, context: &mut Context) {
-        self.told.disbelieved += 1;
-        if !self.told.is_contradiction {
+        self.reported.disbelieved += 1;
+        if !self.reported.is_contradiction {
             let entry = Entry { weight: Weight::Warning, source: Some(&self.name), kind, detail: "" };
-            self.told.is_contradiction = context.journal.log_state(&entry);
+            self.reported.is_contradiction = context.journal.log_state(&entry);
         }
     }
 
     fn tell_agreement(&mut self, context: &mut Context) {
-        if self.told.is_contradiction {
-            let detail = format!("{} exchanges were not believed", self.told.disbelieved);
+        if self.reported.is_contradiction {
+            let detail = format!("{} exchanges were not believed", self.reported.disbelieved);
             let kind = "the server no longer contradicts what it said before";
             let entry = Entry { weight: Weight::Notice, source: Some(&self.name), kind, detail: &detail };
             if !context.journal.log_state(&entry) {
                 return;
             }
         }
-        (self.told.is_contradiction, self.told.disbelieved) = (false, 0);
+        (self.reported.is_contradiction, self.reported.disbelieved) = (false, 0);
     }
 
     /// The status is what users see: the estimators' own ends of their warm-ups are earlier or later.
     fn tell_warmth(&mut self, context: &mut Context) {
         let is_warm = self.estimator.estimate().is_some_and(|estimate| estimate.status == Status::Synchronised);
-        if is_warm && !self.told.is_warm {
-            self.told.is_warm = true;
+        if is_warm && !self.reported.is_warm {
+            self.reported.is_warm = true;
             self.log(context, Weight::Notice, "warm-up is over", "");
         }
     }
