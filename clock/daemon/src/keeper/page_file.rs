@@ -1,4 +1,4 @@
-//! The file of the page: made again when it was removed, replaced or cut off.
+//! The file of the page: made again when it was removed, replaced or cut off, mended when it was damaged.
 
 use super::Keeper;
 use ffclock_page::{BootId, Writer};
@@ -17,13 +17,21 @@ impl Keeper<'_> {
     pub(super) fn keep_page(&mut self) {
         let path = self.config.page.as_path();
         let now = self.context.now;
-        if self.writer.memory().is_at(path) || now < self.next_page {
+        let boot = BootId::parse(&self.boot);
+        let journal = &mut self.context.journal;
+        if self.writer.memory().is_at(path) {
+            if self.writer.mend_header(boot) {
+                self.next_heartbeat = now;
+                journal.warn("the page's header was damaged: it is written again", &path.display().to_string());
+            }
             return;
         }
-        let journal = &mut self.context.journal;
+        if now < self.next_page {
+            return;
+        }
         match SharedPage::create(path) {
             Ok(page) => {
-                self.writer = Writer::open(page, BootId::parse(&self.boot));
+                self.writer = Writer::open(page, boot);
                 self.next_heartbeat = now;
                 journal.warn("the page was removed or replaced: it is made again", &path.display().to_string());
             }

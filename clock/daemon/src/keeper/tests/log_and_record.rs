@@ -1,6 +1,7 @@
-//! What the log and the record say about servers.
+//! What the log and the record say about servers, and about a page that others damage.
 
 use super::*;
+use std::os::unix::fs::FileExt;
 
 #[test]
 fn a_refused_reply_has_a_row_too() {
@@ -60,4 +61,19 @@ fn the_log_has_the_last_word_about_a_leap_second() {
     case.keeper.context.journal.set_now(ffclock_sys::mono_now() + Span::from_secs(61));
     case.keeper.publish();
     assert!(has_event(&case.keeper.status(), "a leap second is announced: -1 s before 2027-07-01 00:00:00 UTC"));
+}
+
+#[test]
+fn a_damaged_header_is_written_again() {
+    let (mut case, _) = one_server("header", "counter = \"tsc\"");
+    case.run_until("some exchanges", |status| used(status) >= 3);
+    let boot = BootId::parse(&ffclock_counter::boot_id());
+    let page = case.page();
+    let file = std::fs::File::options().write(true).open(case.directory.join("page")).unwrap();
+    file.write_all_at(&[0xa5; 64], 0).unwrap();
+    assert!(Reader::new(page.words()).check_header(boot).is_err());
+    case.turn();
+    assert_eq!(Reader::new(page.words()).check_header(boot), Ok(()));
+    assert!(case.reading().is_ok());
+    assert!(has_event(&case.keeper.status(), "the page's header was damaged"));
 }
