@@ -35,9 +35,14 @@ pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
 
 /// The published time of this moment.
 pub(crate) fn read(clock: &Clock) -> Result<PublishedTime, Failure> {
-    // A stamp cannot say why its counter was not to be read; the clock can.
-    let time = convert(clock, clock.stamp());
-    time.map_err(|error| unreadable(clock.now().err().unwrap_or(error)))
+    // The epoch may end between a stamp and its conversion, but not twice in a row.
+    let time = convert(clock, clock.stamp()).or_else(|_| convert(clock, clock.stamp()));
+    time.map_err(|error| match (clock.now(), error) {
+        // A stamp cannot say why its counter was not to be read; the clock can.
+        (Err(error), _) => unreadable(error),
+        (Ok(_), ReadError::OtherEpoch) => unreadable(ReadError::Page(PageError::Corrupt)),
+        (Ok(_), error) => unreadable(error),
+    })
 }
 
 /// The published time of a stamp.

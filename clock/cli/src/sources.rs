@@ -13,7 +13,8 @@ use ffclock_control::protocol::{Agreement, BeliefReport, SourceReport};
 
 The first column marks the server whose clock is published (*), others that agree with the majority
 (+), falsetickers, which the majority contradicts (x), and servers on which no vote can decide (?).
-OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
+POLL is the time between two requests, with (RATE) where the server asked for a longer one. OFFSET is
+its clock minus the published one, BOUND the largest error that its clock can have and
 UNCERTAINTY its standard uncertainty (k = 1); FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
@@ -52,7 +53,7 @@ fn row(source: &SourceReport) -> Vec<String> {
     vec![
         format!("{} {}", mark(source), text::printable(&source.name)),
         source.state.name().to_owned(),
-        text::span(source.poll_s),
+        poll(source),
         source.stratum.map_or_else(|| "-".to_owned(), |stratum| stratum.to_string()),
         text::span_or_dash(source.offset_s),
         text::span_or_dash(source.bound_s),
@@ -64,6 +65,12 @@ fn row(source: &SourceReport) -> Vec<String> {
         source.rejected.iter().map(|(_, count)| count).sum::<u64>().to_string(),
         text::printable(&estimator(source)),
     ]
+}
+
+/// The time between requests, and whether it is the server's wish.
+fn poll(source: &SourceReport) -> String {
+    let asked_for = if source.slowed { " (RATE)" } else { "" };
+    format!("{}{asked_for}", text::span(source.poll_s))
 }
 
 /// What the vote of the servers says, as chronyc and ntpq mark it.

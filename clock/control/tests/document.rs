@@ -16,6 +16,7 @@ fn source() -> SourceReport {
         estimator: Algorithm::Learned,
         agreement: Agreement::Agree,
         poll_s: 1.0,
+        slowed: true,
         stratum: Some(1),
         root_distance_s: Some(0.0),
         sent: 1,

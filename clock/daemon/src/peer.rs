@@ -5,13 +5,13 @@
 
 mod link;
 mod report;
+mod telling;
 
 use crate::calibrator::Calibrator;
 use crate::config::{EstimatorConfig, ServerConfig, StampChoice};
 use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
-use crate::wording;
 use ffclock_estimator::{Chosen, Estimator, ProvenInterval, RateMemory};
 use ffclock_source::{Event, Nonce, Reachability, Source};
 use ffclock_sys::{SocketEvent, StampQuality, Stamper};
@@ -23,6 +23,7 @@ use ffclock_units::{
 use link::{BUFFER_BYTES, Link};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use telling::Reported;
 
 /// What all servers share during one turn of the event loop.
 pub(crate) struct Context {
@@ -103,6 +104,7 @@ pub(crate) struct Peer {
     request: u64,
     last: LastExchange,
     announced: Option<LeapAnnouncement>,
+    reported: Reported,
 }
 
 /// A name that could not be resolved, or whose addresses do not answer, is looked up again after this time at the
@@ -141,6 +143,7 @@ impl Peer {
             request: 0,
             last: LastExchange::default(),
             announced: None,
+            reported: Reported::default(),
         }
     }
 
@@ -425,8 +428,16 @@ impl Peer {
                 self.connect_next(context);
             }
             Event::Reachable => self.log(context, Weight::Notice, "the server answers", ""),
-            Event::Kissed(code) => self.log(context, Weight::Warning, "the server refuses", &code.to_string()),
-            Event::Rejected(reason) => self.log(context, Weight::Detail, "packet turned away", reason.name()),
+            Event::Kissed(code) => {
+                self.record(None);
+                self.log(context, Weight::Warning, "the server refuses", &code.to_string());
+            }
+            Event::Rejected(reason) => {
+                if reason.ends_request() {
+                    self.record(None);
+                }
+                self.log(context, Weight::Detail, "packet turned away", reason.name());
+            }
             Event::Lost => {
                 self.record(None);
                 self.log(context, Weight::Detail, "no reply", "");
@@ -437,7 +448,7 @@ impl Peer {
         matches!(event, Event::Exchange(_) | Event::Unreachable | Event::Reachable)
     }
 
-    /// Every request has a row, an answered one with its exchange; [`Peer::write_record`] writes it.
+    /// Every request that ended has a row, a well answered one with its exchange; [`Peer::write_record`] writes it.
     fn record(&mut self, exchange: Option<Exchange>) {
         if self.recorder.is_some() {
             let (sequence, epoch) = (self.request, self.environment.epoch);
@@ -452,12 +463,7 @@ impl Peer {
         self.last.server = Some(exchange.server);
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
-        for text in outcome.events.iter().filter_map(wording::notable) {
-            self.log(context, Weight::Notice, text, "");
-        }
-        if let Some(text) = wording::unused(outcome.verdict) {
-            self.log(context, Weight::Warning, text, "");
-        }
+        self.tell(&outcome, context);
     }
 
     /// Another address is another server until proven the same, and other options make another estimator. The old
@@ -480,6 +486,7 @@ impl Peer {
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
         self.estimator = self.config.estimator.build(self.environment.nominal, memory);
+        self.reported = Reported::default();
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {

@@ -85,6 +85,14 @@ pub(crate) fn send_message(fd: BorrowedFd<'_>, bytes: &[u8], to: Option<&RawAddr
     checked_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) })
 }
 
+/// Where the first hole of a file is: a part that is not stored and reads as zeros; at the end of the file where there
+/// is none. A file system that does not know its holes has none to report.
+pub(crate) fn first_hole(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: the call takes no pointers.
+    let place = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_HOLE) };
+    u64::try_from(place).map_err(|_| io::Error::last_os_error())
+}
+
 /// Sets an option of a socket whose value is an int.
 pub(crate) fn set_option(
     fd: BorrowedFd<'_>,
@@ -141,6 +149,13 @@ pub(crate) fn device_addresses() -> io::Result<Vec<(String, RawAddress)>> {
 pub(crate) fn own_user() -> libc::uid_t {
     // SAFETY: the call takes no pointers and always succeeds.
     unsafe { libc::geteuid() }
+}
+
+/// Whether this process, with its effective rights, may make files in a directory.
+pub(crate) fn may_write_into(directory: &core::ffi::CStr) -> bool {
+    let rights = libc::W_OK | libc::X_OK;
+    // SAFETY: the name ends in a zero byte and outlives the call.
+    unsafe { libc::faccessat(libc::AT_FDCWD, directory.as_ptr(), rights, libc::AT_EACCESS) == 0 }
 }
 
 /// Waits for one of `sources`; -1 ms waits without end.

@@ -128,6 +128,9 @@ pub enum Fault {
     /// There is nothing in the file.
     #[error("the file is empty")]
     Empty,
+    /// What decides the format of a file holds remarks alone.
+    #[error("the first 64 KiB of the file hold nothing but remarks")]
+    RemarksOnly,
 }
 
 /// Why a cell does not fit its column.

@@ -1,4 +1,4 @@
-//! `ffclock-lab generate` (hidden): writes the man pages and shell completions of both commands and the reference of
+//! `ffclock-lab generate` (hidden): writes the man pages and shell completions of all programs and the reference of
 //! the configuration.
 //!
 //! All of it comes from the declarations in the code; the files are committed, and a test fails when they are out of
@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::{GlobalOptions, LabCli, Public};
 use clap::CommandFactory;
 use clap_complete::{Generator, Shell};
+use ffclock_daemon::arguments::Arguments;
 use std::path::PathBuf;
 
 /// Options of `ffclock-lab generate`.
@@ -54,7 +55,11 @@ fn everything() -> Result<Vec<Generated>, Failure> {
 }
 
 fn completions() -> impl Iterator<Item = Generated> {
-    let commands = [("ffclock", ffclock_cli::command()), ("ffclock-lab", LabCli::<Public>::command())];
+    let commands = [
+        ("ffclock", ffclock_cli::command()),
+        ("ffclockd", Arguments::command()),
+        ("ffclock-lab", LabCli::<Public>::command()),
+    ];
     commands.into_iter().flat_map(|(name, mut command)| {
         [Shell::Bash, Shell::Zsh, Shell::Fish].map(|shell| {
             let mut text = Vec::new();

@@ -111,9 +111,13 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let reader = reader.map_err(|error| with_file(&args.file, &error))?;
     let (answer, hindsight) = replay(args, configs, reader)?;
     match (stamps, hindsight) {
-        (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global),
-        _ => global.answer(&answer, || table::render(&answer)),
+        (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global)?,
+        _ => global.answer(&answer, || table::render(&answer))?,
     }
+    if answer.report.exchanges.used == 0 {
+        return Err(Failure::from("no exchange of the trace could be used, so there is no clock"));
+    }
+    Ok(())
 }
 
 fn replay(args: &Args, configs: Configs, reader: TraceReader) -> Result<(ReplayAnswer, Option<Hindsight>), Failure> {

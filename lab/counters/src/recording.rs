@@ -19,7 +19,7 @@ pub enum RecordingError {
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     /// It is something else.
-    #[error("is no recording of ffclock-lab counters: its first line does not say \"{FORMAT}\"")]
+    #[error("is no recording of ffclock-lab: its first line does not say \"{FORMAT}\"")]
     Foreign,
     /// A line is damaged.
     #[error("line {line} is damaged ({reason}); record again, or restore the file from where it was copied")]

@@ -60,6 +60,14 @@ fn sources_are_a_table() {
 }
 
 #[test]
+fn a_server_that_asked_for_fewer_requests_is_marked() {
+    let place = Place::new();
+    place.answer(&REPORT.trim().replacen("\"slowed\":false", "\"slowed\":true", 1));
+    let out = place.run(&["sources"]).well();
+    assert!(out.lines().nth(1).is_some_and(|line| line.contains("  16 s (RATE)  ")), "{out}");
+}
+
+#[test]
 fn watch_writes_lines_where_there_is_no_terminal() {
     let place = with_daemon();
     place.publish(Status::Synchronised);

@@ -136,6 +136,28 @@ fn waiting_gives_up_with_code_three() {
 }
 
 #[test]
+fn waiting_names_the_bound_that_was_not_reached() {
+    let ended = published(Status::Synchronised).run(&["wait", "--bound", "1 us", "--timeout", "0 s"]);
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.err.contains("the bound did not fall to 1 us after") && ended.err.contains("synchronised"),
+        "{ended:?}"
+    );
+}
+
+/// The header's tag is for those who take stamps; `now` was not asked about one.
+#[test]
+fn a_damaged_tag_is_not_blamed_on_a_stamp() {
+    let place = published(Status::Synchronised);
+    let mut page = std::fs::read(place.page()).unwrap();
+    page[6 * 8] ^= 0xff;
+    std::fs::write(place.page(), page).unwrap();
+    let ended = place.run(&["now"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(!ended.err.contains("stamp") && ended.err.contains("damaged"), "{ended:?}");
+}
+
+#[test]
 fn waiting_sees_a_daemon_that_starts_later() {
     let place = Place::new();
     let waiting = place.command(&["wait", "--timeout", "20 s"]).stdout(std::process::Stdio::piped()).spawn().unwrap();

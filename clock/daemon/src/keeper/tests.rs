@@ -1,6 +1,7 @@
 //! The keeper among servers and witnesses that a test controls: breaks of the counter's run, leap seconds, addresses
 //! that change.
 
+mod log_and_record;
 #[path = "../../tests/common/server.rs"]
 mod server;
 

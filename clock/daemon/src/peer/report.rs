@@ -28,6 +28,7 @@ impl Peer {
             estimator: self.basis.options.which.estimator,
             agreement: summary.agreement,
             poll_s: self.source.poll_interval().as_seconds(),
+            slowed: self.source.poll_interval() > self.source.config().poll,
             stratum: self.last.server.map(|server| server.identity.stratum),
             root_distance_s: self.last.server.map(|server| server.root_distance.as_seconds()),
             sent: statistics.sent,

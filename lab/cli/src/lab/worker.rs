@@ -7,7 +7,7 @@
 use crate::failure::Failure;
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -55,6 +55,7 @@ pub(crate) struct Worker {
     child: Child,
     name: String,
     network: WorkerNetwork,
+    log: PathBuf,
 }
 
 impl Worker {
@@ -93,7 +94,7 @@ impl Worker {
         let errors = output.try_clone()?;
         starter.stdin(Stdio::piped()).stdout(output).stderr(errors);
         let child = starter.spawn().map_err(|error| format!("cannot start {}: setpriv: {error}", task.name))?;
-        Ok(Worker { child, name: task.name.to_owned(), network })
+        Ok(Worker { child, name: task.name.to_owned(), network, log: task.log.to_owned() })
     }
 
     /// Lets a prepared worker run.
@@ -111,8 +112,15 @@ impl Worker {
     pub(crate) fn check_alive(&mut self) -> Result<(), Failure> {
         match self.child.try_wait()? {
             None => Ok(()),
-            Some(status) => Err(format!("{} ended: {status}", self.name).into()),
+            Some(status) => Err(format!("{} ended: {status}{}", self.name, self.last_word()).into()),
         }
+    }
+
+    /// The last line of its output, where there is one: it mostly has the reason.
+    fn last_word(&self) -> String {
+        let output = fs::read_to_string(&self.log).unwrap_or_default();
+        let last = output.lines().rev().find(|line| !line.trim().is_empty());
+        last.map_or_else(String::new, |line| format!(" ({})", ffclock_cli::text::printable(line)))
     }
 }
 

@@ -134,6 +134,10 @@ fn check(run: &RunDescription) -> Result<(), String> {
     if run.origin != crate::record::LogOrigin::Imported && u64::from(n) < 3 * u64::from(run.tolerated) + 1 {
         return Err(format!("n = {n} processes cannot tolerate f = {}: n >= 3f+1 is needed", run.tolerated));
     }
+    let spans = [("delay_ps", run.delay_ps), ("delay_min_ps", run.delay_min_ps), ("disorder_ps", run.disorder_ps)];
+    if let Some((name, span)) = spans.into_iter().find(|(_, span)| i64::try_from(*span).is_err()) {
+        return Err(format!("{name} = {span} is longer than the 106 days that a signed number of picoseconds holds"));
+    }
     if run.host_of.len() != n as usize {
         return Err(format!("host_of names the hosts of {} processes, and there are {n}", run.host_of.len()));
     }
