@@ -51,8 +51,11 @@ fn fault_of_name(name: &str) -> Option<&'static str> {
     if labels().any(|label| label.len() > LONGEST_LABEL) {
         return Some("a part of a name has at most 63 characters");
     }
-    let last_is_number = labels().next_back().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
-    last_is_number.then_some("it is neither a name nor an IP address")
+    // Shorter forms of addresses, such as 127.1, are for the resolver, which knows them.
+    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    let is_byte = |label: &str| label.parse::<u8>().is_ok();
+    let cannot_be_address = labels().count() > 4 || (labels().count() == 4 && !labels().all(is_byte));
+    (labels().all(is_number) && cannot_be_address).then_some("it is neither a name nor an IP address")
 }
 
 /// A server as the command line names it: `NAME`, `ADDRESS`, `NAME:PORT` or `[ADDRESS]:PORT`.
@@ -90,6 +93,7 @@ mod tests {
             "under_score",
             "192.0.2.1",
             "127.0.0.1",
+            "127.1",
             "::1",
             "2001:db8::7",
             "fe80::1%eth0",
@@ -114,7 +118,7 @@ mod tests {
             ("fe80::1%", "no IPv6 address"),
             ("2001:db8::7::1", "no IPv6 address"),
             ("300.1.2.3", "neither a name nor an IP address"),
-            ("1.2.3", "neither a name nor an IP address"),
+            ("1.2.3.4.5", "neither a name nor an IP address"),
             ("ntp..example", "two dots"),
             (".example", "two dots"),
             (&"x".repeat(64), "63 characters"),

@@ -1,4 +1,4 @@
-//! The file of the page: made again when it was removed, replaced or cut off, mended when it was damaged.
+//! The file of the page: made again when it was removed, replaced or cut off, and repaired when it was damaged.
 
 use super::Keeper;
 use ffclock_page::{BootId, Writer};
