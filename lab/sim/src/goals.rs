@@ -9,15 +9,20 @@ mod escapes;
 mod medians;
 
 use crate::scenario::Tag;
-use crate::{ORACLES, RunResult};
+use crate::{ENSEMBLES, ORACLES, RunResult, Scenario};
 pub use escapes::{CampaignContainment, Escape};
 pub use medians::Medians;
 use medians::{Place, ScenarioRuns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The clocks that a run for the goals needs.
-pub const JUDGED: [&str; 7] = ["classic", "learned", "pi", "pll", "regression", "oracle", "smoother"];
+/// The clocks that a run for the goals needs in a world of one server.
+const JUDGED: [&str; 7] = ["classic", "learned", "pi", "pll", "regression", "oracle", "smoother"];
+
+/// The clocks that a run of this scenario needs.
+pub fn judged(scenario: &Scenario) -> &'static [&'static str] {
+    if scenario.servers.is_empty() { &JUDGED } else { &ENSEMBLES }
+}
 
 /// What no scenario may exceed over the best feedback clock, and over the causal oracle.
 const WORST_IQR: f64 = 0.9;
@@ -310,7 +315,7 @@ fn claims(medians: &[Medians]) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Run, Scenario, scenario};
+    use crate::{Run, scenario};
 
     #[test]
     fn every_goal_has_built_in_scenarios() {

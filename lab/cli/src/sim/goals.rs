@@ -6,9 +6,9 @@ use super::{Named, open, without};
 use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
 use ffclock_estimator::LearnedConfig;
-use ffclock_sim::goals::{Campaign, CampaignContainment, Goal, JUDGED, Medians};
+use ffclock_sim::goals::{Campaign, CampaignContainment, Goal, Medians};
 use ffclock_sim::scenario::NAMES;
-use ffclock_sim::{ORACLES, RunResult};
+use ffclock_sim::{ORACLES, RunResult, Scenario};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -76,13 +76,12 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
     let kept = args.keep.as_deref().map(Kept::open).transpose()?;
     let (mut kept, done) = kept.map_or((None, Vec::new()), |(kept, done)| (Some(kept), done));
     let seeds = args.seeds.0.clone();
-    let judges = |seed: u64| {
-        let with_oracle = args.oracles.is_none_or(|first| seed - seeds.start < first);
-        JUDGED.into_iter().filter(|name| with_oracle || !ORACLES.contains(name)).collect::<Vec<&str>>()
-    };
+    let with_oracle = |seed: u64| args.oracles.is_none_or(|first| seed - seeds.start < first);
+    let judges = |job: &Job| judges(job.scenario, with_oracle(job.seed));
     let without = learned.left_out();
     let is_wanted = |run: &RunResult| seeds.contains(&run.seed) && run.without == without;
-    let serves = |run: &RunResult| is_wanted(run) && run.clocks.len() >= judges(run.seed).len();
+    let job = |run: &RunResult| named.iter().find(|one| one.name == run.scenario).map(|one| one.job(run.seed));
+    let serves = |run: &RunResult| is_wanted(run) && job(run).is_some_and(|job| run.clocks.len() >= judges(&job).len());
     let made: BTreeMap<(String, u64), RunResult> =
         done.into_iter().filter(serves).map(|run| ((run.scenario.clone(), run.seed), run)).collect();
     let all: Vec<Job> = seeds.clone().flat_map(|seed| named.iter().map(move |named| named.job(seed))).collect();
@@ -93,7 +92,7 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
         made.get(&(job.name.to_owned(), job.seed)).cloned().into_iter().for_each(|run| campaign.admit(run));
     }
     let mut outcome = Ok(());
-    let making = Making { jobs: jobs(args.jobs), clocks: &judges, learned };
+    let making = Making { jobs: jobs(args.jobs), clocks: &|job| judges(job), learned };
     run_all(&missing, &making, |run| {
         if let (Some(kept), Ok(())) = (&mut kept, &outcome) {
             outcome = kept.keep(&run);
@@ -101,6 +100,12 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
         campaign.admit(run);
     });
     outcome.map(|()| campaign)
+}
+
+/// The clocks that the goals need in a scenario.
+fn judges(scenario: &Scenario, with_oracle: bool) -> Vec<&'static str> {
+    let all = ffclock_sim::goals::judged(scenario);
+    all.iter().copied().filter(|name| with_oracle || !ORACLES.contains(name)).collect()
 }
 
 fn render(answer: &Answer) -> String {

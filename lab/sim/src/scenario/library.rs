@@ -82,6 +82,7 @@ library! {
     "difference-clock",
     "world-1",
     "world-2",
+    "three-servers-one-wrong",
 }
 
 #[cfg(test)]
