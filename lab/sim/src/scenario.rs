@@ -46,17 +46,18 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 impl Scenario {
-    /// One of the built-in scenarios; or as `NAMExN` one with N servers, each as its only one, and as `NAME/N` one
-    /// whose server is asked N times as often.
+    /// One of the built-in scenarios, or one made of it: `NAMExN` has N servers, each as its only one; the server of
+    /// `NAME/N` is asked N times as often; `NAME/honest` is without the servers that lie.
     ///
     /// # Errors
     /// There is none of this name, or its file is wrong.
     pub fn named(name: &str) -> Result<Self, ScenarioError> {
-        if let Some(text) = Library::text(name) {
-            return Self::parse(name, text);
-        }
-        let text = derived(name).ok_or_else(|| ScenarioError::new(name, "there is none of this name"))?;
-        Self::parse(name, &text)
+        let file = |name: &str| Library::text(name).map(|text| Self::parse(name, text));
+        let made = || match name.rsplit_once('/') {
+            Some((kind, "honest")) => Some(file(kind)?.map(Self::honest)),
+            _ => derived(name).map(|text| Self::parse(name, &text)),
+        };
+        file(name).or_else(made).unwrap_or_else(|| Err(ScenarioError::new(name, "there is none of this name")))
     }
 
     /// The scenario that `text` describes; `name` is for complaints.
@@ -91,12 +92,13 @@ fn derived(name: &str) -> Option<String> {
         let (scenario, count) = (base(kind)?, count(number)?);
         let poll = Span::from_units(scenario.poll.0.units() / i128::from(count));
         let about = format!("{kind}, the server is asked {count} times as often");
-        return Some(format!("extends = {kind:?}\nabout = {about:?}\npoll = \"{poll}\"\n"));
+        return Some(format!("extends = {kind:?}\nabout = {about:?}\ntags = [\"several-alike\"]\npoll = \"{poll}\"\n"));
     }
     let (kind, number) = name.rsplit_once('x')?;
     let (_, count) = (base(kind)?, count(number)?);
     let about = format!("{count} servers, each as that of {kind}");
-    Some(format!("extends = {kind:?}\nabout = {about:?}\n[[server]]\nname = \"server\"\ncount = {count}\n"))
+    let server = format!("[[server]]\nname = \"server\"\ncount = {count}\n");
+    Some(format!("extends = {kind:?}\nabout = {about:?}\ntags = [\"several-alike\"]\n{server}"))
 }
 
 /// The library names the key on a line of its own after what is wrong with it.

@@ -1,20 +1,26 @@
 //! Clocks that ask several servers.
 //!
 //! A clock under test is a [`MultiServerClock`]: it takes exchanges, each with its server, and gives an estimate.
-//! [`ReaderView`] runs it as the daemon does and notes what it does to its readers. The opponents of several servers are
-//! in `ntpd.rs` and `chrony.rs`.
+//! [`ReaderView`] runs it as the daemon does and notes what it does to its readers. The opponents are `ntpd.rs` and
+//! `chrony.rs`.
 
+mod chrony;
 mod elected;
+mod ntpd;
 mod reader_view;
+mod steered;
 
+pub(crate) use chrony::Chrony;
 pub(crate) use elected::Elected;
+pub(crate) use ntpd::Ntpd;
 pub(crate) use reader_view::ReaderView;
+pub(crate) use steered::DisciplinedByMany;
 
 use crate::clock::{Clock, Read};
 use ffclock_units::{Bound, Counter, Estimate, Exchange, Span};
 
 /// The names of the clocks of several servers; the first is ours.
-pub const ENSEMBLES: [&str; 1] = ["elected"];
+pub const ENSEMBLES: [&str; 3] = ["elected", "ntpd", "chrony"];
 
 /// What a clock thinks of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -74,7 +74,7 @@ const fn key(name: &'static str, kind: Kind, usual: &'static str) -> Key {
 }
 
 /// Every number that a scenario may hold; `?name?` in [`WORLD`] is where it stands.
-const KEYS: [Key; 65] = {
+const KEYS: [Key; 66] = {
     use Kind::{Length, Number, Rate};
     [
         key("from", Length, "0 s"),

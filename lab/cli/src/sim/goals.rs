@@ -1,14 +1,13 @@
 //! `ffclock-lab sim goals`: the goals of the learned estimator, each with what was measured.
 
 use super::kept::Kept;
-use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
+use super::pool::{Job, Jobs, Judges, Making, Seeds, jobs, run_all};
 use super::{Named, open, without};
 use crate::ablation::Ablation;
 use crate::{Failure, Global, output};
 use ffclock_estimator::LearnedConfig;
-use ffclock_sim::goals::{Campaign, CampaignContainment, Goal, Medians};
-use ffclock_sim::scenario::NAMES;
-use ffclock_sim::{ORACLES, RunResult, Scenario};
+use ffclock_sim::goals::{self, Campaign, CampaignContainment, Goal, Medians};
+use ffclock_sim::{ORACLES, RunResult};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,12 +17,13 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   $ ffclock-lab sim goals --seeds 1..20 --jobs 2
   $ ffclock-lab sim goals lan-16 wave-1000 --seeds 1..3 --oracles 1
+  $ ffclock-lab sim goals queue-50us-64x3 queue-50us-64/3 --seeds 1..5
   $ ffclock-lab sim goals --seeds 1..220 --oracles 20 --keep runs.jsonl
   $ ffclock-lab sim goals lan-16 --seeds 1 --json | jq -c '.goals[] | select(.met != null)'
 
 Exit code 1 if a goal is missed. A goal of which nothing was run is neither met nor missed.")]
 pub(super) struct Args {
-    /// Only these built-in scenarios; rows about others stay empty
+    /// Only these scenarios; rows about others stay empty
     names: Vec<String>,
     /// The seeds, first and last, such as `1..20`
     #[arg(long, default_value = "1..20")]
@@ -53,7 +53,7 @@ struct Answer {
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
-    let all = NAMES.map(str::to_owned);
+    let all = goals::needed().map_err(|error| Failure::from(error.to_string()))?;
     let names = if args.names.is_empty() { &all[..] } else { &args.names };
     let named: Vec<Named> = names.iter().map(|name| open(name)).collect::<Result<_, _>>()?;
     let learned = args.ablation.learned()?;
@@ -77,7 +77,10 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
     let (mut kept, done) = kept.map_or((None, Vec::new()), |(kept, done)| (Some(kept), done));
     let seeds = args.seeds.0.clone();
     let with_oracle = |seed: u64| args.oracles.is_none_or(|first| seed - seeds.start < first);
-    let judges = |job: &Job| judges(job.scenario, with_oracle(job.seed));
+    let judges: &Judges = &|job| {
+        let all = goals::judged(job.scenario).into_iter();
+        all.filter(|name| with_oracle(job.seed) || !ORACLES.contains(name)).collect()
+    };
     let without = learned.left_out();
     let is_wanted = |run: &RunResult| seeds.contains(&run.seed) && run.without == without;
     let job = |run: &RunResult| named.iter().find(|one| one.name == run.scenario).map(|one| one.job(run.seed));
@@ -92,7 +95,7 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
         made.get(&(job.name.to_owned(), job.seed)).cloned().into_iter().for_each(|run| campaign.admit(run));
     }
     let mut outcome = Ok(());
-    let making = Making { jobs: jobs(args.jobs), clocks: &|job| judges(job), learned };
+    let making = Making { jobs: jobs(args.jobs), clocks: judges, learned };
     run_all(&missing, &making, |run| {
         if let (Some(kept), Ok(())) = (&mut kept, &outcome) {
             outcome = kept.keep(&run);
@@ -100,12 +103,6 @@ fn campaign(named: &[Named], args: &Args, learned: &LearnedConfig) -> Result<Cam
         campaign.admit(run);
     });
     outcome.map(|()| campaign)
-}
-
-/// The clocks that the goals need in a scenario.
-fn judges(scenario: &Scenario, with_oracle: bool) -> Vec<&'static str> {
-    let all = ffclock_sim::goals::judged(scenario);
-    all.iter().copied().filter(|name| with_oracle || !ORACLES.contains(name)).collect()
 }
 
 fn render(answer: &Answer) -> String {

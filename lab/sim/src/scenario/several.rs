@@ -1,7 +1,7 @@
 //! Several servers: `[[server]]` and `[[shared]]`.
 //!
-//! A server of the list is that of `[server]` in the scenario that the file extends, and its path is `[path]`, each with
-//! the server's own keys in place of theirs.
+//! A server of the list is that of `[server]` in the scenario that the file extends, and its path is `[path]`, each
+//! with the server's own keys in place of theirs.
 
 use super::measures::Length;
 use super::spec::{Between, PathSpec, QueueSpec, RouteSpec, ServerSpec};
@@ -15,7 +15,7 @@ use toml::{Table, Value};
 /// At most this many servers.
 pub(super) const SERVERS_MAX: usize = 16;
 /// Keys of an entry that are not about the server itself, and those that are.
-const ENTRY_KEYS: [&str; 6] = ["name", "path", "poll", "phase", "joins", "leaves"];
+const ENTRY_KEYS: [&str; 7] = ["name", "path", "poll", "phase", "joins", "leaves", "lies"];
 const SERVER_KEYS: [&str; 4] = ["noise", "residence", "root_dispersion", "fault"];
 /// A drawn asymmetry is at most this many standard deviations.
 const DEVIATIONS_MAX: f64 = 3.0;
@@ -40,6 +40,9 @@ pub struct ServerEntry {
     pub joins: Length,
     /// From when on it is not asked any more.
     pub leaves: Option<Length>,
+    /// Its faults are lies: `NAME/honest` is the scenario without it.
+    #[serde(default)]
+    pub lies: bool,
 }
 
 /// A part of the way that is common to several servers.
@@ -94,6 +97,7 @@ impl Scenario {
             phase: None,
             joins: Length::default(),
             leaves: None,
+            lies: false,
         }])
     }
 
@@ -105,6 +109,18 @@ impl Scenario {
             Span::from_units(poll.units() * server as i128 / self.servers.len() as i128)
         };
         entry.phase.map_or_else(staggered, |phase| phase.0)
+    }
+
+    /// Without the servers that lie, and without checks and tags, which say nothing about it.
+    pub(super) fn honest(mut self) -> Self {
+        self.about.push_str(", without the servers that lie");
+        self.servers.retain(|entry| !entry.lies);
+        self.checks.clear();
+        self.tags.clear();
+        if let Some(first) = self.servers.first() {
+            (self.path, self.server) = (first.path.clone(), first.server.clone());
+        }
+        self
     }
 
     /// The scenario with what is drawn once for each seed.

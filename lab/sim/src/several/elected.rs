@@ -1,5 +1,5 @@
-//! The daemon's clock of several servers: an estimator for each, a vote with their proven intervals, and the estimate of
-//! the truechimer with the smallest bound.
+//! The daemon's clock of several servers: an estimator for each, a vote with their proven intervals, and of the
+//! truechimers the estimate with the smallest bound.
 //!
 //! The vote is the product's own (`ffclock_estimator::beliefs`). What follows from it repeats the rules of the daemon
 //! (`keeper/electing.rs`, `selection.rs`), which stand among its sockets and timers.
