@@ -36,11 +36,10 @@ pub fn needed() -> Result<Vec<String>, ScenarioError> {
 
 /// The clocks that a run of this scenario needs.
 pub fn judged(scenario: &Scenario) -> Vec<&str> {
-    match scenario.servers.is_empty() {
-        true => JUDGED.to_vec(),
-        false if several::needs_each(scenario) => clocks_in(scenario),
-        false => ENSEMBLES.to_vec(),
+    if scenario.servers.is_empty() {
+        return if several::needs_learned_only(scenario) { vec!["learned"] } else { JUDGED.to_vec() };
     }
+    if several::needs_each(scenario) { clocks_in(scenario) } else { ENSEMBLES.to_vec() }
 }
 
 /// What no scenario may exceed over the best feedback clock, and over the causal oracle.

@@ -4,8 +4,8 @@
 //! 11.4 (clock adjust, appendix A.5.6.1), with the parameters of appendix A.1.1. The loop gain is that of ntpd where it
 //! leaves the loop to the Linux kernel, as it does by default (kernel/time/ntp.c: phase time constant 4 polls), which
 //! converges four times sooner than the gain of 16 in ntpd's own loop; the interval is capped at one poll as the RFC
-//! has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose among servers (`several/ntpd.rs`);
-//! with one server they have no effect and are left out.
+//! has it, because the kernel's longer cap swings ever higher over gaps. Dispersions choose among servers
+//! (`several/ntpd.rs`); with one server they have no effect and are left out.
 
 use super::{Sample, Servo, SystemClock};
 use ffclock_units::Counter;

@@ -24,6 +24,11 @@ pub(super) fn made_of(name: &str, scenario: &Scenario) -> (bool, Vec<String>) {
     (true, if lies { vec![honest(name)] } else { Vec::new() })
 }
 
+/// Whether a world of one server serves only to be compared with one of several.
+pub(super) fn needs_learned_only(scenario: &Scenario) -> bool {
+    scenario.tags.contains(&Tag::SeveralAlike)
+}
+
 /// Whether the clocks that ask one server alone are needed, for their bounds.
 pub(super) fn needs_each(scenario: &Scenario) -> bool {
     scenario.tags.contains(&Tag::SeveralAlike) && scenario.servers.len() == BOUNDS_COUNT
@@ -120,7 +125,7 @@ impl Campaign {
             Limit::error("a minority of servers lies: largest error minus that without them, worst scenario", 10e-6)
                 .at_most(self.worst_tagged(Tag::Liars, extra)),
             Limit::ratio("a minority of servers lies: share of the liars believed at the end", 0.0)
-                .at_most(self.worst_tagged(Tag::Liars, |name, runs| believed_liars(name, runs))),
+                .at_most(self.worst_tagged(Tag::Liars, believed_liars)),
             Limit::ratio("a minority of servers lies: share of readings inside the bound, worst seed", 1.0)
                 .at_least(self.least_contained(Tag::Liars, "containment")),
             Limit::ratio("a minority of servers lies: share of readings inside the strict bound, worst seed", 1.0)
@@ -131,7 +136,7 @@ impl Campaign {
     fn hidden(&self) -> Vec<Goal> {
         vec![
             Limit::ratio("a server lies within what the others prove: share of them believed at the end", 0.0)
-                .at_most(self.worst_tagged(Tag::HiddenLiar, |name, runs| believed_liars(name, runs))),
+                .at_most(self.worst_tagged(Tag::HiddenLiar, believed_liars)),
             Limit::ratio("a server lies within what the others prove: share inside the bound, worst seed", 1.0)
                 .at_least(self.least_contained(Tag::HiddenLiar, "containment")),
             Limit::ratio("a server lies within what the others prove: share inside the strict bound, worst seed", 1.0)

@@ -310,10 +310,10 @@ fn of_path(spec: &PathSpec) -> Sense {
     }
     of_both_ways(spec)?;
     of_share("path.asymmetry", spec.asymmetry)?;
-    let extremes = spec.extremes().into_iter().filter(|_| spec.asymmetry > 0.0);
+    let mut extremes = spec.extremes().into_iter().filter(|_| spec.asymmetry > 0.0);
     let too_much =
         |why| format!("path.asymmetry: {} is too much: where three deviations are drawn, {why}", spec.asymmetry);
-    extremes.map(|extreme| of_both_ways(&extreme)).collect::<Sense>().map_err(too_much)
+    extremes.try_for_each(|extreme| of_both_ways(&extreme)).map_err(too_much)
 }
 
 fn of_both_ways(spec: &PathSpec) -> Sense {

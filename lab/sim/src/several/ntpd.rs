@@ -1,12 +1,12 @@
 //! ntpd with several servers: clock filter, selection, clustering, combining, and the loop.
 //!
-//! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), 11.2.1 (selection, appendix A.5.5.1), 11.2.2 and 11.2.3
-//! (clustering, combining), and appendix A.5.5.2 (root distance), with the parameters of appendix A.1.1 but for two: the
-//! least distance is ntpd's 1 ms (`tos mindist` of its documentation), the largest its 1.5 s (`tos maxdist`). A server
-//! is a survivor of the selection if its interval meets that of the majority, as in ntpd from 4.2.7 on. The loop is that
-//! of `feedback/pll.rs`; the first update steps the clock, as with `-g`, and waits for full filters: before, the
-//! intervals are so wide that a liar is believed and the first measurement of the frequency spoilt. Left out: the choice of a poll interval,
-//! preferred servers, orphans, and the anti-clockhop of ntpd.
+//! Source: RFC 5905, section 10 (clock filter, appendix A.5.2), 11.2.1 (selection, appendix A.5.5.1), 11.2.2 and
+//! 11.2.3 (clustering, combining), and appendix A.5.5.2 (root distance), with the parameters of appendix A.1.1 but for
+//! two: the least distance is ntpd's 1 ms (`tos mindist` of its documentation), the largest its 1.5 s (`tos maxdist`).
+//! A server is a survivor of the selection if its interval meets that of the majority, as in ntpd from 4.2.7 on. The
+//! loop is that of `feedback/pll.rs`; the first update steps the clock, as with `-g`, and waits for full filters:
+//! before, the intervals are so wide that a liar is believed and the first measurement of the frequency spoilt. Left
+//! out: the choice of a poll interval, preferred servers, orphans, and the anti-clockhop of ntpd.
 
 use super::steered::ManyServo;
 use super::{Credence, ServerChange};
