@@ -144,7 +144,7 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// Lives through the scenario with all clocks; hands each row of the trace to `sink`.
     pub fn execute<'b>(&'b self, sink: Option<RowSink<'b>>) -> RunResult {
-        self.execute_with(&clock::NAMES, sink)
+        self.execute_with(&clock::names_in(self.scenario), sink)
     }
 
     /// The same with some of the clocks of [`CLOCKS`](crate::CLOCKS) and some of the oracles of [`ORACLES`], which come
