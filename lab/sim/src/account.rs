@@ -4,7 +4,7 @@ use crate::clock::Read;
 use crate::result::{ClockResult, WindowResult};
 use crate::scenario::Scenario;
 use ffclock_statistics::{Containment, percentile_in_place};
-use ffclock_units::{ClockError, Counter, Moment, Span, Tai};
+use ffclock_units::{Bound, ClockError, Counter, Moment, Span, Tai};
 use std::collections::VecDeque;
 
 /// The rate is judged over this time.
@@ -26,12 +26,27 @@ struct WindowReadings {
     errors: Vec<f64>,
     rates: Vec<f64>,
     differences: Vec<f64>,
-    bounds: Containment,
+    bounds: Claimed,
+    strict: Claimed,
     /// Twice the standard uncertainty, without the bias.
     uncertain: Containment,
     uncertainties: Vec<f64>,
     /// Sizes of errors without the bias.
     unbiased: Vec<f64>,
+}
+
+/// Bounds that were claimed [s], and whether they held.
+#[derive(Default)]
+struct Claimed {
+    sizes: Vec<f64>,
+    held: Containment,
+}
+
+impl Claimed {
+    fn note(&mut self, error: ClockError, bound: Bound) {
+        self.sizes.push(bound.as_span().as_seconds());
+        self.held.judge(error, bound);
+    }
 }
 
 /// An earlier reading. The rate is measured from it.
@@ -111,7 +126,7 @@ impl ClockAccount {
     /// The figures.
     pub(crate) fn result(self) -> ClockResult {
         let windows = self.windows.into_iter().map(|window| window.readings.figures(window.name)).collect();
-        ClockResult { name: self.name, windows }
+        ClockResult { name: self.name, windows, beliefs: None }
     }
 }
 
@@ -146,7 +161,10 @@ impl WindowReadings {
     fn note_claims(&mut self, error: ClockError, bias: f64, read: &Read) {
         let Some(claims) = read.claims else { return };
         let uncertainty = claims.uncertainty.as_seconds();
-        self.bounds.judge(error, claims.bound);
+        self.bounds.note(error, claims.bound);
+        if let Some(strict) = claims.strict {
+            self.strict.note(error, strict);
+        }
         self.uncertain.judge_size((error.as_span().as_seconds() - bias).abs(), 2.0 * uncertainty);
         self.uncertainties.push(uncertainty);
     }
@@ -176,7 +194,10 @@ impl WindowReadings {
             net_max: percentile_in_place(&mut self.unbiased, 1.0),
             rate_p99: percentile_in_place(&mut self.rates, 0.99),
             difference_p99: percentile_in_place(&mut self.differences, 0.99),
-            containment: self.bounds.share(),
+            containment: self.bounds.held.share(),
+            bound: percentile_in_place(&mut self.bounds.sizes, 0.5),
+            strict_containment: self.strict.held.share(),
+            strict_bound: percentile_in_place(&mut self.strict.sizes, 0.5),
             calibration: self.uncertain.share(),
             width: median_uncertainty.zip(needed).map(|(uncertainty, needed)| 2.0 * uncertainty / needed),
         }

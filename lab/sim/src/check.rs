@@ -114,8 +114,9 @@ impl CheckedFigure {
     fn parse(text: &str, scenario: &Scenario) -> Result<Self, String> {
         let (place, window) = text.split_once('@').unwrap_or((text, ""));
         let (clock, figure) = place.split_once('.').ok_or_else(|| format!("{text:?} must be CLOCK.FIGURE"))?;
-        if !crate::clock::NAMES.contains(&clock) {
-            return Err(format!("there is no clock {clock:?}: it must be one of {}", crate::clock::NAMES.join(", ")));
+        let clocks = crate::clock::names_in(scenario);
+        if !clocks.contains(&clock) {
+            return Err(format!("there is no clock {clock:?}: it must be one of {}", clocks.join(", ")));
         }
         if !FIGURES.contains(&figure) {
             return Err(format!("there is no figure {figure:?}: it must be one of {}", FIGURES.join(", ")));

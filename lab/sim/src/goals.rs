@@ -7,17 +7,40 @@
 
 mod escapes;
 mod medians;
+mod several;
 
-use crate::scenario::Tag;
-use crate::{ORACLES, RunResult};
+use crate::scenario::{NAMES, Tag};
+use crate::{ENSEMBLES, ORACLES, RunResult, Scenario, ScenarioError, clocks_in};
 pub use escapes::{CampaignContainment, Escape};
 pub use medians::Medians;
 use medians::{MedianKey, ScenarioRuns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The clocks that a run for the goals needs.
-pub const JUDGED: [&str; 7] = ["classic", "learned", "pi", "pll", "regression", "oracle", "smoother"];
+/// The clocks that a run for the goals needs in a world of one server.
+const JUDGED: [&str; 7] = ["classic", "learned", "pi", "pll", "regression", "oracle", "smoother"];
+
+/// The scenarios that the goals need: the built-in ones, and what is made of them for worlds of several servers.
+///
+/// # Errors
+/// A built-in scenario is wrong.
+pub fn needed() -> Result<Vec<String>, ScenarioError> {
+    let mut all = Vec::new();
+    for name in NAMES {
+        let (is_run, made) = several::made_of(name, &Scenario::named(name)?);
+        all.extend(is_run.then(|| name.to_owned()));
+        all.extend(made);
+    }
+    Ok(all)
+}
+
+/// The clocks that a run of this scenario needs.
+pub fn judged(scenario: &Scenario) -> Vec<&str> {
+    if scenario.servers.is_empty() {
+        return if several::needs_learned_only(scenario) { vec!["learned"] } else { JUDGED.to_vec() };
+    }
+    if several::needs_each(scenario) { clocks_in(scenario) } else { ENSEMBLES.to_vec() }
+}
 
 /// What no scenario may exceed over the best feedback clock, and over the causal oracle.
 const WORST_IQR: f64 = 0.9;
@@ -76,9 +99,11 @@ impl Campaign {
         self.0.entry(result.scenario.clone()).or_default().push(result);
     }
 
-    /// The medians of each scenario.
+    /// The medians of each scenario of one server that is judged by itself.
     pub fn medians(&self) -> Vec<Medians> {
-        self.scenarios().map(|(scenario, runs)| runs.medians(scenario)).collect()
+        let by_itself =
+            |(_, runs): &(&str, ScenarioRuns)| runs.is_of_one() && !runs.tags().contains(&Tag::SeveralAlike);
+        self.scenarios().filter(by_itself).map(|(scenario, runs)| runs.medians(scenario)).collect()
     }
 
     fn scenarios(&self) -> impl Iterator<Item = (&str, ScenarioRuns<'_>)> {
@@ -89,16 +114,18 @@ impl Campaign {
         self.scenarios().filter(move |(_, runs)| runs.tags().contains(&tag))
     }
 
-    /// How often the bound held the truth, over all runs in which the server's claim about itself holds.
+    /// How often the bound held the truth, over all runs in which the claims that it rests on hold.
     pub fn containment(&self) -> CampaignContainment {
-        CampaignContainment::of(self.0.values().flatten().filter(|run| !run.tags.contains(&Tag::LyingServer)))
+        let rests = |run: &&RunResult| !run.tags.contains(&Tag::LyingServer) && !run.tags.contains(&Tag::HiddenLiar);
+        CampaignContainment::of(self.0.values().flatten().filter(rests))
     }
 
     /// The table of goals.
     pub fn goals(&self) -> Vec<Goal> {
         let medians = self.medians();
         let single: Vec<Goal> = SINGLE.iter().map(|single| self.worst_of(single)).collect();
-        [against_rivals(&medians), against_the_oracle(&medians), single, self.outage(), claims(&medians)].concat()
+        let of_one = [against_rivals(&medians), against_the_oracle(&medians), single, self.outage(), claims(&medians)];
+        [of_one.concat(), self.goals_of_several()].concat()
     }
 
     /// Goals about two hours without the server.
@@ -313,7 +340,7 @@ fn claims(medians: &[Medians]) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Run, Scenario, scenario};
+    use crate::{Run, scenario};
 
     #[test]
     fn every_goal_has_built_in_scenarios() {
@@ -323,6 +350,11 @@ mod tests {
         assert_eq!(counts, [6, 3, 4, 3, 2]);
         let counts = [Tag::RouteOneWay, Tag::WrongServer, Tag::Outage2h, Tag::DifferenceClock].map(count);
         assert_eq!(counts, [4, 2, 1, 1]);
+        let counts = [Tag::Liars, Tag::HiddenLiar, Tag::SeveralAlike, Tag::DrawnAsymmetry, Tag::SoftHump].map(count);
+        assert_eq!(counts, [15, 3, 5, 2, 2]);
+        let needed = needed().unwrap();
+        assert!(needed.iter().all(|name| Scenario::named(name).is_ok()));
+        assert_eq!(needed.len(), scenario::NAMES.len() + 15 + 3 + 5 * 7);
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn live(run: &Run, clock: &str) -> (Vec<u8>, Vec<Lived>) {
 fn shown(track: &ReplayTrack, counter: Counter) -> Option<Shown> {
     let estimate = track.published()?;
     let TaiReading { time, uncertainty, bound, .. } = estimate.at(counter);
-    let claims = ReadingClaims { bound, uncertainty, difference_period: estimate.difference_period };
+    let claims = ReadingClaims { bound, strict: None, uncertainty, difference_period: estimate.difference_period };
     Some(Shown { counter, time, claims })
 }
 

@@ -6,7 +6,7 @@ use super::pool::{Job, Jobs, Making, Seeds, jobs, run_all};
 use super::{NamedScenario, open, verdict, without};
 use crate::ablation::Ablation;
 use crate::{Failure, GlobalOptions, output};
-use ffclock_sim::{CLOCKS, RunResult};
+use ffclock_sim::{RunResult, clocks_in};
 use ffclock_statistics::percentile;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ pub(super) struct Args {
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
     let learned = args.ablation.learned()?;
-    let making = Making { jobs: jobs(args.jobs), clocks: &|_| CLOCKS.to_vec(), learned: &learned };
+    let making = Making { jobs: jobs(args.jobs), clocks: &|job| clocks_in(job.scenario), learned: &learned };
     let results = sweep(&named, args.seeds.0.clone(), &making);
     if global.json {
         results.iter().try_for_each(output::json)?;
@@ -145,7 +145,8 @@ mod tests {
         named.scenario.from.0 = Span::ZERO;
         named.scenario.duration.0 = Span::from_secs(3600);
         let whole = LearnedConfig::default();
-        let all = |jobs, learned| sweep(&named, 1..5, &Making { jobs, clocks: &|_| CLOCKS.to_vec(), learned });
+        let all =
+            |jobs, learned| sweep(&named, 1..5, &Making { jobs, clocks: &|job| clocks_in(job.scenario), learned });
         assert_eq!(all(1, &whole), all(3, &whole));
         let mut part = whole.clone();
         part.leave_out("directions").unwrap();

@@ -95,6 +95,11 @@ impl<'a> ScenarioRuns<'a> {
         median(self.0.iter().filter_map(|run| Some(learned.of(run)? / oracle.of(run)?)))
     }
 
+    /// Whether its world has one server.
+    pub(super) fn is_of_one(self) -> bool {
+        self.0.iter().all(|run| run.servers.is_empty())
+    }
+
     pub(super) fn tags(self) -> BTreeSet<Tag> {
         self.0.iter().flat_map(|run| &run.tags).copied().collect()
     }
@@ -142,6 +147,6 @@ impl<'a> ScenarioRuns<'a> {
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     percentile(&values.collect::<Vec<_>>(), 0.5)
 }
