@@ -6,6 +6,7 @@
 
 mod ablation;
 mod algorithm;
+mod columns;
 mod counters;
 mod csv_file;
 mod demo;

@@ -9,10 +9,10 @@ mod served;
 use super::campaign::{CampaignOptions, base_period, interval};
 use super::conditions::Conditions;
 use super::record::RecordTarget;
+use crate::columns::table;
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
-use crate::text::{self, Align};
-use crate::{GlobalOptions, output, waiting_time};
+use crate::{GlobalOptions, output, text, waiting_time};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::clocks::tracks::{ClockFigures, StampFigures, Tracks};
@@ -159,16 +159,14 @@ impl ClockRun {
         if self.clocks.is_empty() {
             return format!("{NOTHING}\n");
         }
-        let clocks: Vec<Vec<String>> = self.clocks.iter().map(|clock| self.clock_row(clock)).collect();
-        let mut page = text::table(&CLOCK_HEADING, &clocks);
+        let mut page = table(CLOCK_HEADING, self.clocks.iter().map(|clock| self.clock_row(clock)));
         let reference = self.stamps.first().map_or("socket", |stamps| &stamps.reference);
         let _ = writeln!(
             page,
             "\nhow far stamps lie outside those at the driver ({}): earlier on the way out, later on the way in",
             text::printable(reference)
         );
-        page +=
-            &text::table(&STAMP_HEADING, &self.stamps.iter().map(|stamps| self.stamp_row(stamps)).collect::<Vec<_>>());
+        page += &table(STAMP_HEADING, self.stamps.iter().map(|stamps| self.stamp_row(stamps)));
         for missing in &self.missing {
             let _ = writeln!(page, "missing: {missing}");
         }
@@ -201,30 +199,6 @@ impl ClockRun {
     }
 }
 
-const CLOCK_HEADING: [(&str, Align); 11] = [
-    ("COUNTER", Align::Left),
-    ("STAMPS", Align::Left),
-    ("PHASE", Align::Left),
-    ("COUNT", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("IQR", Align::Right),
-    ("1 %", Align::Right),
-    ("25 %", Align::Right),
-    ("75 %", Align::Right),
-    ("99 %", Align::Right),
-    ("BOUND HELD", Align::Right),
-];
+const CLOCK_HEADING: &str = "COUNTER|STAMPS|PHASE|>COUNT|>MEDIAN|>IQR|>1 %|>25 %|>75 %|>99 %|>BOUND HELD";
 
-const STAMP_HEADING: [(&str, Align); 11] = [
-    ("STAMPS", Align::Left),
-    ("DIRECTION", Align::Left),
-    ("PHASE", Align::Left),
-    ("COUNT", Align::Right),
-    ("MIN ns", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("95 %", Align::Right),
-    ("99 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const STAMP_HEADING: &str = "STAMPS|DIRECTION|PHASE|>COUNT|>MIN ns|>25 %|>MEDIAN|>75 %|>95 %|>99 %|>MAX";

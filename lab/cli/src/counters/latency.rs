@@ -6,9 +6,9 @@ use super::campaign::{CampaignOptions, base_period, cpus, interval};
 use super::conditions::Conditions;
 use super::list::handover_line;
 use super::record::RecordTarget;
+use crate::columns::table;
 use crate::failure::Failure;
-use crate::text::{self, Align};
-use crate::{GlobalOptions, output};
+use crate::{GlobalOptions, output, text};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::handover::{Handover, play_all};
 use ffclock_counters::latency::{BATCH, Figures, LatencyAbout, LatencyMeasurement, LatencyPlan, Outlier, Overhead};
@@ -116,8 +116,7 @@ impl LatencyRun {
             self.phase(phase, &mut page);
         }
         let _ = writeln!(page, "slowest readings");
-        page +=
-            &text::table(&OUTLIER_HEADING, &self.outliers.iter().map(|slow| self.outlier(slow)).collect::<Vec<_>>());
+        page += &table(OUTLIER_HEADING, self.outliers.iter().map(|slow| self.outlier(slow)));
         page.push('\n');
         for handover in &self.handovers {
             let _ = writeln!(page, "{}", handover_line(handover, Some(self.about.hertz)));
@@ -126,18 +125,17 @@ impl LatencyRun {
     }
 
     fn phase(&self, phase: &CampaignPhase, page: &mut String) {
-        let rows: Vec<Vec<String>> = self.figures.iter().filter(|f| f.phase == phase.number).map(row).collect();
-        if rows.is_empty() {
+        let of_phase: Vec<Figures> = self.figures.iter().filter(|f| f.phase == phase.number).cloned().collect();
+        if of_phase.is_empty() {
             return;
         }
         if self.phases.len() > 1 {
             let _ = writeln!(page, "phase {}: {}", phase.number + 1, phase.name());
         }
-        *page += &text::table(&HEADING, &rows);
+        *page += &table(HEADING, of_phase.iter().map(row));
         for overhead in self.overheads.iter().filter(|overhead| overhead.phase == phase.number) {
             let _ = writeln!(page, "{}", overhead_line(overhead));
         }
-        let of_phase: Vec<Figures> = self.figures.iter().filter(|f| f.phase == phase.number).cloned().collect();
         for ratio in ratios::ratios(&of_phase) {
             let _ = writeln!(page, "{}", ratio.line());
         }
@@ -159,32 +157,9 @@ impl LatencyRun {
     }
 }
 
-const HEADING: [(&str, Align); 13] = [
-    ("COUNTER", Align::Left),
-    ("READ BY", Align::Left),
-    ("ARRANGEMENT", Align::Left),
-    ("COUNT", Align::Right),
-    ("CYCLES", Align::Right),
-    ("MIN ns", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("95 %", Align::Right),
-    ("99 %", Align::Right),
-    ("99.9 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const HEADING: &str = "COUNTER|READ BY|ARRANGEMENT|>COUNT|>CYCLES|>MIN ns|>25 %|>MEDIAN|>75 %|>95 %|>99 %|>99.9 %|>MAX";
 
-const OUTLIER_HEADING: [(&str, Align); 8] = [
-    ("AT", Align::Right),
-    ("PHASE", Align::Left),
-    ("CPU", Align::Right),
-    ("COUNTER", Align::Left),
-    ("READ BY", Align::Left),
-    ("ARRANGEMENT", Align::Left),
-    ("CYCLES", Align::Right),
-    ("ns", Align::Right),
-];
+const OUTLIER_HEADING: &str = ">AT|PHASE|>CPU|COUNTER|READ BY|ARRANGEMENT|>CYCLES|>ns";
 
 fn row(figures: &Figures) -> Vec<String> {
     let names = [text::printable(&figures.counter), text::printable(&figures.access), figures.arrangement.to_string()];

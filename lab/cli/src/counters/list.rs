@@ -1,7 +1,8 @@
 //! `ffclock-lab counters` by itself: the inventory.
 
+use crate::columns::table;
 use crate::failure::Failure;
-use crate::text::{self, Align, printable};
+use crate::text::{self, printable};
 use crate::{GlobalOptions, output};
 use ffclock_counters::handover::Handover;
 use ffclock_counters::inventory::{Inventory, Item, take};
@@ -13,17 +14,10 @@ pub(super) fn run(global: &GlobalOptions) -> Result<(), Failure> {
     if global.json { output::json(&inventory) } else { output::write(&page(&inventory)) }
 }
 
-const HEADING: [(&str, Align); 6] = [
-    ("COUNTER", Align::Left),
-    ("BITS", Align::Right),
-    ("FREQUENCY", Align::Right),
-    ("KERNEL", Align::Left),
-    ("READ BY", Align::Left),
-    ("FREQUENCY FROM", Align::Left),
-];
+const HEADING: &str = "COUNTER|>BITS|>FREQUENCY|KERNEL|READ BY|FREQUENCY FROM";
 
 fn page(inventory: &Inventory) -> String {
-    let mut page = text::table(&HEADING, &inventory.counters.iter().map(row).collect::<Vec<_>>());
+    let mut page = table(HEADING, inventory.counters.iter().map(row));
     let mut line = |text: String| {
         let _ = writeln!(page, "{text}");
     };

@@ -3,14 +3,14 @@
 use super::campaign::{CampaignOptions, base_period, interval};
 use super::conditions::Conditions;
 use super::record::RecordTarget;
+use crate::columns::table;
 use crate::failure::Failure;
-use crate::text::{self, Align};
-use crate::{GlobalOptions, output};
+use crate::{GlobalOptions, output, text};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_counters::stability::{
-    CountersSample, ReferenceClock, Stability, StabilityAbout, Steadiness, analyse, check_file, points_of_file,
-    with_reference,
+    CountersSample, Deviation, ReferenceClock, Stability, StabilityAbout, Steadiness, analyse, check_file,
+    points_of_file, with_reference,
 };
 use ffclock_counters::ways::one_for_each_counter;
 use ffclock_units::Span;
@@ -150,8 +150,7 @@ impl StabilityRun {
 
     /// The tables as text.
     pub(super) fn page(&self) -> String {
-        let rows: Vec<Vec<String>> = self.found.iter().flat_map(|found| self.rate_rows(found)).collect();
-        let mut page = text::table(&RATE_HEADING, &rows);
+        let mut page = table(RATE_HEADING, self.found.iter().flat_map(|found| self.rate_rows(found)));
         for found in &self.found {
             let _ = writeln!(
                 page,
@@ -159,7 +158,7 @@ impl StabilityRun {
                 text::printable(&found.counter),
                 text::printable(&found.against)
             );
-            page += &text::table(&DEVIATION_HEADING, &deviation_rows(found));
+            page += &table(DEVIATION_HEADING, found.deviations.iter().map(deviation_row));
         }
         page
     }
@@ -186,31 +185,17 @@ impl StabilityRun {
     }
 }
 
-const RATE_HEADING: [(&str, Align); 9] = [
-    ("COUNTER", Align::Left),
-    ("AGAINST", Align::Left),
-    ("PHASE", Align::Left),
-    ("MEAN ppm", Align::Right),
-    ("STRAY ppm", Align::Right),
-    ("IQR", Align::Right),
-    ("MIN", Align::Right),
-    ("MAX", Align::Right),
-    ("WIDTH ns", Align::Right),
-];
+const RATE_HEADING: &str = "COUNTER|AGAINST|PHASE|>MEAN ppm|>STRAY ppm|>IQR|>MIN|>MAX|>WIDTH ns";
 
-const DEVIATION_HEADING: [(&str, Align); 4] =
-    [("TAU s", Align::Right), ("ALLAN", Align::Right), ("MODIFIED", Align::Right), ("COUNT", Align::Right)];
+const DEVIATION_HEADING: &str = ">TAU s|>ALLAN|>MODIFIED|>COUNT";
 
-fn deviation_rows(found: &Steadiness) -> Vec<Vec<String>> {
-    let row = |deviation: &ffclock_counters::stability::Deviation| {
-        vec![
-            format!("{:.3}", deviation.tau_s),
-            format!("{:.3e}", deviation.adev),
-            deviation.mdev.map_or("-".to_owned(), |mdev| format!("{mdev:.3e}")),
-            deviation.count.to_string(),
-        ]
-    };
-    found.deviations.iter().map(row).collect()
+fn deviation_row(deviation: &Deviation) -> Vec<String> {
+    vec![
+        format!("{:.3}", deviation.tau_s),
+        format!("{:.3e}", deviation.adev),
+        deviation.mdev.map_or("-".to_owned(), |mdev| format!("{mdev:.3e}")),
+        deviation.count.to_string(),
+    ]
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::own;
 use super::run::{MeasuredPhase, RunExtras, TrafficOptions, measure};
+use crate::columns::{table, us};
 use crate::failure::Failure;
-use crate::text::{self, Align};
 use crate::{GlobalOptions, output, waiting_time};
 use ffclock_control::calibration::{Calibration, CalibrationError, Entry, Subject, Taken};
 use ffclock_probe::findings::{Asymmetry, Plausibility};
@@ -71,11 +71,10 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     if global.json {
         return own.map_or_else(|| output::json(&entries), |own| output::json(&[own]));
     }
-    let rows: Vec<_> = entries.iter().map(row).collect();
     let rests_on = own.map_or_else(String::new, |own| own::rests_on(&own) + "\n");
     output::write(&format!(
         "{}\n{rests_on}written to {}; ffclockd uses it with asymmetry = \"calibrated\" from its next start\n",
-        text::table(&HEADING, &rows),
+        table(HEADING, entries.iter().map(row)),
         args.file.display()
     ))
 }
@@ -160,17 +159,9 @@ fn entry(subject: &Subject, location: Taken, found: &Asymmetry, measured: &Measu
     }
 }
 
-const HEADING: [(&str, Align); 6] = [
-    ("LOCATION", Align::Left),
-    ("LOAD", Align::Left),
-    ("OUT (us)", Align::Right),
-    ("IN (us)", Align::Right),
-    ("ASYMMETRY (us)", Align::Right),
-    ("UNCERTAINTY (us)", Align::Right),
-];
+const HEADING: &str = "LOCATION|LOAD|>OUT (us)|>IN (us)|>ASYMMETRY (us)|>UNCERTAINTY (us)";
 
 fn row(entry: &Entry) -> Vec<String> {
-    let us = |ns: f64| format!("{:.2}", ns / 1e3);
     vec![
         entry.location.name().to_owned(),
         entry.load.clone(),

@@ -1,9 +1,9 @@
 //! The host's delays of the daemon's own packets: looks at the boundary to the driver while the daemon records, and
 //! shows what its exchanges say.
 
+use crate::columns::{self, us};
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
-use crate::text::{self, Align};
 use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::own::boundary::{Boundary, Crossings, StampPlace};
 use ffclock_probe::own::delays::{BoundaryLook, Calibrated, HostDelayFigures, HostDelays, JoinedExchange, Purpose};
@@ -82,27 +82,15 @@ fn look(mut boundary: Boundary, length: Span, purpose: Purpose) -> Result<Crossi
     boundary.finish().map_err(failed)
 }
 
-fn us(ns: f64) -> String {
-    format!("{:.2}", ns / 1e3)
-}
-
 /// The figures for people.
 pub(super) fn table(figures: &HostDelayFigures) -> String {
-    const HEADING: [(&str, Align); 6] = [
-        ("WAY", Align::Left),
-        ("MIN (us)", Align::Right),
-        ("EDGE (us)", Align::Right),
-        ("MEDIAN (us)", Align::Right),
-        ("75 % (us)", Align::Right),
-        ("99 % (us)", Align::Right),
-    ];
+    const HEADING: &str = "WAY|>MIN (us)|>EDGE (us)|>MEDIAN (us)|>75 % (us)|>99 % (us)";
     let row = |way: &str, spread: Option<Spread>, least: Option<f64>, edge: Option<f64>| {
         let spread = spread?;
         Some([way.to_owned(), us(least?), us(edge?), us(spread.median), us(spread.p75), us(spread.p99)].to_vec())
     };
     let (least, edges) = (figures.least_ns.unzip(), figures.edges_ns.unzip());
     let ways = [row("out", figures.out_ns, least.0, edges.0), row("in", figures.in_ns, least.1, edges.1)];
-    let rows: Vec<_> = ways.into_iter().flatten().collect();
     let moved = if figures.is_calibrated { ", moved by the calibration" } else { "" };
     let mut page = format!(
         "{} exchanges over {}, {} stamps{moved}, against the driver ({} left out as uncertain, {} events lost, {} rows \
@@ -113,7 +101,7 @@ pub(super) fn table(figures: &HostDelayFigures) -> String {
         figures.left_out,
         figures.events_lost,
         figures.rows_unreadable,
-        text::table(&HEADING, &rows)
+        columns::table(HEADING, ways.into_iter().flatten())
     );
     if let Some(bias_ns) = figures.bias_ns {
         let _ = writeln!(page, "\nfor the host's delays the clock is {} us off (ahead where positive)", us(bias_ns));

@@ -2,7 +2,8 @@
 
 use super::answer::ProbeAnswer;
 use super::{methods, probe_effect};
-use crate::text::{self, Align};
+use crate::columns::{table, us};
+use crate::text;
 use ffclock_probe::findings::{Asymmetry, Findings, LocationTrip, OrderViolation, Plausibility, SiteDelay};
 use ffclock_probe::outcome::PacketCounts;
 use ffclock_probe::paper::PaperClaim;
@@ -11,45 +12,13 @@ use ffclock_probe::timeline::TimelineStep;
 use ffclock_statistics::Spread;
 use std::fmt::Write;
 
-const DELAYS: [(&str, Align); 11] = [
-    ("WAY", Align::Left),
-    ("LOCATION", Align::Left),
-    ("PACKETS", Align::Right),
-    ("MIN", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("90 %", Align::Right),
-    ("99 %", Align::Right),
-    ("99.9 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const DELAYS: &str = "WAY|LOCATION|>PACKETS|>MIN|>25 %|>MEDIAN|>75 %|>90 %|>99 %|>99.9 %|>MAX";
 
-const TRIPS: [(&str, Align); 10] = [
-    ("ROUND TRIP", Align::Left),
-    ("", Align::Left),
-    ("MIN", Align::Right),
-    ("25 %", Align::Right),
-    ("MEDIAN", Align::Right),
-    ("75 %", Align::Right),
-    ("90 %", Align::Right),
-    ("99 %", Align::Right),
-    ("99.9 %", Align::Right),
-    ("MAX", Align::Right),
-];
+const TRIPS: &str = "ROUND TRIP||>MIN|>25 %|>MEDIAN|>75 %|>90 %|>99 %|>99.9 %|>MAX";
 
-const TIMELINE: [(&str, Align); 4] =
-    [("ONE PACKET", Align::Left), ("LOCATION", Align::Left), ("AT", Align::Right), ("MEDIAN OF ALL", Align::Right)];
+const TIMELINE: &str = "ONE PACKET|LOCATION|>AT|>MEDIAN OF ALL";
 
-const ASYMMETRIES: [(&str, Align); 7] = [
-    ("LOCATION", Align::Left),
-    ("MIN OUT", Align::Right),
-    ("MIN IN", Align::Right),
-    ("ASYMMETRY", Align::Right),
-    ("95 % INTERVAL", Align::Right),
-    ("LIMIT", Align::Right),
-    ("", Align::Left),
-];
+const ASYMMETRIES: &str = "LOCATION|>MIN OUT|>MIN IN|>ASYMMETRY|>95 % INTERVAL|>LIMIT|";
 
 /// Everything, phase by phase.
 pub(super) fn page(answer: &ProbeAnswer) -> String {
@@ -99,21 +68,19 @@ fn counts_line(counts: &PacketCounts, length_s: f64) -> String {
 
 /// Everything about one phase.
 pub(super) fn tables(findings: &Findings, page: &mut String) {
-    let rows: Vec<_> = findings.delays.iter().map(delay_row).collect();
-    *page += &text::table(&DELAYS, &rows);
+    *page += &table(DELAYS, findings.delays.iter().map(delay_row));
     page.push('\n');
     let trips: Vec<_> = findings.round_trips.iter().flat_map(trip_rows).collect();
     if !trips.is_empty() {
-        *page += &text::table(&TRIPS, &trips);
+        *page += &table(TRIPS, trips);
     }
     page.push('\n');
-    *page += &text::table(&ASYMMETRIES, &findings.asymmetries.iter().map(asymmetry_row).collect::<Vec<_>>());
+    *page += &table(ASYMMETRIES, findings.asymmetries.iter().map(asymmetry_row));
     page.push('\n');
     *page += &causality(&findings.causality);
     if let Some(timeline) = &findings.timeline {
-        let rows: Vec<_> = timeline.steps.iter().map(step_row).collect();
-        let _ =
-            write!(page, "\npacket {}, since it left user space:\n{}", timeline.packet, text::table(&TIMELINE, &rows));
+        let steps = table(TIMELINE, timeline.steps.iter().map(step_row));
+        let _ = write!(page, "\npacket {}, since it left user space:\n{steps}", timeline.packet);
     }
 }
 
@@ -131,11 +98,8 @@ fn step_row(step: &TimelineStep) -> Vec<String> {
     vec![way(step.direction), step.site.name().to_owned(), us(step.packet_ns), us(step.median_ns)]
 }
 
-fn us(ns: f64) -> String {
-    format!("{:.2}", ns / 1e3)
-}
-
-fn way(direction: Direction) -> String {
+/// The way of a packet as a cell.
+pub(super) fn way(direction: Direction) -> String {
     match direction {
         Direction::Outgoing => "out".to_owned(),
         Direction::Incoming => "in".to_owned(),

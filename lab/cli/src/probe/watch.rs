@@ -1,6 +1,7 @@
 //! `ffclock-lab probe watch`: the real traffic of a running UDP service.
 
 use super::table;
+use crate::columns::us;
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::text;
@@ -90,7 +91,6 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     page.push('\n');
     table::tables(&findings, &mut page);
     if let Some(spread) = turnaround_ns {
-        let us = |ns: f64| format!("{:.2}", ns / 1e3);
         let _ = writeln!(
             page,
             "\nfrom a request at the tap to its reply there, in the host: min {}, median {}, 99 % {}, max {} us",
