@@ -14,6 +14,7 @@ mod files;
 mod generate;
 mod lab;
 mod probe;
+mod progress;
 mod replay;
 mod report;
 mod sim;

@@ -4,13 +4,13 @@
 //! The replay itself and its figures are in `ffclock_replay`; this file reads the options and writes the results.
 
 mod exchanges;
-pub(crate) mod progress;
 mod rows;
 mod stamps;
 mod table;
 
 use crate::ablation::Ablation;
 use crate::failure::Failure;
+use crate::progress::RowProgress;
 use crate::{GlobalOptions, algorithm, output};
 use exchanges::Exchanges;
 use ffclock_estimator::{Algorithm, Configs};
@@ -19,7 +19,6 @@ use ffclock_replay::{
 };
 use ffclock_trace::{TraceError, TraceReader, TraceRow};
 use ffclock_units::{Period, Span};
-use progress::RowProgress;
 use rows::{ReplayColumns, RowWriter};
 use serde::Serialize;
 use stamps::StampFile;

@@ -7,7 +7,6 @@ mod analyse;
 mod check;
 mod import;
 mod load;
-mod progress;
 mod rank;
 mod report;
 mod run;

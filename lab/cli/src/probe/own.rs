@@ -4,14 +4,13 @@
 use crate::columns::{self, us};
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
-use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::own::boundary::{Boundary, Crossings, StampPlace};
 use ffclock_probe::own::delays::{BoundaryLook, Calibrated, HostDelayFigures, HostDelays, JoinedExchange, Purpose};
 use ffclock_probe::own::recording::DaemonRecording;
 use ffclock_statistics::Spread;
-use ffclock_sys::mono_now;
 use ffclock_units::{Exchange, Span, StampLocation};
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Between two looks at the kernel's buffers: seldom, as a look keeps a processor awake.
@@ -61,23 +60,10 @@ fn device_of(recording: &DaemonRecording) -> Result<String, Failure> {
 }
 
 fn look(mut boundary: Boundary, length: Span, purpose: Purpose) -> Result<Crossings, Failure> {
-    let phases = schedule(&[], length);
-    let mut conditions = Conditions::prepare(&phases)?;
-    conditions.enter(&phases[0])?;
     let failed = |error: std::io::Error| Failure::from(format!("cannot read the kernel's events: {error}"));
-    let (begin, length) = (mono_now(), length.as_seconds());
-    loop {
-        boundary.look().map_err(failed)?;
-        let passed = (mono_now() - begin).as_seconds();
-        if conditions.wait(mono_now() + EVERY, (passed / length).min(1.0))?.is_break() {
-            if purpose == Purpose::Calibration {
-                return Err("interrupted: nothing is written".into());
-            }
-            break;
-        }
-        if passed >= length {
-            break;
-        }
+    let look = || boundary.look().map(ControlFlow::Continue).map_err(failed);
+    if Conditions::look_for(length, EVERY, look)?.is_break() && purpose == Purpose::Calibration {
+        return Err("interrupted: nothing is written".into());
     }
     boundary.finish().map_err(failed)
 }

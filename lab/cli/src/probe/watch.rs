@@ -7,16 +7,15 @@ use crate::failure::Failure;
 use crate::text;
 use crate::{GlobalOptions, output, waiting_time};
 use ffclock_counter::nominal;
-use ffclock_counters::campaign::{Surroundings, schedule};
 use ffclock_probe::findings::Findings;
 use ffclock_probe::watch::program::{self, ServiceProgram, Socket};
 use ffclock_probe::watch::{Calls, Role, ServiceWatcher, WatchCounts, WatchPlan, Watched};
 use ffclock_statistics::Spread;
-use ffclock_sys::mono_now;
 use ffclock_units::Span;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 /// Between two looks at the kernel's buffers.
 const EVERY: Span = Span::from_millis(4);
@@ -116,21 +115,12 @@ fn check_namespace(pid: Option<u32>) -> Result<(), Failure> {
 }
 
 fn watch(plan: WatchPlan, args: &Args) -> Result<Watched, Failure> {
-    let phases = schedule(&[], args.length);
-    let mut conditions = Conditions::prepare(&phases)?;
-    conditions.enter(&phases[0])?;
     let failed = |error: ffclock_probe::watch::WatchError| Failure::from(error.to_string());
     let mut watcher = ServiceWatcher::start(plan).map_err(failed)?;
-    let (begin, length) = (mono_now(), args.length.as_seconds());
-    loop {
+    let _ = Conditions::look_for(args.length, EVERY, || {
         watcher.look().map_err(failed)?;
-        let passed = (mono_now() - begin).as_seconds();
-        let flow = conditions.wait(mono_now() + EVERY, (passed / length).min(1.0))?;
-        if flow.is_break() || passed >= length || watcher.is_full() {
-            break;
-        }
-    }
-    drop(conditions);
+        Ok(if watcher.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     watcher.finish().map_err(failed)
 }
 

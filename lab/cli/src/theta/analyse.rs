@@ -1,7 +1,7 @@
 //! `ffclock-lab theta analyse`.
 
 use super::table;
-use crate::replay::progress::RowProgress;
+use crate::progress::RowProgress;
 use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
 use ffclock_theta::analysis::{

@@ -1,7 +1,7 @@
 //! `ffclock-lab theta simulate`.
 
 use super::Sizes;
-use super::progress::Progress;
+use crate::progress::Progress;
 use crate::{Failure, GlobalOptions, output};
 use ffclock_theta::algorithm::AlgorithmForm;
 use ffclock_theta::faults::PlannedFault;
