@@ -8,7 +8,7 @@ mod configuration;
 mod man;
 
 use crate::failure::Failure;
-use crate::{GlobalOptions, LabCli, Public, output};
+use crate::{GlobalOptions, LabCli, Public};
 use clap::CommandFactory;
 use clap_complete::{Generator, Shell};
 use std::path::PathBuf;
@@ -41,11 +41,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
             std::fs::write(&path, &file.text)
         };
         write().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        if global.json {
-            output::json(&serde_json::json!({ "written": path }))?;
-        } else {
-            output::line(&format!("wrote {}", path.display()))?;
-        }
+        global.answer(&serde_json::json!({ "written": path }), || format!("wrote {}\n", path.display()))?;
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ mod theta;
 use clap::{Parser, Subcommand};
 // The laboratory answers in the same manner as `ffclock`.
 use ffclock_cli::{FOR_ALL, Failure, failure, output, std_duration, text, waiting_time};
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -56,6 +57,13 @@ pub(crate) struct GlobalOptions {
     /// Answer in JSON, one object a line
     #[arg(long, global = true, help_heading = FOR_ALL)]
     pub(crate) json: bool,
+}
+
+impl GlobalOptions {
+    /// Prints an answer: `value` as JSON, or the text for people.
+    pub(crate) fn answer(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        if self.json { output::json(value) } else { output::write(&text()) }
+    }
 }
 
 /// Subcommands for people and subcommands for the project itself.

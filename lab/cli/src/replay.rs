@@ -11,7 +11,7 @@ mod table;
 use crate::ablation::Ablation;
 use crate::failure::Failure;
 use crate::progress::RowProgress;
-use crate::{GlobalOptions, algorithm, output};
+use crate::{GlobalOptions, algorithm};
 use exchanges::Exchanges;
 use ffclock_estimator::{Algorithm, Configs};
 use ffclock_replay::{
@@ -112,8 +112,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let (answer, hindsight) = replay(args, configs, reader)?;
     match (stamps, hindsight) {
         (Some(stamps), Some(hindsight)) => stamps.convert(&hindsight, global),
-        _ if global.json => output::json(&answer),
-        _ => output::write(&table::render(&answer)),
+        _ => global.answer(&answer, || table::render(&answer)),
     }
 }
 

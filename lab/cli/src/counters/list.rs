@@ -1,9 +1,9 @@
 //! `ffclock-lab counters` by itself: the inventory.
 
+use crate::GlobalOptions;
 use crate::columns::table;
 use crate::failure::Failure;
 use crate::text::{self, printable};
-use crate::{GlobalOptions, output};
 use ffclock_counters::handover::Handover;
 use ffclock_counters::inventory::{Inventory, Item, take};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// Prints the inventory of counters.
 pub(super) fn run(global: &GlobalOptions) -> Result<(), Failure> {
     let inventory = take();
-    if global.json { output::json(&inventory) } else { output::write(&page(&inventory)) }
+    global.answer(&inventory, || page(&inventory))
 }
 
 const HEADING: &str = "COUNTER|>BITS|>FREQUENCY|KERNEL|READ BY|FREQUENCY FROM";

@@ -3,7 +3,7 @@
 use super::campaign::interval;
 use super::conditions::Conditions;
 use crate::failure::Failure;
-use crate::{GlobalOptions, output, waiting_time};
+use crate::{GlobalOptions, waiting_time};
 use ffclock_counters::campaign::{self, schedule};
 use ffclock_counters::watching::{CounterFault, CounterWatcher};
 use ffclock_units::Span;
@@ -41,18 +41,12 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     });
     drop(conditions);
     watched.ended?;
-    if global.json {
-        output::json(&serde_json::json!({ "record": "end", "looks": looks, "findings": findings }))?;
-    } else {
-        output::line(&format!("{looks} looks, {findings} findings"))?;
-    }
+    let end = serde_json::json!({ "record": "end", "looks": looks, "findings": findings });
+    global.answer(&end, || format!("{looks} looks, {findings} findings\n"))?;
     if findings == 0 { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
 fn show(global: &GlobalOptions, finding: &CounterFault) -> Result<(), Failure> {
-    if global.json {
-        return output::json(finding);
-    }
     let CounterFault { t, counter, kind, evidence } = finding;
-    output::line(&format!("{t:9.3} s  {counter}  {kind}: {evidence}"))
+    global.answer(finding, || format!("{t:9.3} s  {counter}  {kind}: {evidence}\n"))
 }

@@ -3,8 +3,7 @@
 use super::answer::ProbeAnswer;
 use super::run::{RunExtras, TrafficOptions, measure};
 use crate::failure::Failure;
-use crate::text;
-use crate::{GlobalOptions, output};
+use crate::{GlobalOptions, text};
 use ffclock_probe::advice::{Advice, advise};
 use serde_json::json;
 use std::path::PathBuf;
@@ -36,11 +35,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         None => measure(&args.course.without_ebpf(), RunExtras::default())?.answer(),
     };
     let advice = advise(&answer.digest(), &answer.unavailable());
-    if global.json {
-        output::json(&json!({ "about": answer.about, "advice": advice }))?;
-    } else {
-        output::write(&page(&advice))?;
-    }
+    global.answer(&json!({ "about": answer.about, "advice": advice }), || page(&advice))?;
     if advice.location.is_some() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 

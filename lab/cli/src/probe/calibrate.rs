@@ -104,7 +104,7 @@ fn by_test_packets(args: &Args) -> Result<Vec<Entry>, Failure> {
 fn check(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let Some(recording) = &args.own else { return Err(Failure::usage("--check is about --own")) };
     let figures = own::measure(recording, args.course.device(), args.length, Purpose::Check)?.figures();
-    if global.json { output::json(&figures) } else { output::write(&own::table(&figures)) }
+    global.answer(&figures, || own::table(&figures))
 }
 
 fn read(args: &Args) -> Result<Calibration, Failure> {

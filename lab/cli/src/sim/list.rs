@@ -1,7 +1,7 @@
 //! `ffclock-lab sim list`.
 
 use super::open;
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_sim::scenario::NAMES;
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub(super) fn run(global: &GlobalOptions, _: &Args) -> Result<(), Failure> {
             poll_s: scenario.poll.seconds(),
             checks: scenario.checks.len(),
         };
-        if global.json { output::json(&line)? } else { output::line(&format!("{name:longest$}  {}", line.about))? }
+        global.answer(&line, || format!("{name:longest$}  {}\n", line.about))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::progress::RowProgress;
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::abc::{CycleStep, CycleWitness, SpaceTime, xi};
 use ffclock_theta::analysis::{
     DelayMode, Options, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
@@ -111,11 +111,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
             Some(failure(&args.log, &error))
         }
     };
-    if global.json {
-        output::json(&results)?;
-    } else {
-        output::write(&table::render(&results))?;
-    }
+    global.answer(&results, || table::render(&results))?;
     lie.map_or_else(|| verdict(&results.report), Err)
 }
 

@@ -2,7 +2,7 @@
 
 use super::Sizes;
 use crate::progress::Progress;
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta::check::{
     AdversaryCampaign, CampaignOutcome, CheckBounds, CheckBoundsError, CheckVerdict, Effort, Exploration,
@@ -85,11 +85,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
             args.campaign,
         )?,
     };
-    if global.json {
-        output::json(&report)?
-    } else {
-        output::write(&render(&report))?
-    }
+    global.answer(&report, || render(&report))?;
     if report.is_bad() { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
 }
 

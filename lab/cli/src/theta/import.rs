@@ -1,6 +1,6 @@
 //! `ffclock-lab theta import`.
 
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::import::{
     ImportError, ImportOptions, ImportSummary, ServerCapture, TwoSidedOptions, import, import_two_sided,
 };
@@ -49,15 +49,11 @@ pub(super) struct Args {
 
 pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let found = imported(args)?;
-    if global.json {
-        let json = serde_json::json!({
-            "servers": found.servers, "rounds": found.rounds, "replies": found.replies, "unmatched": found.unmatched,
-            "bound_ps": found.bound_ps, "cut": found.cut,
-        });
-        output::json(&json)?;
-    } else {
-        output::write(&render(&found, args))?;
-    }
+    let json = serde_json::json!({
+        "servers": found.servers, "rounds": found.rounds, "replies": found.replies, "unmatched": found.unmatched,
+        "bound_ps": found.bound_ps, "cut": found.cut,
+    });
+    global.answer(&json, || render(&found, args))?;
     found.cut.map_or(Ok(()), |words| Err(Failure::from(format!("the log is partial: {words}"))))
 }
 

@@ -1,6 +1,6 @@
 //! `ffclock-lab theta load`: keeps the network, the processors or the disk busy during a measurement.
 
-use crate::{Failure, GlobalOptions, output, waiting_time};
+use crate::{Failure, GlobalOptions, waiting_time};
 use ffclock_theta_live::{LoadLevel, raise_priority};
 use ffclock_units::Span;
 use serde::Serialize;
@@ -78,11 +78,10 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
         LoadSource::Network => send(args, length)?,
         LoadSource::Disk => write(args, length)?,
     };
-    if global.json {
-        return output::json(&done);
-    }
     let Done { busy_percent, packets, blocks } = done;
-    output::write(&format!("busy {busy_percent:.1} % of the time; {packets} packets sent, {blocks} blocks written\n"))
+    global.answer(&done, || {
+        format!("busy {busy_percent:.1} % of the time; {packets} packets sent, {blocks} blocks written\n")
+    })
 }
 
 /// What a load has done.

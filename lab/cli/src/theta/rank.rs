@@ -1,6 +1,6 @@
 //! `ffclock-lab theta rank`.
 
-use crate::{Failure, GlobalOptions, output, waiting_time};
+use crate::{Failure, GlobalOptions, waiting_time};
 use ffclock_counter::CounterId;
 use ffclock_theta::algorithm::{AlgorithmForm, Quorum};
 use ffclock_theta_live::{
@@ -174,11 +174,7 @@ fn named(place: RankPlace, error: &LiveError) -> Failure {
 
 /// The end of a run, for people or as JSON; a run in which something went wrong has failed.
 fn report(global: &GlobalOptions, summary: &LiveSummary, log: Option<&Path>) -> Result<(), Failure> {
-    if global.json {
-        output::json(summary)?
-    } else {
-        output::write(&render(summary, log))?
-    }
+    global.answer(summary, || render(summary, log))?;
     if summary.failures.is_empty() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Sizes;
 use crate::progress::Progress;
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_theta::algorithm::AlgorithmForm;
 use ffclock_theta::faults::PlannedFault;
 use ffclock_theta::simulate::{Simulation, SimulationError, SimulationOutcome, Spec, Unobserved};
@@ -75,11 +75,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let outcome = outcome.map_err(failure)?;
     drop(progress);
     let report = SimulateReport { n: spec.n, f: spec.f, seed: args.seed, outcome: &outcome, log: args.log.as_deref() };
-    if global.json {
-        output::json(&report)?
-    } else {
-        output::write(&render(&report))?
-    }
+    global.answer(&report, || render(&report))?;
     if outcome.unfinished.is_empty() { Ok(()) } else { Err(Failure::silent(Failure::FAILED)) }
 }
 
