@@ -1,6 +1,7 @@
 //! The course of a measurement: quiet and stressed phases in turn, as in the papers, with a round of readings at even
 //! intervals.
 
+use crate::named;
 use core::fmt;
 use core::ops::ControlFlow;
 use core::str::FromStr;
@@ -8,60 +9,34 @@ use ffclock_sys::mono_now;
 use ffclock_units::{Moment, Mono, Span};
 use serde::{Deserialize, Serialize};
 
-/// What a host is stressed with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Load {
-    /// Every CPU computes (the papers: over 95 % of a CPU).
-    Cpu,
-    /// Packet capture under heavy traffic (the papers: tcpdump on a full hub).
-    Network,
-    /// Every CPU works on more memory than its caches hold.
-    Memory,
-    /// Files are written and read.
-    Io,
-    /// Programs enter and leave the kernel all the time (the latencies paper's SC).
-    Syscall,
-    /// UDP packets over loopback (the latencies paper's IP).
-    Ip,
-    /// Timers interrupt the CPUs.
-    Interrupt,
-    /// Every CPU computes and rests in turn, so that the machine warms and cools.
-    TemperatureCycle,
+named! {
+    /// What a host is stressed with.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Load {
+        /// Every CPU computes (the papers: over 95 % of a CPU).
+        Cpu = "cpu",
+        /// Packet capture under heavy traffic (the papers: tcpdump on a full hub).
+        Network = "network",
+        /// Every CPU works on more memory than its caches hold.
+        Memory = "memory",
+        /// Files are written and read.
+        Io = "io",
+        /// Programs enter and leave the kernel all the time (the latencies paper's SC).
+        Syscall = "syscall",
+        /// UDP packets over loopback (the latencies paper's IP).
+        Ip = "ip",
+        /// Timers interrupt the CPUs.
+        Interrupt = "interrupt",
+        /// Every CPU computes and rests in turn, so that the machine warms and cools.
+        TemperatureCycle = "temperature-cycle",
+    }
 }
 
 /// A text names no load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a load is cpu, network, memory, io, syscall, ip, interrupt or temperature-cycle")]
 pub struct UnknownLoad;
-
-impl Load {
-    /// Every one.
-    pub const ALL: [Load; 8] = [
-        Load::Cpu,
-        Load::Network,
-        Load::Memory,
-        Load::Io,
-        Load::Syscall,
-        Load::Ip,
-        Load::Interrupt,
-        Load::TemperatureCycle,
-    ];
-
-    /// The name on the command line and in recordings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Load::Cpu => "cpu",
-            Load::Network => "network",
-            Load::Memory => "memory",
-            Load::Io => "io",
-            Load::Syscall => "syscall",
-            Load::Ip => "ip",
-            Load::Interrupt => "interrupt",
-            Load::TemperatureCycle => "temperature-cycle",
-        }
-    }
-}
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
