@@ -8,7 +8,7 @@ use ffclock_theta::analysis::{
     DelayMode, Options, ReadWatcher, SwitchStamping, ThetaMode, ThetaReport, TimeRange, analyse, trimmed,
 };
 use ffclock_theta::certified::{Certified, CertifyOptions, certify};
-use ffclock_theta::log::{EventColumns, EventReader, LogReader, WayInColumns, read_round_trips};
+use ffclock_theta::log::{LogReader, WayInColumns, read_round_trips};
 use ffclock_theta::round_trip::{Compared, RoundTripReport, compare};
 use ffclock_units::Span;
 use std::path::{Path, PathBuf};
@@ -148,15 +148,7 @@ pub(super) struct XiReport {
 
 fn xi_of(log: &LogReader) -> Result<XiReport, Box<dyn std::error::Error>> {
     let mut builder = SpaceTime::builder(log.run());
-    let mut batch = EventColumns::default();
-    for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-        let mut reader = EventReader::open(part, WayInColumns::Skip)?;
-        while reader.next_batch(&mut batch)? {
-            for event in reader.events(&batch) {
-                builder.take(&event?)?;
-            }
-        }
-    }
+    log.each_event::<Box<dyn std::error::Error>>(WayInColumns::Skip, Box::from, |event| Ok(builder.take(event)?))?;
     let graph = builder.build()?;
     let witness = xi(&graph);
     let starts = witness.iter().flat_map(|witness| &witness.hops).map(|hop| hop.from());

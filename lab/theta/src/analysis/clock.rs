@@ -27,30 +27,24 @@ struct ClockSegment {
 
 /// The part of a [`ClockSegment`] on which nothing can leave the range of times, so nothing need be put back into it.
 #[derive(Clone, Copy, Debug)]
-struct SafeSegment {
-    anchor: u64,
-    first: i64,
-    end: i64,
-    time_ps: i64,
-    slope: i64,
-}
+struct SafeSegment(ClockSegment);
 
 impl SafeSegment {
     #[inline]
     fn time_ps(&self, counter: Counter) -> Option<i64> {
-        let distance = counter.raw().wrapping_sub(self.anchor) as i64;
-        let holds = (self.first..self.end).contains(&distance);
-        holds.then(|| self.time_ps + ((i128::from(distance) * i128::from(self.slope)) >> SLOPE_PLACES) as i64)
+        let ClockSegment { anchor, time_ps, slope, .. } = self.0;
+        let distance = counter.raw().wrapping_sub(anchor) as i64;
+        let since = || ((i128::from(distance) * i128::from(slope)) >> SLOPE_PLACES) as i64;
+        self.0.holds(distance).then(|| time_ps + since())
     }
 }
 
 impl ClockSegment {
     fn line(&self) -> SafeSegment {
-        let ClockSegment { anchor, first, end, time_ps, slope } = *self;
-        let room = i128::from(TIME_PS_MAX) - i128::from(time_ps).abs() - 1;
-        let reach = (room.max(0) << SLOPE_PLACES) / i128::from(slope).abs().max(1);
+        let room = i128::from(TIME_PS_MAX) - i128::from(self.time_ps).abs() - 1;
+        let reach = (room.max(0) << SLOPE_PLACES) / i128::from(self.slope).abs().max(1);
         let reach = i64::try_from(reach).unwrap_or(i64::MAX);
-        SafeSegment { anchor, first: first.max(-reach), end: end.min(reach), time_ps, slope }
+        SafeSegment(ClockSegment { first: self.first.max(-reach), end: self.end.min(reach), ..*self })
     }
 
     fn holds(&self, distance: i64) -> bool {

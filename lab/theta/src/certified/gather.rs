@@ -2,7 +2,7 @@
 
 use super::CertifyError;
 use crate::analysis::{AnalysisError, Clocks, SwitchStamping};
-use crate::log::{EventColumns, EventReader, LogReader, WayInColumns};
+use crate::log::{LogReader, WayInColumns};
 use crate::record::{ClockSample, Event, RunDescription, SwitchEvent, SwitchRule};
 use std::collections::BTreeMap;
 
@@ -67,15 +67,8 @@ struct LogJoiner {
 impl JoinedLog {
     pub(crate) fn from_log(log: &LogReader, stamping: SwitchStamping) -> Result<Self, CertifyError> {
         let mut gatherer = LogJoiner::new(log.run(), log.clocks())?;
-        let mut batch = EventColumns::default();
-        for part in log.streams().iter().flat_map(|stream| &stream.parts) {
-            let mut reader = EventReader::open(part, WayInColumns::Skip).map_err(AnalysisError::from)?;
-            while reader.next_batch(&mut batch).map_err(AnalysisError::from)? {
-                for event in reader.events(&batch) {
-                    gatherer.take(&event.map_err(AnalysisError::from)?)?;
-                }
-            }
-        }
+        let failed = |error| AnalysisError::from(error).into();
+        log.each_event(WayInColumns::Skip, failed, |event| gatherer.take(event))?;
         Ok(gatherer.gathered(log.run(), stamping))
     }
 

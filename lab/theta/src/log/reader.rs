@@ -1,9 +1,10 @@
 //! Reads a log.
 
+use super::columns::EventColumns;
 use super::events::{EventReader, WayInColumns};
 use super::writer::RunFile;
 use super::{CLOCK_FILE, EVENT_PREFIX, EVENT_SUFFIX, FORMAT, LogError, RUN_FILE, TRUTH_FILE, VERSION, clocks};
-use crate::record::{ClockSample, RunDescription};
+use crate::record::{ClockSample, Event, RunDescription};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -91,12 +92,24 @@ impl LogReader {
         &self.damage
     }
 
-    /// Opens a part of a stream.
+    /// Hands over every event, stream by stream.
     ///
     /// # Errors
-    /// As [`EventReader::open`].
-    pub fn part(path: &Path, with_way_in: WayInColumns) -> Result<EventReader, LogError> {
-        EventReader::open(path, with_way_in)
+    /// The first of `take`; and what `failed` makes of a part that cannot be read on.
+    pub fn each_event<E>(
+        &self,
+        with_way_in: WayInColumns,
+        failed: impl Fn(LogError) -> E,
+        mut take: impl FnMut(&Event) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut batch = EventColumns::default();
+        for part in self.streams.iter().flat_map(|stream| &stream.parts) {
+            let mut reader = EventReader::open(part, with_way_in).map_err(&failed)?;
+            while reader.next_batch(&mut batch).map_err(&failed)? {
+                reader.events(&batch).try_for_each(|event| take(&event.map_err(&failed)?))?;
+            }
+        }
+        Ok(())
     }
 }
 
