@@ -77,6 +77,15 @@ pub enum LinkEffect {
     HoldToEnd,
 }
 
+/// The passage of a message through a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkPassage {
+    /// How often it arrives.
+    pub copies: u64,
+    /// The earliest time at which it is sent.
+    pub from: u64,
+}
+
 impl LinkFault {
     /// Whether it acts on a message that process `from` sends to process `to` at this time.
     pub fn concerns(&self, from: u32, to: u32, at: u64) -> bool {
@@ -170,6 +179,23 @@ impl FaultPlan {
     /// By which factor a host is slower at a time; 1 without a fault.
     pub fn slowness(&self, host: usize, at: u64) -> f64 {
         self.slow[host].iter().filter(|(window, _)| window.holds(at)).map(|(_, factor)| factor).product()
+    }
+
+    /// What the faults of links do to a message from one process to another; `chance` decides where they are probable.
+    pub fn pass(&self, [from, to]: [u32; 2], at: u64, chance: &mut Random) -> LinkPassage {
+        let mut passage = LinkPassage { copies: 1, from: at };
+        for fault in self.links.iter().filter(|fault| fault.concerns(from, to, at)) {
+            if !chance.chance(fault.probability) {
+                continue;
+            }
+            match fault.effect {
+                LinkEffect::Lose => passage.copies = 0,
+                LinkEffect::Duplicate => passage.copies *= 2,
+                LinkEffect::Hold(hold) => passage.from = passage.from.saturating_add(hold),
+                LinkEffect::HoldToEnd => passage.from = passage.from.max(fault.window.until),
+            }
+        }
+        passage
     }
 
     /// Which processes are correct, by index.

@@ -193,13 +193,14 @@ impl Importer {
         self.seen.push(SeenRequest::Reply { server, round, at_ns, identity: packet.identity });
     }
 
-    /// The run, of one host.
-    pub(super) fn run(&self) -> RunDescription {
+    /// The run, of one host; `cut` is the fault at the end of the capture.
+    pub(super) fn run(&self, cut: Option<&String>) -> RunDescription {
         let processes = self.servers.len() as u32 + 1;
         let settings = [("client", self.options.client.to_string()), ("port", self.options.port.to_string())];
         let mut settings: BTreeMap<String, String> = settings.map(|(name, value)| (name.to_owned(), value)).into();
         settings
             .extend(self.servers.iter().map(|(address, process)| (format!("process {process}"), address.to_string())));
+        settings.extend(cut.map(|words| ("cut".to_owned(), words.clone())));
         RunDescription {
             origin: LogOrigin::Imported,
             form: RecordedForm::Unknown,
@@ -213,7 +214,7 @@ impl Importer {
             host_of: vec![HostId(0); processes as usize],
             faults: vec![],
             settings,
-            unrecorded: 0,
+            unrecorded: u64::from(cut.is_some()),
         }
     }
 
@@ -228,12 +229,7 @@ impl Importer {
         if self.replies == 0 {
             return Err(cut.map_or(ImportError::Nothing { client, port }, ImportError::Format));
         }
-        let mut run = self.run();
-        if let Some(words) = &cut {
-            run.settings.insert("cut".to_owned(), words.clone());
-            run.unrecorded = 1;
-        }
-        let mut writer = LogWriter::create(directory, &run)?;
+        let mut writer = LogWriter::create(directory, &self.run(cut.as_ref()))?;
         let period = Period::from_seconds(1e-9).expect("a nanosecond is a period");
         let drift_bound = Rate::from_ppm(0.0);
         let counter = Counter::from_raw(0);

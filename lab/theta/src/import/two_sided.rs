@@ -271,7 +271,8 @@ impl JoinedCaptures {
         nearest.map_or(left_ns, |sample| left_ns.saturating_sub(sample.counter.raw() as i64 - sample.time_ps / 1000))
     }
 
-    fn run(&self, importer: &Importer) -> RunDescription {
+    fn run(&self, importer: &Importer, cut: Option<&String>) -> RunDescription {
+        let run = importer.run(cut);
         let host = |name: &str| RunHost { name: name.to_owned(), counter: "capture".to_owned() };
         let hosts = std::iter::once(host("client")).chain(self.sides.iter().map(|side| host(&side.name)));
         let host_of = |&side: &usize| HostId(if side == usize::MAX { 0 } else { side as u32 + 1 });
@@ -280,18 +281,13 @@ impl JoinedCaptures {
             host_of: self.side_of.iter().map(host_of).collect(),
             // Between two samples the clock is a line, and the order above is by the nearest one.
             disorder_ps: 4 * self.bound_max_ps + 1_000_000,
-            unrecorded: self.missing,
-            ..importer.run()
+            unrecorded: self.missing + run.unrecorded,
+            ..run
         }
     }
 
     fn write(self, importer: &Importer, cut: Option<String>, directory: &Path) -> Result<ImportSummary, ImportError> {
-        let mut run = self.run(importer);
-        if let Some(words) = &cut {
-            run.settings.insert("cut".to_owned(), words.clone());
-            run.unrecorded += 1;
-        }
-        let mut writer = LogWriter::create(directory, &run)?;
+        let mut writer = LogWriter::create(directory, &self.run(importer, cut.as_ref()))?;
         self.samples.iter().for_each(|&sample| writer.clock(sample));
         for (_, event) in &self.events {
             writer.event(event)?;

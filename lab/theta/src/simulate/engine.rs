@@ -4,7 +4,7 @@
 //! queue is known, and with it the time at which its processing ends. So the machine takes it at once, with that later
 //! time.
 
-use super::adversary::{Adversary, Sending};
+use super::adversary::Adversary;
 use super::calendar::{Calendar, Due};
 use super::messages::{Content, Messages};
 use super::network::{LinkEnd, SimulatedNetwork};
@@ -294,12 +294,12 @@ impl<'a, O: Observer> SimulationEngine<'a, O> {
             return self.dispatch(message, to, at + delay);
         }
         let (from, end) = (self.machine(from).identity, self.machine(to).identity);
-        let passage = self.adversary.pass(Sending { from, to: end, at, delay });
+        let passage = self.adversary.pass([from, end], at);
         self.outcome.lost += u64::from(passage.copies == 0);
         self.outcome.duplicated += u64::from(passage.copies > 1);
-        self.outcome.held += u64::from(passage.arrival > at + delay);
+        self.outcome.held += u64::from(passage.from > at);
         for number in 0..passage.copies {
-            self.dispatch(message, to, passage.arrival + number * delay);
+            self.dispatch(message, to, passage.from + (number + 1) * delay);
         }
     }
 
