@@ -150,30 +150,24 @@ impl PaperView<'_> {
     }
 
     fn tap_is_best(&self, way: Direction) -> PaperClaim {
-        let text = format!("the tap has the smallest and least variable delay on the way {}", word(way));
-        let found = self.three(way).map(|three| {
-            let [tap, others @ ..] = &three;
-            let holds = others.iter().all(|other| {
+        self.of_three(way, "the tap has the smallest and least variable delay", |[tap, others @ ..]| {
+            others.iter().all(|other| {
                 tap.median_ns.abs() <= other.median_ns.abs() + LEVEL_NS && tap.iqr_ns <= other.iqr_ns + LEVEL_NS
-            });
-            Statement { holds, words: Self::words(way, &three) }.judged()
-        });
-        found
-            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
-            .claim(text, "IV, figures 3 and 4")
+            })
+        })
     }
 
     fn user_is_worst(&self, way: Direction) -> PaperClaim {
-        let text = format!("user space has the largest and most variable delay on the way {}", word(way));
-        let found = self.three(way).map(|three| {
-            let [others @ .., user] = &three;
-            let holds =
-                others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns);
-            Statement { holds, words: Self::words(way, &three) }.judged()
-        });
-        found
-            .unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"))
-            .claim(text, "IV, figures 3 and 4")
+        self.of_three(way, "user space has the largest and most variable delay", |[others @ .., user]| {
+            others.iter().all(|other| user.median_ns >= other.median_ns.abs() && user.iqr_ns >= other.iqr_ns)
+        })
+    }
+
+    fn of_three(&self, way: Direction, what: &str, holds: fn(&[DelaySummary; 3]) -> bool) -> PaperClaim {
+        let judged = |three| Statement { holds: holds(&three), words: Self::words(way, &three) }.judged();
+        let found = self.three(way).map(judged);
+        let found = found.unwrap_or_else(|| Judgement::missing("needs tap, socket and user space"));
+        found.claim(format!("{what} on the way {}", word(way)), "IV, figures 3 and 4")
     }
 
     fn loads(&self) -> Vec<Load> {

@@ -9,7 +9,7 @@ use crate::findings::{EDGE, Smallest};
 use ffclock_control::calibration::{Calibration, CalibrationError, Entry, QUIET, Subject, Taken};
 use ffclock_estimator::{Algorithm, Chosen, Configs, Estimator};
 use ffclock_statistics::{Spread, percentile};
-use ffclock_units::{Counter, Estimate, Exchange, Moment, Period, Stamp, StampLocation, Tai};
+use ffclock_units::{Counter, Exchange, Period, Stamp, StampLocation};
 use serde::Serialize;
 use std::path::Path;
 use thiserror::Error;
@@ -388,15 +388,11 @@ fn bias_ns(twice: &[Twice], period: Period) -> Option<f64> {
         if let (Some(stamped), Some(at_driver)) = (clocks[0].estimate(), clocks[1].estimate()) {
             let at = one.stamped.received.counter;
             if 2 * number >= twice.len() {
-                ahead.push((time_at(&stamped, at) - time_at(&at_driver, at)).as_seconds() * 1e9);
+                ahead.push((stamped.at(at).time - at_driver.at(at).time).as_seconds() * 1e9);
             }
         }
     }
     percentile(&ahead, 0.5)
-}
-
-fn time_at(estimate: &Estimate, counter: Counter) -> Moment<Tai> {
-    estimate.time + estimate.period * (counter - estimate.counter)
 }
 
 #[cfg(test)]

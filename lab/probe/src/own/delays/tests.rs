@@ -1,7 +1,7 @@
 //! Figures of packets that are made up: what they say, and what is not believed.
 
 use super::*;
-use ffclock_units::{ServerQuality, Span, Ticks};
+use ffclock_units::{Moment, ServerQuality, Span, Tai, Ticks};
 
 const US: i64 = 1_000;
 const SECOND: i64 = 1_000_000_000;
