@@ -10,6 +10,12 @@ pub(crate) fn table(heading: &str, rows: impl IntoIterator<Item = Vec<String>>) 
     text::table(&columns, &rows.into_iter().collect::<Vec<_>>())
 }
 
+/// Those of the counts that are above zero, with their words, each after a comma.
+pub(crate) fn counted<const N: usize>(counts: [(u64, &str); N]) -> String {
+    let above_zero = counts.into_iter().filter(|(count, _)| *count > 0);
+    above_zero.map(|(count, what)| format!(", {count} {what}")).collect()
+}
+
 /// Nanoseconds, shown as microseconds.
 pub(crate) fn us(ns: f64) -> String {
     format!("{:.2}", ns / 1e3)

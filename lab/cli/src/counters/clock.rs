@@ -12,7 +12,7 @@ use super::record::RecordTarget;
 use crate::columns::table;
 use crate::failure::Failure;
 use crate::lab::truth::Truth;
-use crate::{GlobalOptions, output, text, waiting_time};
+use crate::{GlobalOptions, text, waiting_time};
 use ffclock_counter::{CounterId, read_ordered};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::clocks::tracks::{ClockFigures, StampFigures, Tracks};
@@ -104,11 +104,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     record.extend("clock", &result.clocks)?;
     record.extend("stamps", &result.stamps)?;
     let ended = ended.and_then(|()| if result.clocks.is_empty() { Err(NOTHING.into()) } else { Ok(()) });
-    record.conclude(&ended)?;
-    if !global.json {
-        output::write(&result.page())?;
-    }
-    ended
+    record.conclude(ended, || result.page())
 }
 
 const NOTHING: &str = "nothing was measured after the warm-up: measure for longer, or shorten --warm-up";

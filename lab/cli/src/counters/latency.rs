@@ -8,7 +8,7 @@ use super::list::handover_line;
 use super::record::RecordTarget;
 use crate::columns::table;
 use crate::failure::Failure;
-use crate::{GlobalOptions, output, text};
+use crate::{GlobalOptions, text};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::handover::{Handover, play_all};
 use ffclock_counters::latency::{BATCH, Figures, LatencyAbout, LatencyMeasurement, LatencyPlan, Outlier, Overhead};
@@ -68,11 +68,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     };
     result.record(&mut record)?;
     record.extend("histogram", &latency.bins())?;
-    record.conclude(&ended)?;
-    if !global.json {
-        output::write(&result.page())?;
-    }
-    ended
+    record.conclude(ended, || result.page())
 }
 
 /// The figures of a run.

@@ -60,12 +60,14 @@ impl RecordTarget {
     }
 
     /// Ends the recording cleanly, even where an error ended the measurement: the records up to then are kept, with the
-    /// reason.
-    pub(super) fn conclude(mut self, ended: &Result<(), Failure>) -> Result<(), Failure> {
-        if let Err(failure) = ended {
+    /// reason. Prints the page where no JSON is printed, and returns how the measurement ended.
+    pub(super) fn conclude(mut self, ended: Result<(), Failure>, page: impl FnOnce() -> String) -> Result<(), Failure> {
+        if let Err(failure) = &ended {
             self.append(BROKEN, &Broken { reason: failure.to_string() })?;
         }
-        self.finish()
+        let is_json = self.json.is_some();
+        self.finish()?;
+        if is_json { ended } else { output::write(&page()).and(ended) }
     }
 
     /// Ends the recording cleanly.

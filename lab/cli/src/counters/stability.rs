@@ -5,7 +5,7 @@ use super::conditions::Conditions;
 use super::record::RecordTarget;
 use crate::columns::table;
 use crate::failure::Failure;
-use crate::{GlobalOptions, output, text};
+use crate::{GlobalOptions, text};
 use ffclock_counters::campaign::{self, CampaignCourse, CampaignPhase};
 use ffclock_counters::recording::{Recorded, RecordingError};
 use ffclock_counters::stability::{
@@ -101,11 +101,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let ended = ended.and(joined).and_then(|()| compared(&about, &samples));
     let result = StabilityRun::new(phases, &about, &samples);
     record.extend("steadiness", &result.found)?;
-    record.conclude(&ended)?;
-    if !global.json {
-        output::write(&result.page())?;
-    }
-    ended
+    record.conclude(ended, || result.page())
 }
 
 /// Adds the points of a file; returns how many samples there were before.

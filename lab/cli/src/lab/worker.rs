@@ -61,13 +61,8 @@ impl Worker {
     /// Prepares a task to run in its network; it starts when [`Worker::release`] is called. No worker may set the
     /// system clock, and each is killed when its parent dies.
     pub(crate) fn prepare(task: &Task<'_>, network: WorkerNetwork) -> Result<Worker, Failure> {
-        let mut starter = Command::new("setpriv");
-        starter.args(["--pdeathsig", "KILL"]);
-        if network == WorkerNetwork::Own {
-            starter.args(["unshare", "--net"]);
-        }
-        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
-        let mut worker = Worker::spawn(task, starter, network)?;
+        let entering: &[&str] = if network == WorkerNetwork::Own { &["unshare", "--net"] } else { &[] };
+        let mut worker = Worker::spawn(task, entering, network)?;
         if network == WorkerNetwork::Own {
             wait_for_own_network(&mut worker.child, &worker.name)?;
         }
@@ -76,19 +71,19 @@ impl Worker {
 
     /// Starts a task at once, in the network of a running worker.
     pub(crate) fn beside(host: &Worker, task: &Task<'_>) -> Result<Worker, Failure> {
-        let mut starter = Command::new("setpriv");
-        starter.args(["--pdeathsig", "KILL"]);
+        let pid = host.pid().to_string();
+        let own = ["nsenter", "--target", &pid, "--net"];
         // The shared network needs not be entered, and perhaps there is no right to.
-        if host.network == WorkerNetwork::Own {
-            starter.args(["nsenter", "--target", &host.pid().to_string(), "--net"]);
-        }
-        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
-        let mut worker = Worker::spawn(task, starter, host.network)?;
+        let entering: &[&str] = if host.network == WorkerNetwork::Own { &own } else { &[] };
+        let mut worker = Worker::spawn(task, entering, host.network)?;
         worker.release()?;
         Ok(worker)
     }
 
-    fn spawn(task: &Task<'_>, mut starter: Command, network: WorkerNetwork) -> Result<Worker, Failure> {
+    fn spawn(task: &Task<'_>, entering: &[&str], network: WorkerNetwork) -> Result<Worker, Failure> {
+        let mut starter = Command::new("setpriv");
+        starter.args(["--pdeathsig", "KILL"]).args(entering);
+        starter.args(["sh", "-c", &gate(task.rights), task.name]).args(task.command);
         let output = File::create(task.log).map_err(|error| format!("{}: {error}", task.log.display()))?;
         let errors = output.try_clone()?;
         starter.stdin(Stdio::piped()).stdout(output).stderr(errors);

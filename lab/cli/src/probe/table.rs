@@ -2,7 +2,7 @@
 
 use super::answer::ProbeAnswer;
 use super::{methods, probe_effect};
-use crate::columns::{table, us};
+use crate::columns::{counted, table, us};
 use crate::text;
 use ffclock_probe::findings::{Asymmetry, Findings, LocationTrip, OrderViolation, Plausibility, SiteDelay};
 use ffclock_probe::outcome::PacketCounts;
@@ -42,8 +42,8 @@ pub(super) fn page(answer: &ProbeAnswer) -> String {
 }
 
 fn counts_line(counts: &PacketCounts, length_s: f64) -> String {
-    let mut line = format!("{} sent in {}, {} received", counts.sent, text::duration(length_s), counts.received);
-    let rest = [
+    let line = format!("{} sent in {}, {} received", counts.sent, text::duration(length_s), counts.received);
+    let rest = counted([
         (counts.lost, "lost"),
         (counts.duplicated, "duplicated"),
         (counts.reordered, "reordered"),
@@ -58,12 +58,8 @@ fn counts_line(counts: &PacketCounts, length_s: f64) -> String {
         (counts.ebpf_lost, "stamps by eBPF lost by the kernel"),
         (counts.ebpf_unplaced, "stamps by eBPF of no packet"),
         (counts.ebpf_discarded, "stamps by eBPF discarded"),
-    ];
-    for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
-        let _ = write!(line, ", {count} {what}");
-    }
-    line.push('\n');
-    line
+    ]);
+    line + &rest + "\n"
 }
 
 /// Everything about one phase.

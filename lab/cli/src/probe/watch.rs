@@ -1,7 +1,7 @@
 //! `ffclock-lab probe watch`: the real traffic of a running UDP service.
 
 use super::table;
-use crate::columns::us;
+use crate::columns::{counted, us};
 use crate::counters::conditions::Conditions;
 use crate::failure::Failure;
 use crate::text;
@@ -146,7 +146,7 @@ fn head(args: &Args, watched: &Watched) -> String {
         args.port,
         text::duration(watched.length_s)
     );
-    let rest = [
+    line += &counted([
         (counts.seen_again, "copies on further devices"),
         (counts.ambiguous, "packets left out as ambiguous"),
         (counts.without_events, "packets without events"),
@@ -154,10 +154,7 @@ fn head(args: &Args, watched: &Watched) -> String {
         (counts.tap_dropped, "dropped by the tap"),
         (counts.tap_stamps_discarded, "tap stamps discarded"),
         (counts.events_lost, "events lost by the kernel"),
-    ];
-    for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
-        let _ = write!(line, ", {count} {what}");
-    }
+    ]);
     line.push('\n');
     for reason in &watched.unavailable {
         let _ = writeln!(line, "not available: {}", text::printable(reason));

@@ -1,6 +1,7 @@
 //! The report for people.
 
 use super::ReplayAnswer;
+use crate::columns::counted;
 use ffclock_replay::{ClockErrors, ExchangeCounts, PathFigures, Report, RetrospectReport, StartPeriodSource};
 use ffclock_statistics::ErrorFigures;
 use ffclock_units::{Rate, Span};
@@ -55,19 +56,14 @@ fn origin(report: &Report) -> String {
 }
 
 fn exchanges(counts: &ExchangeCounts) -> String {
-    let mut parts = vec![format!("{} with a reply, {} used", counts.exchanges, counts.used)];
-    for (count, what) in [
+    let rest = counted([
         (counts.lost, "lost"),
         (counts.rejected, "rejected"),
         (counts.contradictions, "contradicting"),
         (counts.server_steps, "steps of the server accepted"),
         (counts.bad_rows, "rows unreadable"),
-    ] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
-    parts.join(", ")
+    ]);
+    format!("{} with a reply, {} used{rest}", counts.exchanges, counts.used)
 }
 
 fn path(path: &PathFigures) -> String {
