@@ -4,7 +4,7 @@ use super::kept::Kept;
 use super::pool::{Job, Jobs, Judges, Making, Seeds, jobs, run_all};
 use super::{NamedScenario, open, without};
 use crate::ablation::Ablation;
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_estimator::LearnedConfig;
 use ffclock_sim::goals::{self, Campaign, CampaignContainment, Goal, Medians};
 use ffclock_sim::{ORACLES, RunResult};
@@ -62,11 +62,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let (goals, containment) = (campaign.goals(), campaign.containment());
     let without = learned.left_out().into_iter().map(str::to_owned).collect();
     let answer = GoalsAnswer { seeds, without, goals, containment, scenarios: campaign.medians() };
-    if global.json {
-        output::json(&answer)?
-    } else {
-        output::write(&render(&answer))?
-    }
+    global.answer(&answer, || render(&answer))?;
     let missed = answer.goals.iter().any(|goal| goal.met == Some(false));
     if missed { Err(Failure::silent(Failure::FAILED)) } else { Ok(()) }
 }

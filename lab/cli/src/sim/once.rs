@@ -5,7 +5,7 @@ use super::trace_file::TraceFile;
 use super::{open, table, verdict};
 use crate::ablation::Ablation;
 use crate::files;
-use crate::{Failure, GlobalOptions, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_sim::{Cast, ORACLES, Run, ShownReading, Sinks, clocks_in};
 use ffclock_trace::TraceRow;
 use std::path::{Path, PathBuf};
@@ -57,11 +57,7 @@ pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let result = run.execute_as(&cast, Sinks { rows: Some(&mut rows), samples: Some(&mut samples) });
     trace.map_or(Ok(()), TraceFile::finish)?;
     series.map_or(Ok(()), Series::finish)?;
-    if global.json {
-        output::json(&result)?;
-    } else {
-        output::write(&table::render(&named.scenario.about, &result))?;
-    }
+    global.answer(&result, || table::render(&named.scenario.about, &result))?;
     verdict(&[result])
 }
 
