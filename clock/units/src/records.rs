@@ -121,7 +121,8 @@ pub struct Estimate {
     pub uncertainty: StandardUncertainty,
     /// How fast `uncertainty` grows away from `counter`.
     pub uncertainty_growth: GrowthRate,
-    /// The largest possible error at `counter`, as long as the server's own claim is true.
+    /// The largest possible error at `counter`, as long as the claims that it rests on are true: the server's own, or,
+    /// of several servers, those of the believed ones.
     pub bound: Bound,
     /// How fast `bound` grows away from `counter`.
     pub bound_growth: GrowthRate,
@@ -195,7 +196,7 @@ pub struct TaiReading {
     pub time: Moment<Tai>,
     /// The standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
-    /// The largest possible error of `time`, as long as the server's own claim is true.
+    /// The largest possible error of `time`, on the premise of the estimate's bound.
     pub bound: Bound,
     /// How far this may be trusted.
     pub status: Status,
@@ -273,7 +274,7 @@ pub struct Reading {
     pub time: Moment<Utc>,
     /// The standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
-    /// The largest possible error, as long as the server's own claim is true.
+    /// The largest possible error, as long as no believed server is false by less than the others can see.
     pub bound: Bound,
     /// How far this may be trusted.
     pub status: Status,
