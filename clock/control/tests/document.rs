@@ -2,7 +2,7 @@
 
 use ffclock_control::protocol::{
     Agreement, Algorithm, Answer, BeliefReport, ClockReport, CounterReport, EventReport, QuorumReport, Request,
-    SourceReport, SourceState, Status, StatusReport,
+    SourceReport, SourceState, SourceVote, Status, StatusReport, VoteReport,
 };
 use serde_json::Value;
 
@@ -30,6 +30,8 @@ fn source() -> SourceReport {
         bound_s: Some(0.0),
         uncertainty_s: Some(0.0),
         offset_s: Some(0.0),
+        vote: SourceVote { proven_s: Some((0.0, 0.0)), ..SourceVote::default() },
+        why: "believed".into(),
     }
 }
 
@@ -45,6 +47,7 @@ fn whole_report() -> StatusReport {
             utc_ns: 0,
             system_clock_behind_s: 0.0,
             bound_s: 0.0,
+            bound_strict_s: Some(0.0),
             uncertainty_s: 0.0,
             period_s: 1e-9,
             rate_ppm: 0.0,
@@ -54,6 +57,7 @@ fn whole_report() -> StatusReport {
         }),
         selected: Some("a".into()),
         quorum: Some(QuorumReport::Majority),
+        vote: Some(VoteReport::default()),
         sources: vec![source()],
         events: vec![EventReport { at_s: 0.0, source: None, text: "t".into() }],
     }
@@ -100,6 +104,8 @@ fn every_field_stands_in_the_document() {
         "alone",
         "majority",
         "disagreement",
+        "too-few",
+        "no-select",
         "truechimer",
         "falseticker",
         "undecided",

@@ -9,6 +9,7 @@ mod host;
 mod places;
 mod reader;
 mod values;
+mod vote;
 
 pub use estimator::{EstimatorConfig, Which};
 pub use host::server_of_command_line;
@@ -17,10 +18,11 @@ pub use values::{
     CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
     Unrecognised,
 };
+pub use vote::{PublishedBound, Quorum, ServerVote, Tolerance, VoteConfig};
 
 use ffclock_source::SourceConfig;
 use ffclock_sys::places::{CALIBRATION, CONTROL, PAGE, STATE};
-use ffclock_units::{OptionDoc, Span};
+use ffclock_units::{OptionDoc, OptionError, Span};
 use reader::Reader;
 use std::fmt;
 
@@ -100,6 +102,8 @@ impl fmt::Display for ServerAddress {
 pub struct ServerConfig {
     /// Address and port.
     pub address: ServerAddress,
+    /// Its part in the vote.
+    pub vote: ServerVote,
     /// Options of the conversation with it.
     pub source: SourceConfig,
     /// Options of its estimator.
@@ -111,6 +115,8 @@ pub struct ServerConfig {
 pub struct Config {
     /// Options of the daemon as a whole.
     pub daemon: DaemonConfig,
+    /// How the servers vote.
+    pub vote: VoteConfig,
     /// The servers, in the order in which they stand in the file.
     pub servers: Vec<ServerConfig>,
 }
@@ -153,6 +159,14 @@ pub const MOST_PROBLEMS: usize = 20;
 pub const LONGEST_TEXT: usize = 1 << 20;
 
 impl Config {
+    /// Sets a key at the top of the file in the struct that knows it.
+    fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
+        match self.daemon.set(name, text) {
+            Err(OptionError::Unknown) => self.vote.set(name, text),
+            known => known,
+        }
+    }
+
     /// Reads a configuration.
     ///
     /// # Errors
@@ -190,7 +204,9 @@ impl Config {
 /// servers and keys of a `[[server]]`, "server" for keys of a `[[server]]` alone.
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
+    VoteConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));
+    ServerVote::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
     EstimatorConfig::describe(&mut |doc| visit("estimator", doc));
 }

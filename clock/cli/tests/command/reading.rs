@@ -36,6 +36,7 @@ fn now_in_json_has_everything_with_its_unit() {
     assert_eq!(answer["tai_ns"].as_i64().unwrap() - answer["utc_ns"].as_i64().unwrap(), TAI_MINUS_UTC_NS);
     assert!(answer["utc"].as_str().unwrap().starts_with("2026-11-21T09:30:"));
     assert!((812e-6..813e-6).contains(&answer["bound_s"].as_f64().unwrap()));
+    assert_eq!(answer["bound_strict_s"], answer["bound_s"], "one server has one bound");
     assert!((14e-6..15e-6).contains(&answer["uncertainty_s"].as_f64().unwrap()));
     assert_eq!(answer["status"], "holdover");
 }

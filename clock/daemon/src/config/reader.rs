@@ -3,7 +3,7 @@
 use super::check::{self, Conflict};
 use super::{
     Config, ConfigError, EstimatorConfig, LONGEST_TEXT, MOST_PROBLEMS, MOST_SERVERS, Problem, ServerAddress,
-    ServerConfig, describe_all, host,
+    ServerConfig, ServerVote, describe_all, host, vote,
 };
 use ffclock_source::SourceConfig;
 use ffclock_units::{OptionError, OptionValue};
@@ -66,16 +66,23 @@ impl<'t> Reader<'t> {
         for (key, value) in &table {
             match key.get_ref().as_ref() {
                 "source" | "estimator" => {}
-                "server" => config.servers = self.servers(value, &source, &estimator),
+                "server" => {
+                    self.keys.insert("server".to_owned(), key.span().start);
+                    config.servers = self.servers(value, &source, &estimator);
+                }
                 name => {
                     self.keys.insert(name.to_owned(), key.span().start);
-                    self.apply(key.span().start, name, value, &mut |name, text| config.daemon.set(name, text));
+                    self.apply(key.span().start, name, value, &mut |name, text| config.set(name, text));
                 }
             }
         }
         for address in more {
-            let server =
-                ServerConfig { address: address.clone(), source: source.clone(), estimator: estimator.clone() };
+            let server = ServerConfig {
+                address: address.clone(),
+                vote: ServerVote::default(),
+                source: source.clone(),
+                estimator: estimator.clone(),
+            };
             self.add(&mut config.servers, server, None);
         }
         self.check_whole(&config);
@@ -85,6 +92,10 @@ impl<'t> Reader<'t> {
     fn check_whole(&mut self, config: &Config) {
         if config.servers.is_empty() && self.problems.is_empty() {
             self.problem(0, "no [[server]] is configured".to_owned());
+        }
+        if self.problems.is_empty() {
+            let contradictions = vote::contradictions(config).into_iter();
+            self.report(contradictions.map(|(key, message)| Conflict { keys: vec![key], message }).collect());
         }
         self.report(check::conflicts(&config.daemon));
     }
@@ -155,8 +166,12 @@ impl<'t> Reader<'t> {
             self.problem(entry.span().start, "servers are written as [[server]]".to_owned());
             return None;
         };
-        let mut server =
-            ServerConfig { address: ServerAddress::default(), source: source.clone(), estimator: estimator.clone() };
+        let mut server = ServerConfig {
+            address: ServerAddress::default(),
+            vote: ServerVote::default(),
+            source: source.clone(),
+            estimator: estimator.clone(),
+        };
         for (key, value) in entries {
             self.apply(key.span().start, key.get_ref(), value, &mut |name, text| server.set(name, text));
         }
@@ -170,6 +185,9 @@ impl<'t> Reader<'t> {
                     self.problem(key.span().start, format!("address = {written}: {fault}"));
                 }
             }
+        }
+        if let Some(message) = vote::contradiction(&server) {
+            self.problem(entry.span().start, message);
         }
         Some(server)
     }
@@ -279,6 +297,10 @@ impl ServerConfig {
     /// Sets a key of a `[[server]]` table in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.address.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.vote.set(name, text) {
             Err(OptionError::Unknown) => {}
             known => return known,
         }

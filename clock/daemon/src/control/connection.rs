@@ -258,6 +258,7 @@ pub(super) mod tests {
                 clock: None,
                 selected: None,
                 quorum: None,
+                vote: None,
                 sources: Vec::new(),
                 events: Vec::new(),
             }

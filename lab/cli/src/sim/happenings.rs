@@ -144,7 +144,12 @@ fn of_fault(fault: &FaultSpec, last: Length) -> Option<ReportedHappening> {
 }
 
 fn happening(begin: Length, end: Length, text: &str) -> ReportedHappening {
-    ReportedHappening { begin_s: begin.seconds(), end_s: end.seconds(), text: text.to_owned(), kind: HappeningKind::Event }
+    ReportedHappening {
+        begin_s: begin.seconds(),
+        end_s: end.seconds(),
+        text: text.to_owned(),
+        kind: HappeningKind::Event,
+    }
 }
 
 fn load(begin: Length, end: Length, text: &str) -> ReportedHappening {
