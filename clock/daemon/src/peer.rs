@@ -452,8 +452,10 @@ impl Peer {
         self.last.server = Some(exchange.server);
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
-        for text in outcome.events.iter().filter_map(wording::notable) {
-            self.log(context, Weight::Notice, text, "");
+        for event in outcome.events.iter() {
+            let Some(text) = wording::notable(event) else { continue };
+            let detail = wording::figure(event, &self.estimator.summary());
+            self.log(context, Weight::Notice, text, &detail);
         }
         if let Some(text) = wording::unused(outcome.verdict) {
             self.log(context, Weight::Warning, text, "");

@@ -27,6 +27,7 @@ impl Peer {
             belief: BeliefReport::Unknown,
             estimator: self.basis.options.which.estimator,
             agreement: summary.agreement,
+            wander_ppm: Some(summary.wander.as_ppm()),
             poll_s: self.source.poll_interval().as_seconds(),
             stratum: self.last.server.map(|server| server.identity.stratum),
             root_distance_s: self.last.server.map(|server| server.root_distance.as_seconds()),
