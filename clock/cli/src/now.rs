@@ -15,8 +15,9 @@ use ffclock_units::{Span, Status};
   $ ffclock now --at $(ffclock stamp)
   $ ffclock now --json | jq .bound_s
 
-The true time lies within the bound (after +-) as long as the server's own claim is true. The
-standard uncertainty (k = 1) leaves out the unknown constant asymmetry of the path to the server.")]
+The true time lies within the bound (after +-) as long as the server's own claim is true and the
+counter's rate moves no more than configured (`wander`). The standard uncertainty (k = 1) leaves
+out the unknown constant asymmetry of the path to the server.")]
 pub(crate) struct Args {
     /// Show International Atomic Time instead of UTC
     #[arg(long)]

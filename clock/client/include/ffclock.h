@@ -127,8 +127,8 @@ struct ffclock_reading {
    */
   enum ffclock_status status;
   /**
-   * The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
-   * rounding of this reading to ns.
+   * The largest possible error in ns, as long as the server's own claim is true and the counter's rate moves no more
+   * than configured; UINT64_MAX if unknown. Includes the rounding of this reading to ns.
    */
   uint64_t bound_ns;
   /**

@@ -78,8 +78,8 @@ pub struct CReading {
     nanoseconds: u32,
     /// How far it may be trusted.
     status: StatusCode,
-    /// The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
-    /// rounding of this reading to ns.
+    /// The largest possible error in ns, as long as the server's own claim is true and the counter's rate moves no more
+    /// than configured; UINT64_MAX if unknown. Includes the rounding of this reading to ns.
     bound_ns: u64,
     /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
     /// the server's own clock; UINT64_MAX if unknown.

@@ -121,9 +121,11 @@ pub struct Estimate {
     pub uncertainty: StandardUncertainty,
     /// How fast `uncertainty` grows away from `counter`.
     pub uncertainty_growth: GrowthRate,
-    /// The largest possible error at `counter`, as long as the server's own claim is true.
+    /// The largest possible error at `counter`, as long as the server's own claim is true and the counter's rate moves
+    /// no more than was assumed (`wander`, `nominal_error`).
     pub bound: Bound,
-    /// How fast `bound` grows away from `counter`.
+    /// How fast `bound` grows away from `counter`. Before `counter` that holds as long as the mean rate between the two
+    /// lay in the range that is proven for the present one (docs/algorithm/classic.md, "Before the last exchange").
     pub bound_growth: GrowthRate,
     /// The long-term period: the difference clock measures intervals with it.
     pub difference_period: Period,
@@ -178,7 +180,8 @@ pub struct TaiReading {
     pub time: Moment<Tai>,
     /// The standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
-    /// The largest possible error of `time`, as long as the server's own claim is true.
+    /// The largest possible error of `time`, as long as the server's own claim is true and the counter's rate moves no
+    /// more than was assumed (`wander`, `nominal_error`).
     pub bound: Bound,
     /// How far this may be trusted.
     pub status: Status,
@@ -236,7 +239,8 @@ pub struct Reading {
     pub time: Moment<Utc>,
     /// The standard uncertainty of `time`.
     pub uncertainty: StandardUncertainty,
-    /// The largest possible error, as long as the server's own claim is true.
+    /// The largest possible error, as long as the server's own claim is true and the counter's rate moves no more than
+    /// was assumed (`wander`, `nominal_error`).
     pub bound: Bound,
     /// How far this may be trusted.
     pub status: Status,
