@@ -72,7 +72,7 @@ fn an_honest_oscillator_is_not_suspected_in_congestion() {
     }
 }
 
-/// With one server nobody can tell its drift from a wander: it is followed, and the bound grows with what was learned.
+/// With one server its drift looks like a wander: it is followed, and the bound grows with what was learned.
 /// A drift that leaves the interval between two polls is no oscillator.
 #[test]
 fn a_server_that_drifts_widens_the_bound_or_is_contradicted() {

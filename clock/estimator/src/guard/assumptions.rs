@@ -47,7 +47,7 @@ impl Assumptions {
         self.wander_limit - self.wander
     }
 
-    /// The data show that the wander is larger than assumed. Returns by how much it is assumed larger from now on.
+    /// The data show that the wander is larger than assumed. Returns how much is added to it.
     pub fn learn_wander(&mut self) -> f64 {
         let before = self.wander;
         self.wander = (WANDER_STEP * before).min(self.wander_limit);

@@ -3,8 +3,8 @@
 //! There are three signs: an exchange that agrees only if the rate moved more (the interval would run empty), an
 //! interval narrower than packets can make it, and a filter that explains its exchanges while its time stays outside
 //! the interval. Each of them makes the assumed wander larger, up to a limit, and it never becomes smaller again. The
-//! interval then begins with what the exchange proves alone, which no wander enters. With one server nobody can tell an
-//! oscillator that wanders from a server that drifts: the bound then grows with whichever it is.
+//! interval then begins with what the exchange proves alone, which no wander enters. With one server an
+//! oscillator that wanders and a server that drifts look alike: the bound then grows with whichever it is.
 
 use super::Guard;
 use crate::frame::Point;
