@@ -79,8 +79,9 @@ pub struct CReading {
     /// How far it may be trusted.
     status: StatusCode,
     /// The largest possible error in ns; UINT64_MAX if unknown. Includes the rounding of this reading to ns. It holds
-    /// as long as no believed server is false by less than the others can see; that of ffclock_now_strict() and
-    /// ffclock_at_strict() holds although a minority of the servers is false in whatever way.
+    /// as long as no believed server is false by less than the others can see, and the counter's rate moves no more
+    /// than configured; that of ffclock_now_strict() and ffclock_at_strict() holds although a minority of the servers
+    /// is false in whatever way.
     bound_ns: u64,
     /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
     /// the server's own clock; UINT64_MAX if unknown.

@@ -232,6 +232,10 @@ pub struct SourceReport {
     /// classic algorithm was chosen.
     #[serde(with = "word")]
     pub agreement: Agreement,
+    /// The largest deviation of the counter's rate from its mean over the last day that its bound assumes [ppm]: what
+    /// was configured, or more where its exchanges showed more. Absent from daemons that learn none.
+    #[serde(default)]
+    pub wander_ppm: Option<f64>,
     /// Time between requests [s].
     pub poll_s: f64,
     /// Whether the server asked for a longer time than was configured; absent from daemons before 0.2.

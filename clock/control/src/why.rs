@@ -129,6 +129,8 @@ mod tests {
             estimator: Algorithm::Learned,
             agreement: Agreement::Agree,
             poll_s: 16.0,
+            slowed: false,
+            wander_ppm: Some(1.0),
             stratum: Some(2),
             root_distance_s: Some(0.001),
             sent: 9,

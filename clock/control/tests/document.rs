@@ -15,6 +15,7 @@ fn source() -> SourceReport {
         belief: BeliefReport::Truechimer,
         estimator: Algorithm::Learned,
         agreement: Agreement::Agree,
+        wander_ppm: Some(1.0),
         poll_s: 1.0,
         slowed: true,
         stratum: Some(1),

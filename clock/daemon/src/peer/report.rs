@@ -28,6 +28,7 @@ impl Peer {
             belief: BeliefReport::Unknown,
             estimator: self.basis.options.which.estimator,
             agreement: summary.agreement,
+            wander_ppm: Some(summary.wander.as_ppm()),
             poll_s: self.source.poll_interval().as_seconds(),
             slowed: self.source.poll_interval() > self.source.config().poll,
             stratum: self.last.server.map(|server| server.identity.stratum),

@@ -21,8 +21,10 @@ pub(super) struct Reported {
 impl Peer {
     /// Tells what the estimator made of an exchange.
     pub(super) fn tell(&mut self, outcome: &Outcome, context: &mut Context) {
-        for text in outcome.events.iter().filter_map(wording::notable) {
-            self.log(context, Weight::Notice, text, "");
+        for event in outcome.events.iter() {
+            let Some(text) = wording::notable(event) else { continue };
+            let detail = wording::figure(event, &self.estimator.summary());
+            self.log(context, Weight::Notice, text, &detail);
         }
         match (outcome.verdict, wording::unused(outcome.verdict)) {
             (Verdict::Contradiction, Some(text)) => self.tell_contradiction(text, context),

@@ -191,6 +191,7 @@ impl Guarded {
             local_rate: self.classic.local_rate(self.guard.rates()),
             offset: offset.map(ClockError::new).unwrap_or_default(),
             poll: self.classic.poll(),
+            wander: self.guard.wander(),
             warming_up: self.classic.is_warming_up(),
             agreement: Agreement::Alone,
         }

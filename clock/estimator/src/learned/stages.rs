@@ -66,6 +66,7 @@ impl Filter {
             past: 1,
             astray: 0,
             outside: 0,
+            doubts_proof: false,
         };
         self.conclude(input, now, events);
     }
@@ -261,7 +262,14 @@ impl Filter {
         } else {
             now.outside = 0;
         }
-        let is_lost = now.outside >= OUTSIDE_LIMIT || now.astray >= UNEXPLAINED_LIMIT;
+        // A filter that explains its exchanges and lies within what this one proves alone is evidence against what the
+        // proof assumes of the oscillator, not against itself.
+        let is_refuted = now.outside >= OUTSIDE_LIMIT;
+        now.doubts_proof = is_refuted && now.astray == 0 && input.guard.could_be_with_more_wander(input.exchange, time);
+        if now.doubts_proof {
+            now.outside = 0;
+        }
+        let is_lost = (is_refuted && !now.doubts_proof) || now.astray >= UNEXPLAINED_LIMIT;
         if now.past > 1 && (!is_sound || is_lost) {
             events.add(Event::FilterRestarted);
             return self.begin_again(input, now, events);
