@@ -14,8 +14,11 @@ use ffclock_units::{Span, Status};
   $ ffclock now --format unix --count 3 --interval '100 ms'
   $ ffclock now --json | jq .bound_s
 
-The true time lies within the bound (after +-) as long as the server's own claim is true. The
-standard uncertainty (k = 1) leaves out the unknown constant asymmetry of the path to the server.")]
+The true time lies within the bound (after +-) as long as no believed server is false by less than
+the others can see, and the counter's rate moves no more than configured (`wander`). --json adds the
+strict bound (bound_strict_s), which holds although a minority of the servers is false (`ffclock
+status` says how many). The standard uncertainty (k = 1) leaves out the unknown constant asymmetry
+of the path to the server.")]
 pub(crate) struct Args {
     #[command(flatten)]
     form: TimeForm,
@@ -68,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
 /// Prints a time.
 pub(crate) fn print(global: &Global, form: &TimeForm, time: &PublishedTime) -> Result<(), Failure> {
     if global.json {
-        output::json(&page::Report::of(time))?;
+        output::json(&page::TimeReport::of(time))?;
     } else {
         output::line(&written(form, time))?;
     }

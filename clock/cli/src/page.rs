@@ -3,8 +3,8 @@
 use crate::Global;
 use crate::failure::Failure;
 use crate::text;
-use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp, StampTime};
-use ffclock_units::{Moment, Reading, Tai};
+use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp, VotedTime};
+use ffclock_units::{Bound, Moment, Reading, Tai};
 use serde::Serialize;
 
 /// A time on both scales, from one publication.
@@ -12,17 +12,21 @@ use serde::Serialize;
 pub(crate) struct PublishedTime {
     /// UTC with its error figures and status.
     pub(crate) reading: Reading,
+    /// The bound that holds although a minority of the servers is false.
+    pub(crate) strict: Bound,
     /// The same moment on the scale that never repeats a second.
     pub(crate) tai: Moment<Tai>,
 }
 
 /// A time as `--json` shows it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct TimeReport {
     utc: String,
     utc_ns: i64,
     tai_ns: i64,
     bound_s: f64,
+    /// Absent in a page of an earlier version.
+    bound_strict_s: Option<f64>,
     uncertainty_s: f64,
     status: &'static str,
 }
@@ -35,9 +39,14 @@ pub(crate) fn open(global: &Global) -> Result<Clock, Failure> {
 
 /// The published time of this moment.
 pub(crate) fn read(clock: &Clock) -> Result<PublishedTime, Failure> {
-    // A stamp cannot say why its counter was not to be read; the clock can.
-    let time = convert(clock, clock.stamp());
-    time.map_err(|error| unreadable(clock.now().err().unwrap_or(error)))
+    // The epoch may end between a stamp and its conversion, but not twice in a row.
+    let time = convert(clock, clock.stamp()).or_else(|_| convert(clock, clock.stamp()));
+    time.map_err(|error| match (clock.now(), error) {
+        // A stamp cannot say why its counter was not to be read; the clock can.
+        (Err(error), _) => unreadable(error),
+        (Ok(_), ReadError::OtherEpoch) => unreadable(ReadError::Page(PageError::Corrupt)),
+        (Ok(_), error) => unreadable(error),
+    })
 }
 
 /// The published time of a stamp.
@@ -46,8 +55,8 @@ pub(crate) fn read_at(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, Fail
 }
 
 fn convert(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, ReadError> {
-    let StampTime { reading, tai } = clock.time_of(stamp)?;
-    Ok(PublishedTime { reading, tai })
+    let VotedTime { reading, strict, tai } = clock.time_of(stamp)?;
+    Ok(PublishedTime { reading, strict, tai })
 }
 
 /// The time between two stamps.
@@ -75,14 +84,15 @@ pub(crate) fn sentence(time: &str, reading: &Reading) -> String {
     format!("{time}  +- {}  {} (standard uncertainty {})", reading.bound, reading.status.name(), reading.uncertainty)
 }
 
-impl Report {
+impl TimeReport {
     /// The time as `--json` shows it.
     pub(crate) fn of(time: &PublishedTime) -> Self {
-        Report {
+        TimeReport {
             utc: text::utc(time.reading.time),
             utc_ns: whole_nanos(time.reading.time),
             tai_ns: whole_nanos(time.tai),
             bound_s: time.reading.bound.as_seconds(),
+            bound_strict_s: (time.strict != Bound::UNKNOWN).then(|| time.strict.as_seconds()),
             uncertainty_s: time.reading.uncertainty.as_seconds(),
             status: time.reading.status.name(),
         }

@@ -24,7 +24,7 @@ pub(crate) struct Args {}
 #[derive(Serialize)]
 struct Orphaned {
     error: String,
-    page: Option<page::Report>,
+    page: Option<page::TimeReport>,
 }
 
 /// Prints the state.
@@ -48,7 +48,7 @@ fn show(global: &Global, report: &StatusReport) -> Result<(), Failure> {
 fn show_page(global: &Global, daemon: Failure) -> Result<(), Failure> {
     let reading = page::open(global).and_then(|clock| page::read(&clock));
     if global.json {
-        let page = reading.ok().map(|reading| page::Report::of(&reading));
+        let page = reading.ok().map(|reading| page::TimeReport::of(&reading));
         output::json(&Orphaned { error: daemon.message, page })?;
         return Err(Failure::silent(Failure::FAILED));
     }
@@ -68,7 +68,7 @@ fn render(report: &StatusReport) -> String {
     let mut text =
         format!("ffclockd {}, running for {}\n\n", text::printable(&report.version), text::duration(report.uptime_s));
     match &report.clock {
-        Some(clock) => text += &render_clock(clock, &followed(report)),
+        Some(clock) => text += &(render_clock(clock, &followed(report)) + &render_vote(report)),
         None => text += &field("Clock", &format!("no estimate yet{}", followed(report))),
     }
     let counter = &report.counter;
@@ -86,6 +86,7 @@ fn followed(report: &StatusReport) -> String {
     match (&report.selected, report.quorum) {
         (Some(server), _) => format!(", follows {server}"),
         (None, Some(QuorumReport::Disagreement)) => ": the servers disagree and none has a majority".to_owned(),
+        (None, Some(QuorumReport::TooFew)) => ": fewer servers answer than min_servers demands".to_owned(),
         (None, Some(QuorumReport::Waiting)) => ": waiting for the servers to answer".to_owned(),
         (None, Some(QuorumReport::Majority) | None) => String::new(),
     }
@@ -102,15 +103,32 @@ fn render_clock(clock: &ClockReport, followed: &str) -> String {
         + &field("Leap", &leap(clock))
 }
 
+/// What the bounds rest on, once more than one server has a part in them.
+fn render_vote(report: &StatusReport) -> String {
+    let Some(vote) = report.vote.as_ref().filter(|vote| vote.deciders > 1 || vote.by_trust) else {
+        return String::new();
+    };
+    let strict = report.clock.as_ref().and_then(|clock| clock.bound_strict_s);
+    let strict = strict.map_or_else(String::new, |strict| {
+        field("Strict", &format!("{}, as long as {}", text::span(strict), vote.strict_premise))
+    });
+    field("Premise", &format!("the bound holds as long as {}", vote.bound_premise)) + &strict
+}
+
 /// Where the system clock stands, in words, so that the reader need not remember the sign.
 fn system_clock(behind_s: f64) -> String {
     let word = if behind_s < 0.0 { "ahead" } else { "behind" };
     format!("the system clock is {} {word}", text::span(behind_s.abs()))
 }
 
-/// The rate of the counter against its nominal frequency, with its bound.
+/// The rate of the counter against its nominal frequency, with its bound. Where the bound exceeds it, its sign is not
+/// known either.
 pub(crate) fn rate(clock: &ClockReport) -> String {
     let (rate, bound) = (Rate::from_ppm(clock.rate_ppm), Rate::from_ppm(clock.rate_bound_ppm).to_two_figures());
+    if clock.rate_ppm.abs() <= clock.rate_bound_ppm {
+        let within = Rate::from_ppm(clock.rate_ppm.abs() + clock.rate_bound_ppm).to_two_figures();
+        return format!("within {within} of the counter's nominal rate; not known better yet");
+    }
     let word = if clock.rate_ppm < 0.0 { "fast" } else { "slow" };
     format!("the counter runs {} {word}, +- {bound}", rate.abs())
 }
@@ -154,6 +172,7 @@ mod tests {
             utc_ns: 1_763_690_000_123_456_789,
             system_clock_behind_s: -3.25e-6,
             bound_s: 8.12e-4,
+            bound_strict_s: Some(1.5e-2),
             uncertainty_s: 1.4e-5,
             period_s: 3.4e-10,
             rate_ppm: -12.5,
@@ -169,7 +188,7 @@ mod tests {
         assert_eq!(system_clock(1e-3), "the system clock is 1 ms behind");
         assert_eq!(rate(&clock()), "the counter runs 12.5 ppm fast, +- 0.02 ppm");
         let fresh = ClockReport { rate_bound_ppm: 200.498_7, ..clock() };
-        assert_eq!(rate(&fresh), "the counter runs 12.5 ppm fast, +- 210 ppm");
+        assert_eq!(rate(&fresh), "within 220 ppm of the counter's nominal rate; not known better yet");
     }
 
     #[test]

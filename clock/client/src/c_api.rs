@@ -78,8 +78,10 @@ pub struct CReading {
     nanoseconds: u32,
     /// How far it may be trusted.
     status: StatusCode,
-    /// The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
-    /// rounding of this reading to ns.
+    /// The largest possible error in ns; UINT64_MAX if unknown. Includes the rounding of this reading to ns. It holds
+    /// as long as no believed server is false by less than the others can see, and the counter's rate moves no more
+    /// than configured; that of ffclock_now_strict() and ffclock_at_strict() holds although a minority of the servers
+    /// is false in whatever way.
     bound_ns: u64,
     /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
     /// the server's own clock; UINT64_MAX if unknown.
@@ -206,6 +208,32 @@ pub unsafe extern "C" fn ffclock_at(clock: *const CClock, stamp: *const CStamp, 
     unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.at(Stamp::try_from(stamp)?)?))) }
 }
 
+/// The present time with the bound that holds although a minority of the servers is false.
+///
+/// # Safety
+/// `clock` is null or open; `reading` is null or points to a place for a reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_now_strict(clock: *const CClock, reading: *mut CReading) -> ErrorCode {
+    // SAFETY: the caller passes an open clock and a place for the result.
+    unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.now_strict()?))) }
+}
+
+/// The time of a stamp with the bound that holds although a minority of the servers is false.
+///
+/// # Safety
+/// `clock` is null or open; `stamp` is null or points to a stamp; `reading` is null or points to a place for a reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_at_strict(
+    clock: *const CClock,
+    stamp: *const CStamp,
+    reading: *mut CReading,
+) -> ErrorCode {
+    // SAFETY: the caller passes a stamp.
+    let stamp = unsafe { stamp.as_ref() };
+    // SAFETY: the caller passes an open clock and a place for the result.
+    unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.at_strict(Stamp::try_from(stamp)?)?))) }
+}
+
 /// From one stamp to another: by the difference clock, or by two conversions where these are better, as they are for
 /// intervals of more than some minutes. Both stamps may be up to a day old.
 ///
@@ -273,7 +301,7 @@ const TEXTS: [(ErrorCode, &CStr); 16] = [
     (ErrorCode::NullPointer, c"a pointer that may not be null is"),
     (ErrorCode::Missing, c"there is no clock page: start ffclockd, or name its page in FFCLOCK_PAGE"),
     (ErrorCode::Permission, c"the clock page may not be read: its mode should be 0644, and its directory's 0755"),
-    (ErrorCode::NotAPage, c"the file is not a clock page: remove it and restart ffclockd"),
+    (ErrorCode::NotAPage, c"the file is not a clock page: name the one that ffclockd writes"),
     (ErrorCode::Version, c"the clock page is of another version: use ffclockd and libffclock of the same version"),
     (ErrorCode::OtherBoot, c"the clock page was written before the machine was last started: start ffclockd"),
     (ErrorCode::Damaged, c"the clock page is damaged: restart ffclockd if this lasts"),
@@ -410,10 +438,21 @@ impl From<&OpenError> for ErrorCode {
         match error {
             OpenError::Page { error, .. } => (*error).into(),
             OpenError::Counter { .. } => ErrorCode::CounterUnreadable,
-            OpenError::File { error: PageFileError::Missing(_) } => ErrorCode::Missing,
-            OpenError::File { error: PageFileError::Permission(_) } => ErrorCode::Permission,
-            OpenError::File { error: PageFileError::NotAFile(_) | PageFileError::Size { .. } } => ErrorCode::NotAPage,
-            OpenError::File { error: PageFileError::Busy(_) | PageFileError::Io { .. } } => ErrorCode::System,
+            OpenError::File { error } => error.into(),
+        }
+    }
+}
+
+impl From<&PageFileError> for ErrorCode {
+    fn from(error: &PageFileError) -> Self {
+        match error {
+            PageFileError::Missing(_) => ErrorCode::Missing,
+            PageFileError::Permission(_) => ErrorCode::Permission,
+            PageFileError::NotAFile(_)
+            | PageFileError::Size { .. }
+            | PageFileError::Foreign { .. }
+            | PageFileError::Hole(_) => ErrorCode::NotAPage,
+            PageFileError::NoSpace { .. } | PageFileError::Busy(_) | PageFileError::Io { .. } => ErrorCode::System,
         }
     }
 }

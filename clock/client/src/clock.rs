@@ -5,7 +5,7 @@ use crate::stamp::NO_EPOCH;
 use crate::{OpenError, Stamp};
 use core::time::Duration;
 use ffclock_counter::{CounterId, USABLE, read_ordered, read_unordered};
-use ffclock_page::{Interval, Mark, PageError, ReadError, Reader, Snapshot, StampTime, Verified};
+use ffclock_page::{Interval, Mark, PageError, ReadError, Reader, Snapshot, Verified, VotedTime};
 use ffclock_sys::{SharedHistoryReader, SharedPageReader};
 use ffclock_units::{Bound, Counter, Reading, Status};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Clock {
     /// # Errors
     /// As [`open_at`](Self::open_at).
     pub fn open() -> Result<Self, OpenError> {
-        Self::open_at(&open::default_path())
+        Self::open_at(&open::default_page())
     }
 
     /// Opens the page at `path`. It may still be empty: [`wait_until`](Self::wait_until) waits for the first estimate.
@@ -131,6 +131,16 @@ impl Clock {
         self.reader().reading_at(open::read_counter(id)?, id)
     }
 
+    /// The present time as [`now`](Self::now) gives it, but for the bound: this one holds although a minority of the
+    /// servers is false in whatever way, as many as [`Snapshot::vote`] says are tolerated.
+    ///
+    /// # Errors
+    /// As [`now`](Self::now).
+    pub fn now_strict(&self) -> Result<Reading, ReadError> {
+        let snapshot = self.snapshot()?;
+        snapshot.strict_reading_at(open::read_counter(snapshot.counter_id())?)
+    }
+
     /// Reads the counter, after everything that the program did before, and notes its epoch; converts nothing.
     ///
     /// A stamp taken while the page was empty or damaged is of no epoch, and refused later. One of a kernel's counter
@@ -163,12 +173,20 @@ impl Clock {
         self.past_reader().reading_of(stamp.counter(), stamp.epoch())
     }
 
-    /// The same on both scales.
+    /// The same on both scales, with both bounds.
     ///
     /// # Errors
     /// As [`at`](Self::at).
-    pub fn time_of(&self, stamp: Stamp) -> Result<StampTime, ReadError> {
-        self.past_reader().time_of(stamp.counter(), stamp.epoch())
+    pub fn time_of(&self, stamp: Stamp) -> Result<VotedTime, ReadError> {
+        self.past_reader().voted_time_of(stamp.counter(), stamp.epoch())
+    }
+
+    /// The time of a stamp as [`at`](Self::at) gives it, with the bound of [`now_strict`](Self::now_strict).
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn at_strict(&self, stamp: Stamp) -> Result<Reading, ReadError> {
+        self.time_of(stamp).map(|VotedTime { reading, strict, .. }| Reading { bound: strict, ..reading })
     }
 
     /// From one stamp to another: by the difference clock, or by two conversions where these are better, as they are

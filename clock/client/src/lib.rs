@@ -23,7 +23,7 @@ mod open;
 mod stamp;
 
 pub use clock::{Clock, WaitError};
-pub use ffclock_page::{Interval, IntervalWay, PageError, ReadError, Snapshot, StampTime};
+pub use ffclock_page::{Interval, IntervalWay, PageError, ReadError, Snapshot, VotedTime};
 pub use ffclock_units::{Bound, Reading, StandardUncertainty, Status};
-pub use open::OpenError;
+pub use open::{OpenError, default_page};
 pub use stamp::Stamp;

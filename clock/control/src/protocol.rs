@@ -5,6 +5,7 @@
 pub use ffclock_estimator::{Agreement, Algorithm};
 pub use ffclock_units::Status;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A question to the daemon: `{"command": "status"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +22,23 @@ pub enum Request {
 /// # Errors
 /// The text is not a request; the error says why.
 pub fn parse_request(line: &[u8]) -> Result<Request, String> {
-    serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"))
+    const COMMAND: &str = "command";
+    let not_a_request = |error| format!("not a request, which is an object like {{\"command\":\"status\"}}: {error}");
+    let object: Map<String, Value> = serde_json::from_slice(line).map_err(not_a_request)?;
+    if let Some(other) = object.keys().find(|key| *key != COMMAND) {
+        return Err(format!("unknown field `{}`: a request has only `command`", shown(other)));
+    }
+    match object.get(COMMAND) {
+        Some(Value::String(command)) => Request::deserialize(Value::Object(object.clone()))
+            .map_err(|_| format!("unknown command `{}`: there are `status` and `reload`", shown(command))),
+        Some(_) => Err("the field `command` must be a text".to_owned()),
+        None => Err("the field `command` is missing".to_owned()),
+    }
+}
+
+/// The beginning of a client's text, safe to display.
+fn shown(text: &str) -> String {
+    text.chars().take(40).flat_map(char::escape_default).collect()
 }
 
 /// The answer to a request.
@@ -60,6 +77,9 @@ pub struct StatusReport {
     /// Whether a majority of the servers agrees; absent from daemons before 0.2.
     #[serde(default)]
     pub quorum: Option<QuorumReport>,
+    /// What the vote and the bounds rest on; absent from daemons before 0.2.
+    #[serde(default)]
+    pub vote: Option<VoteReport>,
     /// Every configured server.
     pub sources: Vec<SourceReport>,
     /// The latest events, oldest first.
@@ -76,6 +96,29 @@ pub enum QuorumReport {
     Majority,
     /// No time is shared by more than half of the servers: none is followed.
     Disagreement,
+    /// Fewer servers answer than `min_servers` demands: none is followed.
+    TooFew,
+}
+
+/// Who votes, and what the bounds rest on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoteReport {
+    /// How many servers decide: those with an interval, or the trusted ones of them where there are any.
+    pub deciders: usize,
+    /// Whether trusted servers decide.
+    pub by_trust: bool,
+    /// How many of the deciders may be false while `bound_strict_s` holds.
+    pub tolerated: usize,
+    /// How many servers are believed; 0 without a majority.
+    pub believed: usize,
+    /// How many servers answer and may be believed.
+    pub usable: usize,
+    /// How many must, by the configuration.
+    pub min_servers: usize,
+    /// What `bound_s` and the page's bound rest on, in words.
+    pub bound_premise: String,
+    /// What `bound_strict_s` rests on, in words.
+    pub strict_premise: String,
 }
 
 /// What the vote says about a server.
@@ -88,6 +131,8 @@ pub enum BeliefReport {
     Falseticker,
     /// No vote can say whether it is right.
     Undecided,
+    /// It is measured and shown, and has no vote.
+    NoSelect,
     /// It has no interval yet.
     #[default]
     Unknown,
@@ -119,6 +164,10 @@ pub struct ClockReport {
     pub system_clock_behind_s: f64,
     /// The largest possible error [s].
     pub bound_s: f64,
+    /// The largest possible error although the tolerated number of servers is false [s]; absent from daemons before
+    /// 0.2.
+    #[serde(default)]
+    pub bound_strict_s: Option<f64>,
     /// Its standard uncertainty (k = 1), without the unknown constant asymmetry [s].
     pub uncertainty_s: f64,
     /// Long-term period of the counter [s].
@@ -183,8 +232,15 @@ pub struct SourceReport {
     /// classic algorithm was chosen.
     #[serde(with = "word")]
     pub agreement: Agreement,
+    /// The largest deviation of the counter's rate from its mean over the last day that its bound assumes [ppm]: what
+    /// was configured, or more where its exchanges showed more. Absent from daemons that learn none.
+    #[serde(default)]
+    pub wander_ppm: Option<f64>,
     /// Time between requests [s].
     pub poll_s: f64,
+    /// Whether the server asked for a longer time than was configured; absent from daemons before 0.2.
+    #[serde(default)]
+    pub slowed: bool,
     /// Distance from a primary source; absent before the first reply.
     pub stratum: Option<u8>,
     /// The server's claim of its largest error [s].
@@ -211,6 +267,33 @@ pub struct SourceReport {
     pub uncertainty_s: Option<f64>,
     /// Its estimate - the published clock, now [s].
     pub offset_s: Option<f64>,
+    /// Its part in the vote.
+    #[serde(default)]
+    pub vote: SourceVote,
+    /// Whether it is believed and why, in one sentence; empty from daemons before 0.2.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// A server's part in the vote.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceVote {
+    /// Trusted servers decide before all others.
+    pub trust: bool,
+    /// It is published before others that are believed.
+    pub prefer: bool,
+    /// It is never believed.
+    pub no_select: bool,
+    /// The ends of the interval that its exchanges prove for the true time, minus the published time, now [s].
+    pub proven_s: Option<(f64, f64)>,
+    /// How far that interval misses what the believed servers share [s]; absent where it meets it.
+    pub misses_s: Option<f64>,
+    /// Time since its last answer [s].
+    pub heard_s: Option<f64>,
+    /// Whether its rate rests on little data.
+    pub warming_up: bool,
+    /// The server before it in the configuration with the same address, which has the vote of both.
+    pub same_as: Option<String>,
 }
 
 /// A notable event.
@@ -338,6 +421,16 @@ mod tests {
         assert_eq!(parse_request(br#" {"command":"reload"} "#), Ok(Request::Reload));
         for bad in [&b"status"[..], br#"{"command":"halt"}"#, br#"{"command":"status"}x"#, b"", b"\xff"] {
             assert!(parse_request(bad).is_err(), "{bad:?}");
+        }
+        for (bad, said) in [
+            (r#"{"command":"status","x":1}"#, "unknown field `x`"),
+            (r#"{"command":"halt"}"#, "unknown command `halt`: there are `status` and `reload`"),
+            (r#"{"command":3}"#, "must be a text"),
+            ("{}", "`command` is missing"),
+            (r#"["status"]"#, "an object like"),
+        ] {
+            let message = parse_request(bad.as_bytes()).unwrap_err();
+            assert!(message.contains(said), "{bad}: {message}");
         }
     }
 }

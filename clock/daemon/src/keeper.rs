@@ -5,6 +5,8 @@
 mod driving;
 mod electing;
 mod election_log;
+mod leap_seconds;
+mod page_file;
 mod reporting;
 mod stamping;
 #[cfg(test)]
@@ -22,9 +24,9 @@ use crate::resolve::{Resolved, Resolver};
 use electing::{Election, Published};
 use ffclock_counter::Break;
 use ffclock_page::{BootId, HistoryWriter, Publication, Reader, Writer};
-use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper, history_beside};
+use ffclock_sys::{PageFileError, SharedHistory, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
-use ffclock_units::{CounterEpoch, LeapTable, Moment, Mono, Span, Status, Utc};
+use ffclock_units::{CounterEpoch, GrowingBound, LeapAnnouncement, LeapTable, Moment, Mono, Span, Status, Utc};
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of
@@ -56,12 +58,20 @@ pub(crate) struct Keeper<'a> {
     history: Option<HistoryWriter<SharedHistory>>,
     kernel_clock: Option<KernelClockDriver>,
     published: Option<Publication>,
+    /// The strict bound of what is published.
+    strict: GrowingBound,
     election: Election,
     leaps: LeapTable,
+    /// The leap second that the log announces.
+    told_leap: Option<LeapAnnouncement>,
     last_break: Option<Moment<Mono>>,
     next_heartbeat: Moment<Mono>,
     next_saving: Moment<Mono>,
     next_cpus: Moment<Mono>,
+    /// The page is not made again before this.
+    next_page: Moment<Mono>,
+    /// The history is not made again before this.
+    next_history: Moment<Mono>,
     pub(crate) context: Context,
 }
 
@@ -113,12 +123,16 @@ impl<'a> Keeper<'a> {
             history: None,
             kernel_clock,
             published: None,
-            election: Election::new(Span::ZERO),
+            strict: GrowingBound::UNKNOWN,
+            election: Election::new(config.vote, Span::ZERO),
             leaps: LeapTable::built_in(),
+            told_leap: LeapTable::built_in().announced(),
             last_break: None,
             next_heartbeat: now,
             next_saving: now + FIRST_SAVING,
             next_cpus: now + CPUS_APART,
+            next_page: now,
+            next_history: now,
             context: Context {
                 stamper,
                 calibrator: Calibrator::new(&config.daemon, host_counter.nominal.period),
@@ -130,8 +144,9 @@ impl<'a> Keeper<'a> {
             boot,
         };
         let chosen = &keeper.host_counter.chosen;
-        tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, "keeping time");
-        keeper.open_history();
+        let page = &keeper.config.page;
+        tracing::info!(counter = chosen.kind.name(), reason = %chosen.reason, %page, "keeping time");
+        keeper.keep_page();
         keeper.check_store();
         for server in config.servers {
             keeper.add_server(server);
@@ -152,6 +167,7 @@ impl<'a> Keeper<'a> {
     pub(crate) fn wake(&mut self, now: Moment<Mono>) {
         self.context.now = now;
         self.context.journal.set_now(now);
+        self.keep_page();
         self.watch_counter();
         if now >= self.next_cpus {
             self.next_cpus = now + CPUS_APART;
@@ -289,19 +305,6 @@ impl<'a> Keeper<'a> {
         self.peers.push(peer);
     }
 
-    /// Without a history the daemon does its work; old stamps are then converted by the newest line.
-    fn open_history(&mut self) {
-        let path = history_beside(self.config.page.as_path());
-        match SharedHistory::create(&path) {
-            Ok(memory) => self.history = Some(HistoryWriter::open(memory, BootId::parse(&self.boot))),
-            Err(error) => {
-                self.context
-                    .journal
-                    .warn("old stamps will not be converted well", &format!("{}: {error}", path.display()));
-            }
-        }
-    }
-
     fn store(&mut self) -> Option<RateStore> {
         let directory = self.config.state.value()?;
         let circumstances = Circumstances {
@@ -369,11 +372,10 @@ impl<'a> Keeper<'a> {
         // stays as it is: one that was announced is still to come.
         let voters = self.peers.iter().enumerate();
         let heard = voters.filter(|(server, peer)| peer.was_heard() && self.election.is_truechimer(*server));
-        let vote = |(server, peer): (usize, &Peer)| Vote {
-            announced: peer.announced(),
-            published: self.election.selected() == Some(server),
-        };
-        let votes: Vec<Vote> = heard.map(vote).collect();
+        let heard: Vec<&Peer> = heard.map(|(_, peer)| peer).collect();
+        let trust = heard.iter().any(|peer| peer.config().vote.trust);
+        let deciding = heard.iter().filter(|peer| peer.config().vote.trust || !trust);
+        let votes: Vec<Vote> = deciding.map(|peer| Vote { announced: peer.announced() }).collect();
         if votes.is_empty() {
             return;
         }
@@ -388,12 +390,6 @@ impl<'a> Keeper<'a> {
         if decision.table == self.leaps {
             return;
         }
-        match decision.table.announced() {
-            Some(leap) => {
-                journal.notice("a leap second is announced", &format!("{:+} s at {}", leap.change, leap.utc_second))
-            }
-            None => journal.notice("the announcement of a leap second was withdrawn", ""),
-        }
         self.leaps = decision.table;
         for peer in &mut self.peers {
             peer.set_leaps(decision.table);
@@ -406,8 +402,9 @@ impl<'a> Keeper<'a> {
         let counter = self.host_counter.read();
         // A reading of an epoch whose break is still unnoticed must not date the validity of this epoch's estimates.
         self.watch_counter();
-        let Some(Published { server, estimate }) = self.elect(counter) else { return };
+        let Some(Published { server, estimate, voted }) = self.elect(counter) else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
+        self.tell_leap();
         let publication = Publication {
             counter_id: self.host_counter.kind(),
             epoch: self.host_counter.epoch,
@@ -420,8 +417,8 @@ impl<'a> Keeper<'a> {
         if let Some(history) = &mut self.history {
             history.keep(&publication);
         }
-        self.writer.publish(&publication);
-        self.published = Some(publication);
+        self.writer.publish_voted(&publication, &voted);
+        (self.published, self.strict) = (Some(publication), voted.strict);
     }
 
     fn save(&mut self) {
@@ -439,9 +436,10 @@ impl<'a> Keeper<'a> {
     fn take_over(&mut self, config: Config) {
         let journal = &mut self.context.journal;
         if config.daemon != self.config {
-            let kind = "changes outside [[server]], [source] and [estimator] take effect with the next start";
+            let kind = "changes outside [[server]], [source], [estimator] and the vote take effect with the next start";
             journal.insist(Weight::Warning, kind, "");
         }
+        self.election.set_rules(config.vote);
         let mut before = std::mem::take(&mut self.peers);
         let (mut kept, wanted) = (0, config.servers.len());
         let followed =

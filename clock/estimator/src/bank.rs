@@ -15,9 +15,11 @@ pub mod revision;
 
 use crate::tuning::bank::{FAR_BEHIND, HOPELESS, HUMP_FLOOR_NOISE, RESEEDED, SCORE_MEMORY};
 use density::Tabulated;
+use ffclock_units::Direction;
 use grid::Cavity;
-use group::{Begin, FLOORS, Group, GroupPrediction, Measurement, THETA, Way};
+use group::{Begin, FLOORS, Group, GroupPrediction, THETA};
 use lanes::{LANES, Lanes};
+use measurement::Measurement;
 use model::{GROUPS, Model};
 
 /// The two ways of describing queueing that run side by side.
@@ -147,7 +149,7 @@ impl Bank {
     ) -> [Prediction; 2] {
         let leaders = Family::BOTH.map(|family| self.best_of(family, set));
         let mut predictions = [Prediction { cavities: [Cavity { mean: 0.0, variance: 1.0 }; 2], logs: [0.0; 2] }; 2];
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let index = way.index();
             let parts =
                 self.groups.iter_mut().zip(densities).zip(leaders.iter().zip(&mut predictions)).zip(set.families);

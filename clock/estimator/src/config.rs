@@ -29,8 +29,9 @@ ffclock_units::options! {
         /// How far the stated asymmetry can be off, with all queueing of the fastest exchange. Unknown: it narrows no
         /// bound.
         asymmetry_error: Bound = Bound::UNKNOWN;
-        /// The largest deviation of the counter's rate from its mean over the last day. The bound rests on it.
-        wander: Rate = Rate::from_ppm(0.5), Rate::from_ppb(1.0) => Rate::from_ppm(1000.0);
+        /// The largest deviation of the counter's rate from its mean over the last day. The bound rests on it. Where
+        /// the exchanges show a larger one, that is assumed instead, up to five times this.
+        wander: Rate = Rate::from_ppm(1.0), Rate::from_ppb(1.0) => Rate::from_ppm(1000.0);
         /// The largest deviation of the counter's rate from its nominal one.
         nominal_error: Rate = Rate::from_ppm(500.0), Rate::from_ppm(1.0) => Rate::from_ppm(50_000.0);
         /// How much a rate can have changed since it was remembered.
@@ -62,11 +63,9 @@ ffclock_units::options! {
         directions: bool = true;
         /// Whether a change of the path is looked for in each direction.
         floor_changes: bool = true;
-        /// Whether the floor of an earlier path is recognised when it returns.
-        floor_memory: bool = true;
-        /// Whether the last exchanges are looked at again from where their fastest packets place the time, now and
-        /// then.
-        second_look: bool = true;
+        /// Whether the filter is re-initialised from where the fastest of the last exchanges place the time, when that
+        /// makes these much likelier.
+        reinitialisation: bool = true;
     }
 }
 
@@ -118,7 +117,7 @@ mod tests {
             count += 1;
             assert_eq!(config.left_out().len(), count);
         });
-        assert_eq!((count, config.cycles, config.directions), (8, false, false));
+        assert_eq!((count, config.cycles, config.directions), (7, false, false));
         assert_eq!(config.leave_out("tides"), Err(OptionError::Unknown));
     }
 }

@@ -1,33 +1,40 @@
 //! The guard of one server: which exchanges are let in, what they prove about the true time, and when a contradiction
 //! is believed.
 //!
-//! The guard decides and a filter only measures. It knows no filter: whether one finds an exchange suspicious, and what
-//! one knows of the path's floor, are arguments. An exchange passes [`Guard::examine`], then [`Guard::confirm`] or
-//! [`Guard::contradict`], and, where the decision is [`Decision::Use`], [`Guard::admit`].
+//! The guard decides and a filter only measures. It reads no filter's state. Two of a filter's findings reach it, as
+//! arguments: a suspicion, which makes a contradiction of an exchange that the proof allows, and the path's floor,
+//! which narrows the proof where an asymmetry is stated. `estimators/guarded.rs` passes both on. An exchange passes
+//! [`Guard::examine`], then [`Guard::confirm`] or [`Guard::contradict`], and, where the decision is [`Decision::Use`],
+//! [`Guard::admit`].
 
 pub mod admission;
 pub mod assumptions;
 pub mod challenge;
 pub mod proof;
+mod shortest;
+mod wander;
 
 use crate::frame::{Frame, Move, Point, Slope};
+use crate::interval::Interval;
 use crate::tuning::guard::{FRAME_REACH, LARGEST_NOMINAL_ERROR, NOMINAL_ROOM, RATE_ROUNDING, ROUNDING, YOUNG};
 use crate::{ClassicConfig, Event, Events, Outcome, ProvenInterval, RateMemory, Rejection, Verdict};
 use admission::{Admission, Familiarity, Identities};
 use assumptions::Assumptions;
 use challenge::{Challenge, Context, Resolution};
 use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, Tai};
-use proof::{Interval, Proof, Standing, alone_calibrated};
+use proof::{Proof, Standing, alone_calibrated};
+use shortest::ShortestTrips;
 
 /// How an exchange enters a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Entry {
     /// As the first one of all.
     First,
-    /// As the first one after everything but the remembered rate was forgotten.
+    /// As the first one after everything but the remembered rate was forgotten: the counter or its order is another.
     Restart,
-    /// As the first one after a step of the server: the rate and the floor stay, and positions moved.
-    Step(Move),
+    /// As the first one after a step of the server: the rate and the floor stay, and positions moved. `None` after a
+    /// step away from a past of a few exchanges, of which the guard keeps nothing but the remembered rate.
+    Step(Option<Move>),
     /// In agreement with what is proven.
     Agreeing,
     /// In agreement only if the rate moved more than assumed.
@@ -102,6 +109,7 @@ pub struct Guard {
     admission: Admission,
     identities: Identities,
     proof: Proof,
+    shortest: ShortestTrips,
     challenge: Challenge,
     now: Option<Now>,
 }
@@ -122,6 +130,7 @@ impl Guard {
             admission: Admission::default(),
             identities: Identities::default(),
             proof: Proof::new(&assumptions, prior.map(|slope| Interval::around(slope.rate, slope.error))),
+            shortest: ShortestTrips::NONE,
             challenge: Challenge::default(),
             now: None,
             assumptions,
@@ -205,10 +214,10 @@ impl Guard {
         self.identities.meet(exchange.server.identity);
         let Some(now) = self.now.filter(|now| now.past >= YOUNG) else {
             self.forget();
-            return self.begin(exchange, Entry::Restart);
+            return self.begin(exchange, Entry::Step(None));
         };
         let step = Move { x_step: now.frame.position(exchange.received.counter), y_step: 0.0 };
-        self.begin(exchange, Entry::Step(step))
+        self.begin(exchange, Entry::Step(Some(step)))
     }
 
     /// A beginning without any history but the remembered rate; whatever else happened no longer matters.
@@ -242,7 +251,7 @@ impl Guard {
         self.challenge.dismiss();
         match passage.entry {
             Entry::First | Entry::Restart | Entry::Step(_) => self.proof.begin(point),
-            Entry::Stretching => self.proof.add_with_more_wander(point, assumptions),
+            Entry::Stretching => self.stretch(point),
             Entry::Agreeing => {
                 let rates = self.proof.rates();
                 let calibrated = floor.and_then(|floor| alone_calibrated(point, rates, floor, assumptions));
@@ -251,6 +260,7 @@ impl Guard {
                 }
             }
         }
+        self.check_width(point, &mut events);
         debug_assert!(self.now.is_some(), "an exchange is examined first");
         if let Some(now) = &mut self.now {
             now.counter = exchange.received.counter;
@@ -268,6 +278,7 @@ impl Guard {
         }
         let step = now.frame.move_to(now.counter, height);
         self.proof.follow(step);
+        self.shortest.follow(step);
         self.challenge.follow(step);
         Some(step)
     }

@@ -7,7 +7,6 @@
 
 mod ambiguity;
 mod difference_rate;
-mod floor_memory;
 mod learning;
 mod path_change;
 mod recent;
@@ -15,7 +14,7 @@ mod reinitialise;
 mod stages;
 mod state;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use crate::bank::group::Begin;
 use crate::bank::measurement::MICRO;
@@ -23,13 +22,12 @@ use crate::bank::model;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, Blend, Densities, ModelSet};
 use crate::frame::{Frame, Point, Slope};
-use crate::guard::Guard;
+use crate::guard::{Entry, Guard};
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
 use ambiguity::FloorAmbiguity;
 use difference_rate::DifferenceRate;
 use ffclock_units::{Counter, Exchange, Period};
-use floor_memory::FloorMemory;
 use learning::Learning;
 use path_change::Displacement;
 use recent::Recent;
@@ -50,7 +48,6 @@ pub struct Filter {
     scratch: Bank,
     recent: Recent,
     reinitialisation: Reinitialisation,
-    floor_memory: FloorMemory,
     displacement: Displacement,
     ambiguity: FloorAmbiguity,
     now: Option<Now>,
@@ -70,8 +67,8 @@ pub struct Shifts {
 pub struct Input<'a> {
     pub exchange: &'a Exchange,
     pub guard: &'a Guard,
-    /// Whether the exchange is comparable with the time before it.
-    pub continuity: Continuity,
+    /// How the exchange enters the filter.
+    pub entry: Entry,
     /// The counter's rate by other means, s/s: for a filter that has lost track.
     pub fallback_rate: f64,
 }
@@ -83,17 +80,6 @@ struct Placed {
     point: Point,
 }
 
-/// Whether an exchange is comparable with the time before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Continuity {
-    /// It is comparable.
-    Kept,
-    /// The server's time stepped.
-    Stepped,
-    /// The counter or the server is another: nothing of the past is comparable.
-    Restarted,
-}
-
 /// What an exchange made of the filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
@@ -101,6 +87,9 @@ pub struct Measured {
     /// The error that the exchange alone ascribes to the clock as it was predicted, s; NaN where nothing was.
     pub offset: f64,
     pub revisions: Revisions,
+    /// The filter explains its exchanges, and its time has been outside what is proven for long: evidence against what
+    /// the proof assumes.
+    pub doubts_proof: bool,
 }
 
 /// What the last exchange made the filter believe of the time before it.
@@ -139,6 +128,8 @@ struct Now {
     astray: u32,
     /// Exchanges in a row after which the time lay outside what is proven.
     outside: u32,
+    /// It has been there for so long that one of the two is wrong, and it is the proof.
+    doubts_proof: bool,
 }
 
 impl Filter {
@@ -156,7 +147,6 @@ impl Filter {
             reinitialisation: Reinitialisation::new(&learning, &config),
             learning,
             recent: Recent::new(&bank),
-            floor_memory: FloorMemory::default(),
             displacement: Displacement::default(),
             ambiguity: FloorAmbiguity::NEW,
             now: None,
@@ -193,10 +183,10 @@ impl Filter {
             now.blend.rate * MICRO * point.middle - (point.height() - self.half_asymmetry * MICRO)
         });
         let is_young = self.now.is_some_and(|now| now.past < YOUNG);
-        let is_over = match input.continuity {
-            Continuity::Kept => false,
-            Continuity::Stepped => is_young,
-            Continuity::Restarted => true,
+        let is_over = match input.entry {
+            Entry::First | Entry::Agreeing | Entry::Stretching => false,
+            Entry::Step(_) => is_young,
+            Entry::Restart => true,
         };
         if is_over {
             self.now = None;
@@ -206,7 +196,8 @@ impl Filter {
             Some((now, point)) => self.pass(input, Placed { now, point }, &mut events),
             None => self.begin(input, &mut events),
         }
-        Measured { events, offset, revisions: self.revisions }
+        let doubts_proof = self.now.is_some_and(|now| now.doubts_proof);
+        Measured { events, offset, revisions: self.revisions, doubts_proof }
     }
 
     /// Where the filter begins with an exchange in its own frame.

@@ -8,9 +8,9 @@
 //! reference of the estimate is converted by it, and the error figures grow with the distance. Error figures are
 //! rounded up at every step.
 
-use crate::interval::{DifferenceClock, Interval, difference_uncertainty};
-use crate::layout::{ABSOLUTE, ALL, MISSING, READING, UNKNOWN, WHOLE, field, high, state};
-use crate::{CounterId, PageError, ReadError, layout};
+use crate::interval::{DifferenceClock, Interval};
+use crate::layout::{ABSOLUTE, ALL, MISSING, MORE, READING, STRICT, UNKNOWN, WHOLE, field, high, state};
+use crate::{CounterId, PageError, ReadError, VoteCounts, layout};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
     StandardUncertainty, Status, Tai, Ticks,
@@ -25,6 +25,18 @@ pub struct StampTime {
     pub tai: Moment<Tai>,
 }
 
+/// The time of a stamp with both bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VotedTime {
+    /// UTC with its error figures and status.
+    pub reading: Reading,
+    /// The largest possible error of the reading although as many servers are false as the vote tolerates, in whatever
+    /// way.
+    pub strict: Bound,
+    /// The same moment on the scale that never repeats a second.
+    pub tai: Moment<Tai>,
+}
+
 /// One publication, read whole: all that a page said at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -34,6 +46,9 @@ pub struct Snapshot {
     period: Period,
     difference_period: Period,
     words: [u64; ALL.len()],
+    /// `None` where the writer did not know of the strict bound.
+    strict: Option<StrictWords>,
+    /// `None` where the writer did not state it.
     difference_uncertainty: Option<GrowthRate>,
 }
 
@@ -49,7 +64,6 @@ macro_rules! word {
         $words[crate::layout::slot::$place - 1]
     };
 }
-pub(crate) use word;
 
 pub(crate) const fn status_of(code: u8) -> Option<Status> {
     match code {
@@ -64,6 +78,23 @@ pub(crate) const fn status_of(code: u8) -> Option<Status> {
 /// An error figure of a page; the word of an unknown one is never mistaken for a number.
 pub(crate) const fn error_of(word: u64) -> Span {
     if word == UNKNOWN { Span::MAX } else { Span::from_units((word as i128) << 32) }
+}
+
+/// The words about the vote, in the order of [`STRICT`](layout::STRICT).
+type StrictWords = [u64; STRICT.len()];
+
+/// Whether the last of these words, which all follow `sequence`, is the sum over the others.
+fn checks(sequence: u64, words: &[u64]) -> bool {
+    words.split_last().is_some_and(|(check, covered)| layout::sum(sequence, covered) == *check)
+}
+
+/// Whether the writer filled words that were added to slots: an earlier one left zeros there.
+fn is_stated(sequence: u64, words: &[u64]) -> Result<bool, PageError> {
+    match words.iter().all(|word| *word == 0) {
+        true => Ok(false),
+        false if checks(sequence, words) => Ok(true),
+        false => Err(PageError::Corrupt),
+    }
 }
 
 /// Whether the words of the absolute clock check.
@@ -118,13 +149,13 @@ pub(crate) const fn is_withdrawn(state: u64) -> bool {
 
 /// The line of a slot that checks, for a reading beyond the plain conversion.
 #[derive(Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct SlotLine<'a> {
     status: Status,
     period: Period,
     words: &'a [u64; ALL.len()],
 }
 
-impl<'a> Line<'a> {
+impl<'a> SlotLine<'a> {
     /// Checks the words of a slot; an error where they are damaged, or hold no estimate.
     #[inline(always)]
     pub(crate) fn new(sequence: u64, words: &'a [u64; ALL.len()]) -> Result<Self, ReadError> {
@@ -135,7 +166,7 @@ impl<'a> Line<'a> {
         match status.zip(period) {
             Some((status, period)) if layout::sum(sequence, covered) == *check => {
                 let is_withdrawn = matches!(status, Status::Unsynchronised);
-                if is_withdrawn { Err(ReadError::NoEstimate) } else { Ok(Line { status, period, words }) }
+                if is_withdrawn { Err(ReadError::NoEstimate) } else { Ok(SlotLine { status, period, words }) }
             }
             _ => Err(PageError::Corrupt.into()),
         }
@@ -183,21 +214,23 @@ const fn reference(words: &[u64; ALL.len()]) -> Span {
 impl Snapshot {
     /// Checks the words of a slot and takes them apart.
     pub(crate) fn new(sequence: u64, whole: &[u64; WHOLE.len()]) -> Result<Self, PageError> {
-        let mut words = [0; ALL.len()];
-        words.iter_mut().zip(whole).for_each(|(word, read)| *word = *read);
-        let [covered @ .., check] = &words;
-        if layout::sum(sequence, covered) != *check {
+        let (words, added) = whole.split_first_chunk().ok_or(PageError::Corrupt)?;
+        let (strict, more) = added.split_first_chunk().ok_or(PageError::Corrupt)?;
+        let more: &[u64; MORE.len()] = more.first_chunk().ok_or(PageError::Corrupt)?;
+        if !checks(sequence, words) {
             return Err(PageError::Corrupt);
         }
-        let difference_uncertainty = difference_uncertainty(sequence, whole);
-        Self::take_apart((sequence, words), difference_uncertainty).ok_or(PageError::Corrupt)
+        let snapshot = Self::take_apart(sequence, *words).ok_or(PageError::Corrupt)?;
+        let [uncertainty, ..] = *more;
+        Ok(Snapshot {
+            strict: is_stated(sequence, strict)?.then_some(*strict),
+            difference_uncertainty: is_stated(sequence, more)?.then(|| GrowthRate::from_units(uncertainty)),
+            ..snapshot
+        })
     }
 
-    /// `None` where a field has a value that no writer gives it.
-    fn take_apart(
-        (sequence, words): (u64, [u64; ALL.len()]),
-        difference_uncertainty: Option<GrowthRate>,
-    ) -> Option<Self> {
+    /// `None` where a field has a value that no writer gives it. What was added to slots is not in it.
+    fn take_apart(sequence: u64, words: [u64; ALL.len()]) -> Option<Self> {
         let state = word!(words, STATE);
         Some(Snapshot {
             sequence,
@@ -208,8 +241,9 @@ impl Snapshot {
                 word!(words, DIFFERENCE_PERIOD),
                 field(state, state::DIFFERENCE_SHIFT),
             )?,
-            difference_uncertainty,
             words,
+            strict: None,
+            difference_uncertainty: None,
         })
     }
 
@@ -302,6 +336,32 @@ impl Snapshot {
         is_known.then(|| Span::from_seconds(core::f64::consts::SQRT_2 * uncertainty.as_seconds() / rate))
     }
 
+    /// The vote that the bounds rest on; `None` where an earlier version wrote the page.
+    pub const fn vote(&self) -> Option<VoteCounts> {
+        let Some([_, _, _, word, _]) = self.strict else { return None };
+        Some(VoteCounts {
+            deciders: field(word, layout::vote::DECIDERS),
+            tolerated: field(word, layout::vote::TOLERATED),
+            believed: field(word, layout::vote::BELIEVED),
+        })
+    }
+
+    /// The largest possible error of [`reading_at`](Self::reading_at) at this counter reading although as many servers
+    /// are false as [`vote`](Self::vote) tolerates, in whatever way. Never less than the bound of the reading.
+    pub fn strict_bound_at(&self, counter: Counter) -> Bound {
+        let Some([bound, per_tick, ..]) = self.strict else { return Bound::UNKNOWN };
+        let age = counter - Counter::from_raw(word!(self.words, COUNTER));
+        Bound::of(grown(bound, per_tick, age))
+    }
+
+    /// As [`reading_at`](Self::reading_at), with the [strict bound](Self::strict_bound_at).
+    ///
+    /// # Errors
+    /// As [`reading_at`](Self::reading_at).
+    pub fn strict_reading_at(&self, counter: Counter) -> Result<Reading, ReadError> {
+        Ok(Reading { bound: self.strict_bound_at(counter), ..self.reading_at(counter)? })
+    }
+
     /// The status at a counter reading: the published one, as long as the writer meant to be heard of again after it.
     pub fn status_at(&self, counter: Counter) -> Status {
         if counter.is_after(self.valid_until()) { Status::Unsynchronised } else { self.status }
@@ -335,7 +395,7 @@ impl Snapshot {
         if self.status == Status::Unsynchronised {
             return Err(ReadError::NoEstimate);
         }
-        Line { status: self.status, period: self.period, words: &self.words }.time_at(counter)
+        SlotLine { status: self.status, period: self.period, words: &self.words }.time_at(counter)
     }
 
     /// From one counter reading to another by the difference clock: `period * (second - first)`.

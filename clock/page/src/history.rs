@@ -29,7 +29,7 @@ pub type HistoryWords = [AtomicU64; HISTORY_WORDS];
 
 /// Where a ring lies, and where its parameter is.
 #[derive(Clone, Copy, Debug)]
-struct Ring {
+struct HistoryRing {
     /// The place of its first entry.
     first: usize,
     /// The number of its entries, a power of two.
@@ -40,19 +40,19 @@ struct Ring {
     span_ms: i64,
 }
 
-const FINE: Ring =
-    Ring { first: ENTRIES, entries: FINE_ENTRIES, per_tick: header::FINE_PER_TICK, span_ms: FINE_SPAN_MS };
-const COARSE: Ring = Ring {
+const FINE: HistoryRing =
+    HistoryRing { first: ENTRIES, entries: FINE_ENTRIES, per_tick: header::FINE_PER_TICK, span_ms: FINE_SPAN_MS };
+const COARSE: HistoryRing = HistoryRing {
     first: ENTRIES + FINE_ENTRIES * ENTRY_WORDS,
     entries: COARSE_ENTRIES,
     per_tick: header::COARSE_PER_TICK,
     span_ms: COARSE_SPAN_MS,
 };
-const RINGS: [Ring; 2] = [FINE, COARSE];
+const RINGS: [HistoryRing; 2] = [FINE, COARSE];
 
 const _: () = assert!(FINE_ENTRIES.is_power_of_two() && COARSE_ENTRIES.is_power_of_two());
 
-impl Ring {
+impl HistoryRing {
     /// Where the entry of a bucket lies.
     #[inline(always)]
     const fn place(self, bucket: u64) -> usize {

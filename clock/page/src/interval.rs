@@ -4,8 +4,8 @@
 //! conversions have the errors of two times, whatever lies between them. Where the lines cross is the *critical scale*
 //! of the clock: sqrt(2) times the uncertainty of the time, over that of the rate.
 
-use crate::convert::{StampTime, status_of, word};
-use crate::layout::{self, INTERVAL, field, slot, state};
+use crate::convert::{StampTime, status_of};
+use crate::layout::{self, INTERVAL, field, state};
 use ffclock_units::{Bound, Counter, CounterEpoch, GrowthRate, Period, Span, StandardUncertainty, Status, Ticks};
 
 /// How long something lasted, by the better of two ways to measure it.
@@ -78,15 +78,13 @@ pub(crate) fn plain_interval(
     epoch: CounterEpoch,
     [first, second]: [Counter; 2],
 ) -> Option<Interval> {
-    let [state, tag, begin, valid_until, mantissa, relative, check, more @ ..] = words;
-    let [covered_more @ .., check_more] = &more;
-    let [uncertainty, short, ..] = more;
+    let [state, tag, begin, valid_until, mantissa, relative, check, uncertainty, short, check_more] = words;
     let from_begin = |counter: u64| counter.wrapping_sub(begin);
     let valid = from_begin(valid_until);
     let ticks = second - first;
     if ticks.raw().unsigned_abs() > short
         || layout::sum(sequence, &[state, tag, begin, valid_until, mantissa, relative]) != check
-        || layout::sum(sequence, covered_more) != *check_more
+        || layout::sum(sequence, &[uncertainty, short]) != check_more
         || layout::epoch_of(tag) != epoch
         || valid > i64::MAX as u64
         || from_begin(first.raw()) > valid
@@ -102,14 +100,6 @@ pub(crate) fn plain_interval(
         uncertainty: GrowthRate::from_units(uncertainty),
     };
     Some(clock.interval(ticks, status))
-}
-
-/// The uncertainty of the difference clock's period in a slot; `None` where its writer did not state it.
-pub(crate) fn difference_uncertainty(sequence: u64, words: &[u64; layout::WHOLE.len()]) -> Option<GrowthRate> {
-    let (more, check) = words.split_at_checked(slot::CHECK_MORE - 1)?;
-    let covered = more.get(slot::DIFFERENCE_UNCERTAINTY - 1..)?;
-    let is_stated = check.first() == Some(&layout::sum(sequence, covered));
-    is_stated.then(|| GrowthRate::from_units(word!(words, DIFFERENCE_UNCERTAINTY)))
 }
 
 impl Interval {

@@ -46,9 +46,9 @@ pub mod header {
 pub const SLOTS: usize = 32;
 /// From the beginning of one slot to the next: two slots never share a pair of cache lines.
 pub const STRIDE: usize = 32;
-/// How many words a slot had at first, three cache lines. What was added since is in a fourth, with its own check word,
-/// and readers may ignore it.
-pub const SLOT_WORDS: usize = 24;
+/// How many words a slot has, in four cache lines. Earlier writers of this version filled three cache lines only, up to
+/// `slot::CHECK_ALL`; what was added since has check words of its own.
+pub const SLOT_WORDS: usize = 32;
 
 /// Words of a slot.
 pub mod slot {
@@ -100,11 +100,21 @@ pub mod slot {
     pub const SERVER: usize = 22;
     /// The sum over all words before it.
     pub const CHECK_ALL: usize = 23;
+    /// The largest possible error at `COUNTER` with the tolerated number of false servers, as `BOUND`.
+    pub const BOUND_STRICT: usize = 24;
+    /// Its growth, 2^-96 s per tick.
+    pub const BOUND_STRICT_PER_TICK: usize = 25;
+    /// How fast it grows, 2^-64 s/s.
+    pub const BOUND_STRICT_GROWTH: usize = 26;
+    /// How many servers voted, may be false and are believed, packed as `layout::vote` says.
+    pub const VOTE: usize = 27;
+    /// The sum over the sequence and the four words before it. These five words are 0 in pages of earlier writers.
+    pub const CHECK_STRICT: usize = 28;
     /// The standard uncertainty of the difference clock's period, relative, 2^-64 s/s.
-    pub const DIFFERENCE_UNCERTAINTY: usize = 24;
+    pub const DIFFERENCE_UNCERTAINTY: usize = 29;
     /// Up to this number of ticks the difference clock measures an interval better than two conversions could.
-    pub const SHORT: usize = 25;
-    /// The sum over the sequence and the words from `DIFFERENCE_UNCERTAINTY` on, those without a meaning among them.
+    pub const SHORT: usize = 30;
+    /// The sum over the sequence and the two words before it. These three words are 0 in pages of earlier writers.
     pub const CHECK_MORE: usize = 31;
 }
 
@@ -118,6 +128,16 @@ pub mod state {
     pub const STATUS: u32 = 16;
     /// TAI - UTC at the reference, signed, 32 bits.
     pub const TAI_OFFSET: u32 = 32;
+}
+
+/// The fields of the word `VOTE`: the lowest bit of each, 8 bits wide.
+pub mod vote {
+    /// How many servers had a vote; where there are trusted ones, how many of these.
+    pub const DECIDERS: u32 = 0;
+    /// How many of them may be false while the strict bound holds.
+    pub const TOLERATED: u32 = 8;
+    /// How many servers are believed; 0 while there is no majority.
+    pub const BELIEVED: u32 = 16;
 }
 
 /// The fields of a tag: the lowest bit of each.
@@ -142,8 +162,8 @@ pub(crate) const DIFFERENCE: [usize; 7] = [
     slot::DIFFERENCE_BOUND,
     slot::CHECK_DIFFERENCE,
 ];
-/// The words of the difference clock, and those from `DIFFERENCE_UNCERTAINTY` on with their check word.
-pub(crate) const INTERVAL: [usize; 15] = [
+/// The words of the difference clock, and what was added for intervals, each with their check word.
+pub(crate) const INTERVAL: [usize; 10] = [
     slot::STATE,
     slot::TAG,
     slot::EPOCH_BEGIN,
@@ -153,19 +173,17 @@ pub(crate) const INTERVAL: [usize; 15] = [
     slot::CHECK_DIFFERENCE,
     slot::DIFFERENCE_UNCERTAINTY,
     slot::SHORT,
-    26,
-    27,
-    28,
-    29,
-    30,
     slot::CHECK_MORE,
 ];
-/// The words that were added to a slot, and their check word.
-pub(crate) const MORE: [usize; 8] = [slot::DIFFERENCE_UNCERTAINTY, slot::SHORT, 26, 27, 28, 29, 30, slot::CHECK_MORE];
-/// The words of a slot after its sequence, up to `CHECK_ALL`.
-pub(crate) const ALL: [usize; SLOT_WORDS - 1] = run();
-/// The words of a slot after its sequence, with those that were added.
-pub(crate) const WHOLE: [usize; STRIDE - 1] = run();
+/// The words that every writer of this version fills, with their check word.
+pub(crate) const ALL: [usize; slot::CHECK_ALL] = run();
+/// The words about the vote, and their check word.
+pub(crate) const STRICT: [usize; 5] =
+    [slot::BOUND_STRICT, slot::BOUND_STRICT_PER_TICK, slot::BOUND_STRICT_GROWTH, slot::VOTE, slot::CHECK_STRICT];
+/// The words that were added for intervals, and their check word.
+pub(crate) const MORE: [usize; 3] = [slot::DIFFERENCE_UNCERTAINTY, slot::SHORT, slot::CHECK_MORE];
+/// All words of a slot after its sequence.
+pub(crate) const WHOLE: [usize; SLOT_WORDS - 1] = run();
 
 const fn run<const N: usize>() -> [usize; N] {
     let mut offsets = [0; N];

@@ -21,12 +21,12 @@ mod publish;
 mod read;
 pub mod words;
 
-pub use convert::{Snapshot, StampTime};
+pub use convert::{Snapshot, StampTime, VotedTime};
 pub use error::{PageError, ReadError};
 pub use ffclock_units::CounterId;
 pub use history::{HistoryWords, HistoryWriter, check_history};
 pub use identity::BootId;
 pub use interval::{Interval, IntervalWay};
-pub use publish::{Publication, Writer};
+pub use publish::{Publication, VoteCounts, VotedPart, Writer};
 pub use read::{Mark, Reader, Verified};
 pub use words::{PageMemory, PageWords};

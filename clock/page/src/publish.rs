@@ -4,11 +4,11 @@
 //! in which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere
 //! else.
 
-use crate::layout::{self, MISSING, STRIDE, UNKNOWN, header, slot, state};
+use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state, vote};
 use crate::words::{self, PAGE, PageWords};
 use crate::{BootId, CounterId};
 use ffclock_units::{
-    Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
+    Counter, CounterEpoch, Estimate, GrowingBound, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
 };
 
 /// Everything that a page says at a time.
@@ -31,6 +31,34 @@ pub struct Publication {
     pub server: Option<ServerIdentity>,
 }
 
+/// How many servers stand behind a publication; no more than 255 each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VoteCounts {
+    /// How many servers decided: those with a vote, or the trusted ones of them where there are any.
+    pub deciders: u8,
+    /// How many of these may be false while the strict bound holds.
+    pub tolerated: u8,
+    /// How many servers are believed; 0 without a majority.
+    pub believed: u8,
+}
+
+/// What a vote of several servers adds to a publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VotedPart {
+    /// The bound of the estimate that holds although as many servers are false as the vote tolerates.
+    pub strict: GrowingBound,
+    /// Who voted.
+    pub counts: VoteCounts,
+}
+
+impl VotedPart {
+    /// That of a clock with one server, believed as it is.
+    pub const fn alone(estimate: &Estimate) -> Self {
+        let counts = VoteCounts { deciders: 1, tolerated: 0, believed: 1 };
+        VotedPart { strict: estimate.growing_bound(), counts }
+    }
+}
+
 /// The one writer of a page.
 #[derive(Debug)]
 pub struct Writer<M> {
@@ -47,15 +75,32 @@ impl<M: AsRef<PageWords>> Writer<M> {
         let page = memory.as_ref();
         let sequence = words::latest(page, PAGE);
         let wanted = header_words(boot);
-        if (0..wanted.len()).any(|place| wanted.get(place) != Some(&words::load(page, place))) {
+        if !has_header(page, &wanted) {
             format(page, &wanted);
         }
         Writer { memory, sequence }
     }
 
-    /// Makes `publication` what readers see. Never waits.
+    /// Writes the header again if it was damaged. Programs that have mapped the page look at it no more, and are not
+    /// disturbed; others refuse the page until then. Returns whether it was damaged.
+    pub fn mend_header(&mut self, boot: Option<BootId>) -> bool {
+        let page = self.memory.as_ref();
+        let wanted = header_words(boot);
+        let is_damaged = !has_header(page, &wanted);
+        if is_damaged {
+            write_header(page, &wanted);
+        }
+        is_damaged
+    }
+
+    /// Makes `publication`, of a clock with one server, what readers see. Never waits.
     pub fn publish(&mut self, publication: &Publication) {
-        self.send(Slot::of(publication));
+        self.publish_voted(publication, &VotedPart::alone(&publication.estimate));
+    }
+
+    /// Makes `publication` and what the servers' vote adds to it what readers see. Never waits.
+    pub fn publish_voted(&mut self, publication: &Publication, voted: &VotedPart) {
+        self.send(Slot::of(publication, voted));
     }
 
     /// Lowers the status of what was published last, and leaves the rest: the writer is about to stop, or knows no
@@ -93,12 +138,20 @@ fn header_words(boot: Option<BootId>) -> [u64; header::CHECK + 1] {
     words
 }
 
+fn has_header(page: &PageWords, header: &[u64]) -> bool {
+    header.iter().enumerate().all(|(place, word)| words::load(page, place) == *word)
+}
+
 /// Empties the page. The magic number goes first and comes last: half a header is not a page.
 fn format(page: &PageWords, header: &[u64]) {
     words::store(page, header::MAGIC, 0);
     words::order_stores();
     words::store(page, header::LATEST, 0);
     words::store(page, header::TAG, 0);
+    write_header(page, header);
+}
+
+fn write_header(page: &PageWords, header: &[u64]) {
     for (place, word) in header.iter().enumerate().skip(1) {
         words::store(page, place, *word);
     }
@@ -107,27 +160,34 @@ fn format(page: &PageWords, header: &[u64]) {
 }
 
 /// The words of a slot, at the places that `layout::slot` names.
-struct Slot([u64; STRIDE]);
+struct Slot([u64; SLOT_WORDS]);
 
 impl Slot {
-    fn of(publication: &Publication) -> Self {
-        let mut slot = Slot([0; STRIDE]);
+    fn of(publication: &Publication, voted: &VotedPart) -> Self {
+        let mut slot = Slot([0; SLOT_WORDS]);
         slot.put_circumstances(publication);
         slot.put_estimate(&publication.estimate);
         slot.put_errors(&publication.estimate);
+        slot.put_vote(voted, publication.estimate.period);
         slot.0[slot::WINDOW] = window(publication, &slot);
         slot.0[slot::SHORT] = short(&publication.estimate);
         slot
     }
 
     /// The words of a slot as they were read back; `None` where they do not check.
-    fn again(sequence: u64, words: [u64; STRIDE - 1]) -> Option<Self> {
-        let (covered, check) = words.split_at_checked(slot::CHECK_ALL - 1)?;
-        if Some(&layout::sum(sequence, covered)) != check.first() {
+    fn again(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Option<Self> {
+        let mut slot = Slot([0; SLOT_WORDS]);
+        slot.0.iter_mut().skip(1).zip(words).for_each(|(to, from)| *to = from);
+        if slot.sum(sequence, &layout::ALL) != slot.0[slot::CHECK_ALL] {
             return None;
         }
-        let mut slot = Slot([0; STRIDE]);
-        slot.0.iter_mut().skip(1).zip(words).for_each(|(to, from)| *to = from);
+        if slot.sum(sequence, &layout::STRICT) != slot.0[slot::CHECK_STRICT] {
+            // An earlier writer said nothing of it.
+            (slot.0[slot::BOUND_STRICT], slot.0[slot::BOUND_STRICT_PER_TICK]) = (UNKNOWN, UNKNOWN);
+        }
+        if slot.sum(sequence, &layout::MORE) != slot.0[slot::CHECK_MORE] {
+            (slot.0[slot::DIFFERENCE_UNCERTAINTY], slot.0[slot::SHORT]) = (slot.0[slot::DIFFERENCE_BOUND], 0);
+        }
         Some(slot)
     }
 
@@ -166,6 +226,15 @@ impl Slot {
             error_words(estimate.uncertainty.as_span(), estimate.uncertainty_growth, estimate.period);
     }
 
+    fn put_vote(&mut self, VotedPart { strict, counts }: &VotedPart, period: Period) {
+        (self.0[slot::BOUND_STRICT], self.0[slot::BOUND_STRICT_PER_TICK]) =
+            error_words(strict.bound.as_span(), strict.growth, period);
+        self.0[slot::BOUND_STRICT_GROWTH] = strict.growth.units();
+        self.0[slot::VOTE] = u64::from(counts.deciders) << vote::DECIDERS
+            | u64::from(counts.tolerated) << vote::TOLERATED
+            | u64::from(counts.believed) << vote::BELIEVED;
+    }
+
     fn lowered(mut self, status: Status) -> Self {
         let old = (self.0[slot::STATE] >> state::STATUS) & 0xff;
         let lower = old.min(u64::from(status_code(status)));
@@ -177,10 +246,11 @@ impl Slot {
     }
 
     /// The words after the sequence, with their check words.
-    fn summed(mut self, sequence: u64) -> [u64; STRIDE - 1] {
+    fn summed(mut self, sequence: u64) -> [u64; SLOT_WORDS - 1] {
         self.0[slot::CHECK_ABSOLUTE] = self.sum(sequence, &layout::ABSOLUTE);
         self.0[slot::CHECK_DIFFERENCE] = self.sum(sequence, &layout::DIFFERENCE);
         self.0[slot::CHECK_ALL] = self.sum(sequence, &layout::ALL);
+        self.0[slot::CHECK_STRICT] = self.sum(sequence, &layout::STRICT);
         self.0[slot::CHECK_MORE] = self.sum(sequence, &layout::MORE);
         let [_, payload @ ..] = self.0;
         payload
@@ -188,7 +258,7 @@ impl Slot {
 
     /// The sum over all words at `places` but the last, which is for the sum itself.
     fn sum<const N: usize>(&self, sequence: u64, places: &[usize; N]) -> u64 {
-        debug_assert!(N > 0 && places.iter().all(|place| *place < STRIDE), "places of the layout");
+        debug_assert!(N > 0 && places.iter().all(|place| *place < SLOT_WORDS), "places of the layout");
         let words = places.map(|place| self.0.get(place).copied().unwrap_or_default());
         words.split_last().map_or(0, |(_, covered)| layout::sum(sequence, covered))
     }

@@ -1,12 +1,12 @@
 //! Reading a page. A reader never waits: it tries a bounded number of times and then says what is wrong.
 
-use crate::convert::{self, Line, Snapshot, StampTime};
+use crate::convert::{self, SlotLine, Snapshot, StampTime, VotedTime};
 use crate::history::{self, HistoryWords};
 use crate::interval::{Interval, plain_interval};
 use crate::layout::{self, header, slot};
 use crate::words::{self, AtomicU64, Ordering, PAGE, PageWords};
 use crate::{BootId, CounterId, PageError, ReadError};
-use ffclock_units::{Counter, CounterEpoch, Reading, Status};
+use ffclock_units::{Bound, Counter, CounterEpoch, Reading, Status};
 
 /// Two publications must pass during one attempt to spoil it, so with a daemon the first succeeds. Against a writer
 /// that did nothing else than publish, on another core, 64 attempts once failed in 10^9 reads.
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         verified: &Verified,
     ) -> Result<Reading, ReadError> {
         let (sequence, words) = self.line_words()?;
-        let line = Line::new(sequence, &words)?;
+        let line = SlotLine::new(sequence, &words)?;
         let found = layout::counter_of(line.tag()).ok_or(PageError::Corrupt)?;
         if found != id {
             return Err(ReadError::OtherCounter(found));
@@ -196,6 +196,19 @@ impl<'a> Reader<'a> {
         self.recall(counter, epoch).map_or_else(|| self.line_time(counter, epoch), Ok)
     }
 
+    /// The same with the strict bound. The history knows none, so where it converts the reading, the bound is that of
+    /// the page's line and the distance between both.
+    ///
+    /// # Errors
+    /// As [`reading_of`](Self::reading_of).
+    pub fn voted_time_of(&self, counter: Counter, epoch: CounterEpoch) -> Result<VotedTime, ReadError> {
+        let snapshot = self.snapshot_of(epoch)?;
+        let line = snapshot.time_at(counter)?;
+        let StampTime { reading, tai } = self.recall(counter, epoch).unwrap_or(line);
+        let strict = snapshot.strict_bound_at(counter) + Bound::of(tai - line.tai);
+        Ok(VotedTime { reading, strict: strict.max(reading.bound), tai })
+    }
+
     /// The time of a reading before the page's line, by the history. The words that name the epoch need not be checked:
     /// if they are wrong, the history has nothing for them.
     #[inline(always)]
@@ -215,7 +228,7 @@ impl<'a> Reader<'a> {
     #[inline(never)]
     fn line_time(&self, counter: Counter, epoch: CounterEpoch) -> Result<StampTime, ReadError> {
         let (sequence, words) = self.line_words()?;
-        let line = Line::new(sequence, &words)?;
+        let line = SlotLine::new(sequence, &words)?;
         if layout::epoch_of(line.tag()) == epoch { line.time_at(counter) } else { Err(ReadError::OtherEpoch) }
     }
 

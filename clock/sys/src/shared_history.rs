@@ -1,23 +1,20 @@
 //! The file in which the history is kept, beside the page: memory that the daemon writes and others read.
 //!
-//! Only the writer of the page may open it for writing, so it needs no lock of its own. Nobody depends on it: without
-//! it, stamps are converted by the page alone. What the words mean is the business of the crate page.
+//! No program depends on it: without it, stamps are converted by the page alone. What the words mean is the business of
+//! the crate page.
 
+use crate::PageFileError;
 use crate::mapping::{Access, Mapping};
+use crate::shared_file::{FileIdentity, SharedFile, identity};
 use core::sync::atomic::AtomicU64;
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The words of a history.
 const WORDS: usize = 98_816;
-/// The bytes of a history.
-const BYTES: usize = WORDS * size_of::<u64>();
-/// What is written at once.
-const BLOCK: usize = 4096;
-
-const _: () = assert!(BYTES.is_multiple_of(BLOCK));
+/// "ffchist" and a zero byte (docs/page.md).
+const HISTORY: SharedFile =
+    SharedFile { kind: "clock's history", mark: *b"ffchist\0", bytes: WORDS * size_of::<u64>() };
 
 /// Where the history of a page is: at the page's path with `.history` after it.
 pub fn history_beside(page: &Path) -> PathBuf {
@@ -30,6 +27,9 @@ pub fn history_beside(page: &Path) -> PathBuf {
 #[derive(Debug)]
 pub struct SharedHistory {
     mapping: Mapping<WORDS>,
+    identity: FileIdentity,
+    /// Keeps the lock.
+    _file: File,
 }
 
 /// The history as a reader has it.
@@ -39,19 +39,23 @@ pub struct SharedHistoryReader {
 }
 
 impl SharedHistory {
-    /// Opens the history at `path` for writing, going on in an existing file of the right size, or making a new one of
-    /// zeros (mode 0644).
+    /// Opens the history at `path` for writing, going on in an existing file of the right size (mode 0644), or making a
+    /// new one of zeros. A history of another size, or one that was cut off to nothing, is replaced.
     ///
     /// # Errors
-    /// Whatever the file system says; among it that there is no room.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
-        let file = match options.open(path) {
-            Ok(file) if is_whole(&file)? => file,
-            _ => make_new(path)?,
-        };
-        Ok(SharedHistory { mapping: Mapping::new(&file, Access::ReadWrite)? })
+    /// When another process writes it, when something stands there that is not a history, when there is no room for it,
+    /// and whatever else the file system says.
+    pub fn create(path: &Path) -> Result<Self, PageFileError> {
+        let wrap = |error| HISTORY.error(path, error);
+        let file = HISTORY.create(path)?;
+        let identity = identity(&file.metadata().map_err(wrap)?);
+        let mapping = Mapping::new(&file, Access::ReadWrite).map_err(wrap)?;
+        Ok(SharedHistory { mapping, identity, _file: file })
+    }
+
+    /// Whether the file at `path` is this history, and whole: as [`SharedPage::is_at`](crate::SharedPage::is_at).
+    pub fn is_at(&self, path: &Path) -> bool {
+        HISTORY.is_at(path, self.identity)
     }
 }
 
@@ -66,43 +70,13 @@ impl SharedHistoryReader {
     ///
     /// # Errors
     /// When it is missing, forbidden, not a regular file, of the wrong size or not stored in full.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-        if !is_whole(&file)? {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        Ok(SharedHistoryReader { mapping: Mapping::new(&file, Access::Read)? })
+    pub fn open(path: &Path) -> Result<Self, PageFileError> {
+        let mapping = Mapping::new(&HISTORY.open(path)?, Access::Read).map_err(|error| HISTORY.error(path, error))?;
+        Ok(SharedHistoryReader { mapping })
     }
 
     /// The words of the history: for loading only. The memory is mapped read-only, so a store ends the process.
     pub fn words(&self) -> &[AtomicU64; WORDS] {
         self.mapping.words()
     }
-}
-
-/// Whether it is a file of a history's size, all of it stored: who touches a hole in a mapped file is killed where the
-/// file system is full.
-fn is_whole(file: &File) -> io::Result<bool> {
-    const UNIT: u64 = 512;
-    let found = file.metadata()?;
-    Ok(found.is_file() && found.len() == BYTES as u64 && found.blocks() * UNIT >= BYTES as u64)
-}
-
-/// A file of zeros, all of them stored, whole before it gets its name.
-fn make_new(path: &Path) -> io::Result<File> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let unfinished = path.with_file_name(name);
-    // Left over from a process of the same number that was killed here.
-    let _ = fs::remove_file(&unfinished);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(&unfinished)?;
-    let finish = || {
-        (0..BYTES as u64).step_by(BLOCK).try_for_each(|offset| file.write_all_at(&[0; BLOCK], offset))?;
-        fs::rename(&unfinished, path)
-    };
-    if let Err(error) = finish() {
-        let _ = fs::remove_file(&unfinished);
-        return Err(error);
-    }
-    Ok(file)
 }

@@ -4,65 +4,22 @@
 //! programs which mapped it before go on reading the same memory. What the words mean is the business of the crate
 //! page.
 
-use crate::ffi;
+use crate::PageFileError;
 use crate::mapping::{Access, BYTES, Mapping, WORDS};
+use crate::shared_file::{FileIdentity, SharedFile, identity};
 use core::sync::atomic::AtomicU64;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
-/// Why there is no page to be had.
-#[derive(Debug, thiserror::Error)]
-pub enum PageFileError {
-    /// There is no such file: most likely the daemon never ran.
-    #[error("{0} does not exist: is the clock daemon running?")]
-    Missing(PathBuf),
-    /// The file may not be opened by this user.
-    #[error("{0} may not be opened by this user")]
-    Permission(PathBuf),
-    /// It is a directory, a device, a link or something else.
-    #[error("{0} is not a regular file")]
-    NotAFile(PathBuf),
-    /// It is not of a page's size.
-    #[error("{path} has {found} bytes instead of {BYTES}")]
-    Size {
-        /// The file.
-        path: PathBuf,
-        /// Its size in bytes.
-        found: u64,
-    },
-    /// Another process writes it.
-    #[error("{0} is being written by another daemon")]
-    Busy(PathBuf),
-    /// Anything else.
-    #[error("{path}: {error}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-}
-
-impl PageFileError {
-    fn new(path: &Path, error: io::Error) -> Self {
-        let path = path.to_owned();
-        match (error.kind(), error.raw_os_error()) {
-            (io::ErrorKind::NotFound, _) => PageFileError::Missing(path),
-            (io::ErrorKind::PermissionDenied, _) => PageFileError::Permission(path),
-            // A link that must not be followed; a directory opened for writing; a socket or a device without a driver.
-            (_, Some(libc::ELOOP | libc::EISDIR | libc::ENXIO)) => PageFileError::NotAFile(path),
-            _ => PageFileError::Io { path, error },
-        }
-    }
-}
+/// "ffclock" and a zero byte (docs/page.md).
+const PAGE: SharedFile = SharedFile { kind: "clock page", mark: *b"ffclock\0", bytes: BYTES };
 
 /// The page as its only writer has it. The file stays when this is dropped, for the readers and the next writer.
 #[derive(Debug)]
 pub struct SharedPage {
     mapping: Mapping,
+    identity: FileIdentity,
     /// Keeps the lock.
     _file: File,
 }
@@ -75,24 +32,27 @@ pub struct SharedPageReader {
 
 impl SharedPage {
     /// Opens the page at `path` for writing, going on in an existing file of the right size (mode 0644), or making a
-    /// new one of zeros; missing directories are made too (mode 0755).
+    /// new one of zeros; missing directories are made too (mode 0755). A page of another size, or one that was cut off
+    /// to nothing, is replaced.
     ///
     /// # Errors
-    /// When another process writes it, when something that is not a regular file stands there, and whatever the file
-    /// system says.
+    /// When another process writes it, when something stands there that is not a page, when there is no room for it,
+    /// and whatever else the file system says.
     pub fn create(path: &Path) -> Result<Self, PageFileError> {
-        let wrap = |error| PageFileError::new(path, error);
+        let wrap = |error| PAGE.error(path, error);
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o755).create(parent).map_err(wrap)?;
         }
-        let file = match open_existing(path) {
-            Err(PageFileError::Missing(_) | PageFileError::Size { .. }) => make_new(path)?,
-            result => result?,
-        };
-        lock(path, &file)?;
-        file.set_permissions(Permissions::from_mode(0o644)).map_err(wrap)?;
+        let file = PAGE.create(path)?;
+        let identity = identity(&file.metadata().map_err(wrap)?);
         let mapping = Mapping::new(&file, Access::ReadWrite).map_err(wrap)?;
-        Ok(SharedPage { mapping, _file: file })
+        Ok(SharedPage { mapping, identity, _file: file })
+    }
+
+    /// Whether the file at `path` is this page, and whole. It is not when it was removed, replaced or cut off; the last
+    /// would end this process at its next store.
+    pub fn is_at(&self, path: &Path) -> bool {
+        PAGE.is_at(path, self.identity)
     }
 
     /// The words of the page.
@@ -111,13 +71,9 @@ impl SharedPageReader {
     /// Opens the page at `path` for reading.
     ///
     /// # Errors
-    /// When it is missing, forbidden, not a regular file or of the wrong size.
+    /// When it is missing, forbidden, not a regular file, of the wrong size or not stored in full.
     pub fn open(path: &Path) -> Result<Self, PageFileError> {
-        let mut options = OpenOptions::new();
-        // Without O_NONBLOCK, opening a fifo would wait for its writer.
-        options.read(true).custom_flags(libc::O_NONBLOCK);
-        let file = open_checked(path, &options)?;
-        let mapping = Mapping::new(&file, Access::Read).map_err(|error| PageFileError::new(path, error))?;
+        let mapping = Mapping::new(&PAGE.open(path)?, Access::Read).map_err(|error| PAGE.error(path, error))?;
         Ok(SharedPageReader { mapping })
     }
 
@@ -131,52 +87,4 @@ impl AsRef<[AtomicU64; WORDS]> for SharedPageReader {
     fn as_ref(&self) -> &[AtomicU64; WORDS] {
         self.words()
     }
-}
-
-fn open_existing(path: &Path) -> Result<File, PageFileError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
-    open_checked(path, &options)
-}
-
-/// Opens a file and looks at what was opened, not at what the name stands for a moment later.
-fn open_checked(path: &Path, options: &OpenOptions) -> Result<File, PageFileError> {
-    let wrap = |error| PageFileError::new(path, error);
-    let file = options.open(path).map_err(wrap)?;
-    let found = file.metadata().map_err(wrap)?;
-    if !found.is_file() {
-        return Err(PageFileError::NotAFile(path.to_owned()));
-    }
-    if found.len() != BYTES as u64 {
-        return Err(PageFileError::Size { path: path.to_owned(), found: found.len() });
-    }
-    Ok(file)
-}
-
-/// A file of zeros, whole before it gets its name.
-fn make_new(path: &Path) -> Result<File, PageFileError> {
-    let wrap = |error| PageFileError::new(path, error);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let unfinished = path.with_file_name(name);
-    // Left over from a process of the same number that was killed here.
-    let _ = fs::remove_file(&unfinished);
-    let file =
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(&unfinished).map_err(wrap)?;
-    let finish = || {
-        file.set_len(BYTES as u64)?;
-        fs::rename(&unfinished, path)
-    };
-    finish().map_err(|error| {
-        let _ = fs::remove_file(&unfinished);
-        wrap(error)
-    })?;
-    Ok(file)
-}
-
-fn lock(path: &Path, file: &File) -> Result<(), PageFileError> {
-    ffi::lock(file.as_fd()).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => PageFileError::Busy(path.to_owned()),
-        _ => PageFileError::new(path, error),
-    })
 }

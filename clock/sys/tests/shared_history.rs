@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic, helpers of tests too")]
 
-use ffclock_sys::{SharedHistory, SharedHistoryReader, history_beside};
+use ffclock_sys::{PageFileError, SharedHistory, SharedHistoryReader, history_beside};
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,8 @@ fn what_the_writer_stores_the_reader_loads_and_the_next_writer_finds() {
     history.as_ref()[98_815].store(43, Ordering::Release);
     assert_eq!(reader.words()[98_815].load(Ordering::Acquire), 43);
     let inode = fs::metadata(&path).unwrap().ino();
+    assert!(matches!(SharedHistory::create(&path), Err(PageFileError::Busy(_))));
+    assert!(history.is_at(&path) && !history.is_at(&path.with_extension("other")));
     drop(history);
     let next = SharedHistory::create(&path).unwrap();
     assert_eq!(next.as_ref()[98_815].load(Ordering::Relaxed), 43);
@@ -45,12 +47,16 @@ fn what_the_writer_stores_the_reader_loads_and_the_next_writer_finds() {
 #[test]
 fn a_file_with_a_hole_or_of_another_size_is_refused_by_readers_and_replaced_by_the_writer() {
     let path = scratch("hole");
-    for length in [0, 4096, 98_816 * 8] {
-        File::create(&path).unwrap().set_len(length).unwrap();
+    for (begin, length) in [("", 0), ("ffchist\0", 4096), ("", 98_816 * 8)] {
+        fs::write(&path, begin).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
         assert!(SharedHistoryReader::open(&path).is_err(), "{length}");
         drop(SharedHistory::create(&path).unwrap());
         assert!(SharedHistoryReader::open(&path).is_ok(), "{length}");
     }
+    fs::write(&path, "a letter to a friend").unwrap();
+    assert!(matches!(SharedHistory::create(&path), Err(PageFileError::Foreign { .. })));
+    assert_eq!(fs::read(&path).unwrap(), b"a letter to a friend");
     fs::remove_file(&path).unwrap();
     assert!(SharedHistoryReader::open(&path).is_err(), "missing");
     fs::create_dir(&path).unwrap();

@@ -2,13 +2,13 @@
 //!
 //! Rounding to nanoseconds never breaks a claim: a bound covers the rounding of the time that it belongs to.
 
-use ffclock_client::{IntervalWay, StampTime, Status};
+use ffclock_client::{IntervalWay, Status, VotedTime};
 use ffclock_units::{Bound, Counter, CounterEpoch, Span};
 use pyo3::prelude::*;
 
 /// A time with its error figures and status, all from one snapshot. An error figure that is not known is 2**63 - 1 ns.
-#[pyclass(frozen, module = "ffclock")]
-pub(crate) struct Reading {
+#[pyclass(name = "Reading", frozen, module = "ffclock")]
+pub(crate) struct PyReading {
     /// UTC as POSIX counts it [ns since 1970].
     #[pyo3(get)]
     utc_ns: i64,
@@ -18,6 +18,9 @@ pub(crate) struct Reading {
     /// Largest possible error [ns, rounded up].
     #[pyo3(get)]
     bound_ns: i64,
+    /// Largest possible error although a minority of the servers is false in whatever way [ns, rounded up].
+    #[pyo3(get)]
+    bound_strict_ns: i64,
     /// Standard uncertainty (k = 1), without the constant asymmetry of the path [ns, rounded up].
     #[pyo3(get)]
     uncertainty_ns: i64,
@@ -26,14 +29,16 @@ pub(crate) struct Reading {
     bound: Bound,
 }
 
-impl Reading {
-    /// From the time of a stamp on both scales.
-    pub(crate) fn new(&StampTime { reading, tai }: &StampTime) -> Self {
+impl PyReading {
+    /// From the time of a stamp on both scales, with both bounds.
+    pub(crate) fn new(&VotedTime { reading, strict, tai }: &VotedTime) -> Self {
         let (utc_ns, bound_ns) = rounded(reading.time.since_origin(), reading.bound);
-        Reading {
+        let (_, bound_strict_ns) = rounded(reading.time.since_origin(), strict);
+        PyReading {
             utc_ns,
             tai_ns: nanos(tai.since_origin()),
             bound_ns,
+            bound_strict_ns,
             uncertainty_ns: nanos_up(reading.uncertainty.as_nanos_up()),
             status: reading.status,
             bound: reading.bound,
@@ -55,7 +60,7 @@ impl Reading {
 }
 
 #[pymethods]
-impl Reading {
+impl PyReading {
     /// The earliest that UTC can be [ns since 1970].
     #[getter]
     fn earliest_ns(&self) -> i64 {
@@ -75,7 +80,7 @@ impl Reading {
     }
 
     fn __repr__(&self) -> String {
-        let Reading { utc_ns, tai_ns, bound_ns, uncertainty_ns, status, .. } = self;
+        let PyReading { utc_ns, tai_ns, bound_ns, uncertainty_ns, status, .. } = self;
         let status = status.name();
         format!(
             "Reading(utc_ns={utc_ns}, tai_ns={tai_ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, status='{status}')"
@@ -84,16 +89,16 @@ impl Reading {
 }
 
 /// A raw counter reading and the epoch of the counter that it belongs to.
-#[pyclass(frozen, eq, hash, module = "ffclock")]
+#[pyclass(name = "Stamp", frozen, eq, hash, module = "ffclock")]
 #[derive(PartialEq, Eq, Hash)]
-pub(crate) struct Stamp(pub(crate) ffclock_client::Stamp);
+pub(crate) struct PyStamp(pub(crate) ffclock_client::Stamp);
 
 #[pymethods]
-impl Stamp {
+impl PyStamp {
     /// From the parts of a stamp that was written down.
     #[new]
     fn new(raw: u64, epoch: u64) -> Self {
-        Stamp(ffclock_client::Stamp::from_parts(Counter::from_raw(raw), CounterEpoch::from_raw(epoch)))
+        PyStamp(ffclock_client::Stamp::from_parts(Counter::from_raw(raw), CounterEpoch::from_raw(epoch)))
     }
 
     /// Ticks since the counter's arbitrary origin.
@@ -118,8 +123,8 @@ impl Stamp {
 }
 
 /// A length of time, by the better of the difference clock and of two conversions.
-#[pyclass(frozen, module = "ffclock")]
-pub(crate) struct Interval {
+#[pyclass(name = "Interval", frozen, module = "ffclock")]
+pub(crate) struct PyInterval {
     /// The length [ns], the nearest.
     #[pyo3(get)]
     ns: i64,
@@ -136,10 +141,10 @@ pub(crate) struct Interval {
     way: IntervalWay,
 }
 
-impl Interval {
+impl PyInterval {
     pub(crate) fn new(interval: &ffclock_client::Interval) -> Self {
         let (ns, bound_ns) = rounded(interval.span, interval.bound);
-        Interval {
+        PyInterval {
             ns,
             seconds: interval.span.as_seconds(),
             bound_ns,
@@ -151,7 +156,7 @@ impl Interval {
 }
 
 #[pymethods]
-impl Interval {
+impl PyInterval {
     /// How far the clock may be trusted, in the words of a reading.
     #[getter]
     fn status(&self) -> &'static str {
@@ -165,7 +170,7 @@ impl Interval {
     }
 
     fn __repr__(&self) -> String {
-        let Interval { ns, bound_ns, uncertainty_ns, .. } = self;
+        let PyInterval { ns, bound_ns, uncertainty_ns, .. } = self;
         let (status, way) = (self.status.name(), self.way.name());
         format!(
             "Interval(ns={ns}, bound_ns={bound_ns}, uncertainty_ns={uncertainty_ns}, status='{status}', way='{way}')"

@@ -2,7 +2,7 @@
 //! of some world are others. (`tools/mutation` does the same to the constants in the source.)
 
 use ffclock_estimator::{Classic, ClassicConfig, Estimator, Learned, LearnedConfig};
-use ffclock_sim::{Clock, FeedForward, Read, Run, Scenario};
+use ffclock_sim::{FeedForward, Read, Run, Scenario, Timekeeper};
 use ffclock_trace::TraceRow;
 use ffclock_units::{Bound, Exchange, Rate, Span};
 
@@ -66,15 +66,14 @@ const CLASSIC: [Mutation<ClassicConfig>; 13] = [
     ("asymmetry_error", |config| config.asymmetry_error = Bound::of(Span::from_micros(20))),
 ];
 
-const LEARNED: [Mutation<LearnedConfig>; 8] = [
+const LEARNED: [Mutation<LearnedConfig>; 7] = [
     ("cycles", |config| config.cycles = false),
     ("several_walks", |config| config.several_walks = false),
     ("edges", |config| config.edges = false),
     ("humps", |config| config.humps = false),
     ("directions", |config| config.directions = false),
     ("floor_changes", |config| config.floor_changes = false),
-    ("floor_memory", |config| config.floor_memory = false),
-    ("second_look", |config| config.second_look = false),
+    ("reinitialisation", |config| config.reinitialisation = false),
 ];
 
 /// The names of the mutations that change nothing in any world.

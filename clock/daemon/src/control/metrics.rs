@@ -9,18 +9,22 @@ use std::fmt::Write;
 
 /// The answer to the head of an HTTP request.
 pub(super) fn http_answer(head: &[u8], daemon: &mut dyn Reporter) -> String {
-    let line = head.split(|&byte| byte == b'\r').next().unwrap_or_default();
+    let line = head.split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
     let mut words = line.split(|&byte| byte == b' ');
-    match (words.next(), words.next()) {
-        (Some(b"GET"), Some(b"/metrics")) => {
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    // What follows a question mark are parameters, and none of them changes the answer.
+    let path = target.split(|&byte| byte == b'?').next().unwrap_or_default();
+    match (method, path) {
+        (b"GET" | b"HEAD", b"/metrics") => {
             let body = exposition(&daemon.status());
             format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n\
-                 Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
+                 Content-Length: {}\r\nConnection: close\r\n\r\n{}",
+                body.len(),
+                if method == b"HEAD" { "" } else { &body }
             )
         }
-        (Some(b"GET"), Some(_)) => http_error("404 Not Found"),
+        (b"GET" | b"HEAD", _) => http_error("404 Not Found"),
         _ => http_error("405 Method Not Allowed"),
     }
 }
@@ -86,6 +90,11 @@ fn describe_clock(text: &mut Exposition, status: &StatusReport) {
     let is_majority = status.quorum.map(|quorum| f64::from(quorum == QuorumReport::Majority));
     text.of_daemon(&metrics::MAJORITY, is_majority);
     text.of_daemon(&metrics::BOUND, clock.map(|clock| clock.bound_s));
+    text.of_daemon(&metrics::BOUND_STRICT, clock.and_then(|clock| clock.bound_strict_s));
+    let vote = status.vote.as_ref();
+    text.of_daemon(&metrics::DECIDERS, vote.map(|vote| vote.deciders as f64));
+    text.of_daemon(&metrics::TOLERATED, vote.map(|vote| vote.tolerated as f64));
+    text.of_daemon(&metrics::BELIEVED, vote.map(|vote| vote.believed as f64));
     text.of_daemon(&metrics::UNCERTAINTY, clock.map(|clock| clock.uncertainty_s));
     text.of_daemon(&metrics::SYSTEM_CLOCK_BEHIND, clock.map(|clock| clock.system_clock_behind_s));
     text.of_daemon(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
@@ -98,6 +107,9 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.of_sources(&metrics::SOURCE_SELECTED, sources, |s| Some(f64::from(s.selected)));
     text.of_sources(&metrics::SOURCE_FALSETICKER, sources, |s| Some(f64::from(s.belief == BeliefReport::Falseticker)));
     text.of_sources(&metrics::SOURCE_TRUECHIMER, sources, truechimer);
+    text.of_sources(&metrics::SOURCE_UNDECIDED, sources, |s| Some(f64::from(s.belief == BeliefReport::Undecided)));
+    text.of_sources(&metrics::SOURCE_MISSES, sources, |s| s.vote.misses_s);
+    text.of_sources(&metrics::SOURCE_HEARD, sources, |s| s.vote.heard_s);
     text.of_sources(&metrics::SOURCE_REACHABLE, sources, |s| Some(f64::from(s.state == SourceState::Reachable)));
     text.of_sources(&metrics::SOURCE_STRATUM, sources, |s| s.stratum.map(f64::from));
     text.of_sources(&metrics::SOURCE_ROOT_DISTANCE, sources, |s| s.root_distance_s);
@@ -129,7 +141,7 @@ fn truechimer(source: &SourceReport) -> Option<f64> {
 mod tests {
     use super::super::connection::tests::Idle;
     use super::*;
-    use ffclock_control::protocol::ClockReport;
+    use ffclock_control::protocol::{ClockReport, VoteReport};
 
     #[test]
     fn the_text_is_complete_and_counts_its_length() {
@@ -157,6 +169,7 @@ mod tests {
             utc_ns: 0,
             system_clock_behind_s: 0.0,
             bound_s: 0.0,
+            bound_strict_s: Some(0.0),
             uncertainty_s: 0.0,
             period_s: 1e-9,
             rate_ppm: 0.0,
@@ -164,7 +177,8 @@ mod tests {
             tai_offset_s: 37,
             leap: None,
         };
-        StatusReport { clock: Some(clock), quorum: Some(QuorumReport::Majority), ..Idle.status() }
+        let vote = Some(VoteReport::default());
+        StatusReport { clock: Some(clock), quorum: Some(QuorumReport::Majority), vote, ..Idle.status() }
     }
 
     #[test]

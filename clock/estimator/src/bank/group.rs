@@ -9,14 +9,15 @@
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
 use super::lanes::{LANES, Lanes};
-use super::measurement::MICRO;
+use super::measurement::{MICRO, Measurement};
 use super::model::Model;
 use crate::frame::{Point, Slope};
 use crate::tuning::bank::{
     FLOOR_WALK, LEAST_FIRST_TRIP, LEAST_FIRST_VARIANCE, LEAST_PREDICTED_VARIANCE, PHASE_WALK, PRIOR_RATE_PART,
 };
+use ffclock_units::Direction;
 
-/// The parts of a state.
+/// The parts of a state; a forward packet is outgoing, a backward one incoming.
 pub const THETA: usize = 0;
 pub const RATE: usize = 1;
 pub const CYCLE: usize = 2;
@@ -25,51 +26,13 @@ pub const FREQUENCY: usize = 4;
 pub const FLOORS: [usize; 2] = [5, 6];
 pub const STATES: usize = 7;
 
-/// The way of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// To the server.
-    Forward,
-    /// From the server.
-    Backward,
-}
-
-impl Way {
-    pub const BOTH: [Way; 2] = [Way::Forward, Way::Backward];
-
-    pub fn index(self) -> usize {
-        match self {
-            Way::Forward => 0,
-            Way::Backward => 1,
-        }
+/// Which part of the state is the floor of packets that go this way.
+pub fn floor_of(way: Direction) -> usize {
+    let [forward, backward] = FLOORS;
+    match way {
+        Direction::Outgoing => forward,
+        Direction::Incoming => backward,
     }
-
-    pub fn other(self) -> Way {
-        match self {
-            Way::Forward => Way::Backward,
-            Way::Backward => Way::Forward,
-        }
-    }
-
-    /// Which part of the state is this way's floor.
-    pub fn floor(self) -> usize {
-        let [forward, backward] = FLOORS;
-        match self {
-            Way::Forward => forward,
-            Way::Backward => backward,
-        }
-    }
-}
-
-/// One packet of an exchange as a measurement z of the state: `z = H x + q`, with H in the first field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measurement {
-    /// Forward `theta - r trip + floor + queueing`, backward `-theta + floor + queueing`, us.
-    pub delay: f64,
-    /// How long before the exchange's end the packet's own stamp was taken, s.
-    pub trip: f64,
-    /// The variance of what the stamp's width can do, us^2.
-    pub noise: f64,
 }
 
 /// Each member's predictive density of a packet's queueing, and the packet's log-likelihood.
@@ -253,12 +216,12 @@ impl Group {
 
     /// Updates the members with a packet: m = z - H x and v = H P H' + noise predict its queueing, and the state takes
     /// over the mean and the variance that the density leaves of them.
-    pub fn observe(&mut self, way: Way, measurement: &Measurement, density: &Tabulated) -> GroupPrediction {
+    pub fn observe(&mut self, way: Direction, measurement: &Measurement, density: &Tabulated) -> GroupPrediction {
         let (sign, trip) = match way {
-            Way::Forward => (Lanes::all(1.0), Lanes::all(measurement.trip)),
-            Way::Backward => (Lanes::all(-1.0), Lanes::ZERO),
+            Direction::Outgoing => (Lanes::all(1.0), Lanes::all(measurement.trip)),
+            Direction::Incoming => (Lanes::all(-1.0), Lanes::ZERO),
         };
-        let floor = way.floor();
+        let floor = floor_of(way);
         let gain: [Lanes; STATES] =
             core::array::from_fn(|row| sign * self.p[row][THETA] - trip * self.p[row][RATE] + self.p[row][floor]);
         let spread = sign * gain[THETA] - trip * gain[RATE] + gain[floor];

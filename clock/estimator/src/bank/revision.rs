@@ -1,12 +1,13 @@
 //! What is believed to have happened between two exchanges in place of what the filter assumed.
 
-use super::group::{FLOORS, Group, RATE, THETA, Way};
+use super::group::{FLOORS, Group, RATE, THETA, floor_of};
 use super::lanes::Lanes;
+use ffclock_units::Direction;
 
 /// A floor that moved.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    pub way: Way,
+    pub way: Direction,
     /// How many of the last exchanges came after it.
     pub since: usize,
     /// How far every member's floor moves, us.
@@ -29,7 +30,7 @@ pub enum Revision {
     },
     /// The floor of one way had never been seen. Both floors are as far apart as before, and what the other way shows
     /// stays true: what is open moves both floors, and theta with the floor of the other way.
-    UnseenFloor { since: usize, way: Way, shift: f64 },
+    UnseenFloor { since: usize, way: Direction, shift: f64 },
 }
 
 impl Revision {
@@ -45,7 +46,7 @@ impl Revision {
     pub fn apply(&self, group: &mut Group) {
         match self {
             Revision::Floor(change) => {
-                let part = change.way.floor();
+                let part = floor_of(change.way);
                 group.cut(part);
                 group.x[part] += Lanes::all(change.shift);
                 group.p[part][part] = Lanes::all(change.variance);
@@ -56,8 +57,8 @@ impl Revision {
             }
             Revision::UnseenFloor { way, shift, .. } => {
                 let theta = match way {
-                    Way::Forward => *shift,
-                    Way::Backward => -shift,
+                    Direction::Outgoing => *shift,
+                    Direction::Incoming => -shift,
                 };
                 let [forward, backward] = FLOORS;
                 let open = [(THETA, theta), (forward, *shift), (backward, *shift)];

@@ -2,10 +2,10 @@
 
 use crate::LearnedConfig;
 use crate::bank::density::{Components, Mixture};
-use crate::bank::group::Way;
 use crate::bank::{Densities, Family, Prediction};
 use crate::tuning::bank::{SHAPES, STEEP};
 use crate::tuning::learned::{EAGER, EAGER_ITERATIONS, ITERATIONS, RING, ROUND};
+use ffclock_units::Direction;
 
 /// The densities of both families.
 #[derive(Clone, Debug)]
@@ -47,10 +47,10 @@ impl Mixtures {
     }
 
     fn keep(&mut self, predictions: &[Prediction; 2], components: &Components) {
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let [edges, humps] = Family::BOTH.map(|family| predictions[family.index()].cavities[way.index()]);
             let [forward, backward] = &mut self.edges;
-            let mixture = if self.separate && way == Way::Backward { backward } else { forward };
+            let mixture = if self.separate && way == Direction::Incoming { backward } else { forward };
             mixture.keep(&components.likelihoods(&edges));
             self.humps.keep(&components.likelihoods(&humps));
         }

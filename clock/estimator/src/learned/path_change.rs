@@ -8,7 +8,6 @@
 
 use super::recent::{Filtering, Recent};
 use crate::bank::density::Tabulated;
-use crate::bank::group::Way;
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Densities, Family, ModelSet};
 use crate::tuning::learned::{
@@ -16,11 +15,12 @@ use crate::tuning::learned::{
     LEAST_COMPARED, LEAST_SHIFT, LEAST_SQUARED_SHIFT, ONSET_REACH, SETTLING, SHARED_DEVIATIONS, SHARED_PART, STEADY,
     STEP_MISMATCH, TRIAL_STEP, TRIALS, WITNESSES,
 };
+use ffclock_units::Direction;
 
 /// The last `count` packets of one way as one family saw them.
 struct Witnesses<'a> {
     recent: &'a Recent,
-    way: Way,
+    way: Direction,
     family: Family,
 }
 
@@ -65,7 +65,7 @@ impl Witnesses<'_> {
 }
 
 /// Looks for a change of one way as `family` sees it.
-pub fn find(recent: &Recent, way: Way, family: Family, density: &Tabulated) -> Option<Change> {
+pub fn find(recent: &Recent, way: Direction, family: Family, density: &Tabulated) -> Option<Change> {
     let witnesses = Witnesses { recent, way, family };
     let mut best: Option<(f64, Change)> = None;
     for since in WITNESSES..=DEPTH.min(recent.len()) {
@@ -220,7 +220,8 @@ mod tests {
     use crate::bank::Prediction;
     use crate::bank::density::{Components, Mixture};
     use crate::bank::grid::Cavity;
-    use crate::bank::group::{Begin, Measurement};
+    use crate::bank::group::Begin;
+    use crate::bank::measurement::Measurement;
     use crate::bank::model;
     use crate::tuning::bank::SHAPES;
     use alloc::vec::Vec;
@@ -293,7 +294,7 @@ mod tests {
         let observation =
             Observation { interval: 16.0, measurements: [measurement; 2], predictions: [predictions; 2], step: 0.0 };
         (0..DEPTH).for_each(|_| recent.push(&bank.groups, observation));
-        find(&recent, Way::Forward, Family::Edges, density)
+        find(&recent, Direction::Outgoing, Family::Edges, density)
     }
 
     #[test]
@@ -325,7 +326,7 @@ mod tests {
             recent.push(&before, Observation { interval: INTERVAL, measurements, predictions, step: 0.0 });
         }
         let shift = rate * recent.elapsed(since);
-        let change = Change { way: Way::Forward, since, shift, variance: 1.0 };
+        let change = Change { way: Direction::Outgoing, since, shift, variance: 1.0 };
         let trial = Trial { recent: &recent, densities, set: &set, scratch: &mut bank };
         match trial.cause(&change, Family::Edges) {
             Cause::Rate(Revision::NoiseBurst { since: found, .. }) => Some(found - since),

@@ -1,7 +1,7 @@
 //! The last few exchanges and the bank as it was before each, so that a change of the path can be believed from where
 //! it happened.
 
-use crate::bank::group::Measurement;
+use crate::bank::measurement::Measurement;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, Densities, Groups, ModelSet, Prediction};
 use crate::tuning::learned::DEPTH;

@@ -2,23 +2,23 @@
 
 use super::ambiguity::FloorAmbiguity;
 use super::difference_rate::DifferenceRate;
-use super::floor_memory;
 use super::path_change::{self, Cause, Trial};
 use super::recent::Observation;
 use super::reinitialise::Attempt;
-use super::{Continuity, Filter, Input, MICRO, Now, Placed};
-use crate::bank::group::{Begin, FLOORS, THETA, Way};
+use super::{Filter, Input, MICRO, Now, Placed};
+use crate::bank::group::{Begin, FLOORS, THETA};
 use crate::bank::lanes::Lanes;
 use crate::bank::measurement::measurements;
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{Bank, Family};
 use crate::frame::{Frame, Point};
+use crate::guard::Entry;
 use crate::tuning::learned::{
     EXPLAINED, GARBAGE, HORIZON, LEAST_HORIZON, LEAST_POLL, LONGEST_SILENCE, OUTSIDE_LIMIT, POLL_PART, RATE_AFTER_LOSS,
     SHARED_VARIANCE, UNEXPLAINED_LIMIT,
 };
 use crate::{Event, Events};
-use ffclock_units::Span;
+use ffclock_units::{Direction, Span};
 
 impl Filter {
     /// Lets an exchange pass all stages.
@@ -27,14 +27,14 @@ impl Filter {
         if !(point.x > 0.0 && point.x <= LONGEST_SILENCE) {
             return self.begin(input, events);
         }
-        if input.continuity == Continuity::Stepped {
+        if matches!(input.entry, Entry::Step(_)) {
             return self.begin_time(input, placed, events);
         }
         let mut explained = self.filter(&point);
         if let Some(step) = self.reinitialise(input, &now.frame) {
             now.difference.exclude(step);
             explained = true;
-            events.add(Event::SecondLook);
+            events.add(Event::Reinitialised);
         }
         self.look_for_changes(events);
         now.difference.exclude(self.judge_displacement(point.x, events));
@@ -66,6 +66,7 @@ impl Filter {
             past: 1,
             astray: 0,
             outside: 0,
+            doubts_proof: false,
         };
         self.conclude(input, now, events);
     }
@@ -99,7 +100,6 @@ impl Filter {
         self.reinitialisation.clear();
         self.revisions.began = true;
         self.recent.clear();
-        self.floor_memory.clear();
         self.displacement = path_change::Displacement::default();
         self.ambiguity = FloorAmbiguity::NEW;
     }
@@ -123,7 +123,7 @@ impl Filter {
     /// Re-initialises from the last exchanges, when it is due and they are much likelier so. Returns the step of theta,
     /// us.
     fn reinitialise(&mut self, input: &Input<'_>, frame: &Frame) -> Option<f64> {
-        if !self.config.second_look || self.displacement.is_pending() || !self.reinitialisation.take_due() {
+        if !self.config.reinitialisation || self.displacement.is_pending() || !self.reinitialisation.take_due() {
             return None;
         }
         let before = self.bank.blend(&self.set, 1.0, 1.0);
@@ -143,7 +143,6 @@ impl Filter {
         self.reinitialisation.teach(&mut self.learning);
         // These were compared with the floors from before.
         self.recent.clear();
-        self.floor_memory.clear();
         self.ambiguity = FloorAmbiguity::NEW;
         Some(theta - before.theta)
     }
@@ -152,7 +151,7 @@ impl Filter {
         if !self.config.floor_changes {
             return;
         }
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let family = self.bank.best(&self.set).family;
             let density = self.learning.densities()[family.index()][way.index()];
             let Some(found) = path_change::find(&self.recent, way, family, density) else { continue };
@@ -177,26 +176,16 @@ impl Filter {
     fn revise(&mut self, revision: &Revision) {
         self.recent.replay(revision, &mut self.bank, self.learning.densities(), &self.set);
         match revision {
-            Revision::UnseenFloor { .. } => {
-                self.reinitialisation.follow_replay(&self.recent);
-                // They were compared with a time that has moved.
-                self.floor_memory.clear();
-            }
+            Revision::UnseenFloor { .. } => self.reinitialisation.take_predictions(&self.recent),
             Revision::Floor(_) | Revision::NoiseBurst { .. } => self.reinitialisation.interrupt(),
         }
         self.revisions.note(*revision);
     }
 
-    fn move_floor(&mut self, found: Change, family: Family, events: &mut Events) {
-        let way = found.way.index();
+    fn move_floor(&mut self, change: Change, family: Family, events: &mut Events) {
+        let way = change.way.index();
         let density = self.learning.densities()[family.index()][way];
-        let floors = self.floors();
-        let change = if self.config.floor_memory {
-            floor_memory::recognise(found, floors[way], &mut self.floor_memory, density)
-        } else {
-            found
-        };
-        self.displacement.begin(floors, density);
+        self.displacement.begin(self.floors(), density);
         self.revise(&Revision::Floor(change));
         let (event, count) = if change.shift > 0.0 {
             (Event::FloorShiftUp, &mut self.shifts.up)
@@ -273,7 +262,14 @@ impl Filter {
         } else {
             now.outside = 0;
         }
-        let is_lost = now.outside >= OUTSIDE_LIMIT || now.astray >= UNEXPLAINED_LIMIT;
+        // A filter that explains its exchanges and lies within what this one proves alone is evidence against what the
+        // proof assumes of the oscillator, not against itself.
+        let is_refuted = now.outside >= OUTSIDE_LIMIT;
+        now.doubts_proof = is_refuted && now.astray == 0 && input.guard.could_be_with_more_wander(input.exchange, time);
+        if now.doubts_proof {
+            now.outside = 0;
+        }
+        let is_lost = (is_refuted && !now.doubts_proof) || now.astray >= UNEXPLAINED_LIMIT;
         if now.past > 1 && (!is_sound || is_lost) {
             events.add(Event::FilterRestarted);
             return self.begin_again(input, now, events);

@@ -1,14 +1,14 @@
 //! Limits within the filter that are reached from outside only by chance.
 
-use super::{Continuity, Filter, Input, Now};
+use super::{Filter, Input, Now};
 use crate::bank::group::{RATE, THETA};
 use crate::bank::lanes::Lanes;
-use crate::guard::{Decision, Examined, Guard};
+use crate::guard::{Decision, Entry, Examined, Guard};
 use crate::{ClassicConfig, Event, Events, LearnedConfig};
 use ffclock_units::{Counter, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Ticks};
 
 /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
-fn exchange(number: u64) -> Exchange {
+pub fn exchange(number: u64) -> Exchange {
     let begin = number * 16_000_000_000;
     let queueing = [number * 7 % 11, number * 5 % 13];
     let stamp = |ns: u64| Stamp {
@@ -39,7 +39,7 @@ fn admit(guard: &mut Guard, exchange: &Exchange) {
 }
 
 fn input<'a>(guard: &'a Guard, exchange: &'a Exchange) -> Input<'a> {
-    Input { exchange, guard, continuity: Continuity::Kept, fallback_rate: 0.0 }
+    Input { exchange, guard, entry: Entry::Agreeing, fallback_rate: 0.0 }
 }
 
 /// A filter behind a guard after a while, and what it knows of now.
@@ -51,6 +51,11 @@ struct Settled {
 }
 
 fn settled() -> Settled {
+    settled_before(exchange)
+}
+
+/// The same with another last exchange.
+fn settled_before(next: impl Fn(u64) -> Exchange) -> Settled {
     let (config, nominal) = (ClassicConfig::default(), Period::from_hertz(1e9).unwrap());
     let mut guard = Guard::new(&config, nominal, None);
     let mut filter = Filter::new(LearnedConfig::default(), &config, nominal);
@@ -59,7 +64,7 @@ fn settled() -> Settled {
         admit(&mut guard, &exchange);
         filter.measure(&input(&guard, &exchange));
     }
-    let next = exchange(400);
+    let next = next(400);
     admit(&mut guard, &next);
     Settled { now: filter.now.unwrap(), guard, filter, next }
 }
@@ -99,5 +104,25 @@ fn the_filter_restarts_when_its_time_is_disproved_16_times() {
         filter.conclude(&input(&guard, &next), now, &mut events);
         assert!(events.contains(Event::OutsideProof));
         assert_eq!(events.contains(Event::FilterRestarted), restarts);
+    }
+}
+
+/// An exchange that alone allows the filter's time shows that the proof has run away from it.
+#[test]
+fn a_filter_that_explains_its_exchanges_doubts_the_proof() {
+    let slow = |number| {
+        let usual = exchange(number);
+        let received = Stamp { counter: usual.received.counter + Ticks::from_raw(500_000), ..usual.received };
+        Exchange { received, ..usual }
+    };
+    for (outside, astray, doubts) in [(14, 0, false), (15, 0, true), (15, 1, false)] {
+        let Settled { guard, mut filter, mut now, next } = settled_before(slow);
+        filter.bank.for_groups(|group| group.x[THETA] += Lanes::all(-300.0));
+        (now.outside, now.astray) = (outside, astray);
+        let mut events = Events::NONE;
+        filter.conclude(&input(&guard, &next), now, &mut events);
+        assert!(events.contains(Event::OutsideProof));
+        assert_eq!(events.contains(Event::FilterRestarted), outside == 15 && !doubts);
+        assert_eq!(filter.now.unwrap().doubts_proof, doubts);
     }
 }

@@ -3,9 +3,11 @@
 //! 1973). No matrix is inverted.
 
 use super::site::Action;
-use crate::bank::group::{CYCLE, FREQUENCY, Group, Measurement, QUADRATURE, RATE, Rotation, STATES, THETA, Way};
+use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, Rotation, STATES, THETA, floor_of};
 use crate::bank::lanes::Lanes;
+use crate::bank::measurement::Measurement;
 use crate::tuning::smooth::LEAST_SMOOTHED_VARIANCE;
+use ffclock_units::Direction;
 
 /// One number for each part of the state.
 pub type Vector = [Lanes; STATES];
@@ -21,13 +23,13 @@ pub fn times(matrix: &[Vector; STATES], vector: &Vector) -> Vector {
 }
 
 /// How a packet's delay depends on the state.
-pub fn row(way: Way, measurement: &Measurement) -> Vector {
+pub fn row(way: Direction, measurement: &Measurement) -> Vector {
     let mut row = [Lanes::ZERO; STATES];
     match way {
-        Way::Forward => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-measurement.trip)),
-        Way::Backward => row[THETA] = Lanes::all(-1.0),
+        Direction::Outgoing => (row[THETA], row[RATE]) = (Lanes::all(1.0), Lanes::all(-measurement.trip)),
+        Direction::Incoming => row[THETA] = Lanes::all(-1.0),
     }
-    row[way.floor()] = Lanes::all(1.0);
+    row[floor_of(way)] = Lanes::all(1.0);
     row
 }
 

@@ -3,12 +3,13 @@
 use super::MICRO;
 use crate::bank::Densities;
 use crate::bank::density::Tabulated;
-use crate::bank::group::{Begin, Measurement, Way};
+use crate::bank::group::Begin;
+use crate::bank::measurement::Measurement;
 use crate::bank::revision::{Change, Revision};
 use crate::frame::Frame;
 use crate::tuning::smooth::{BLOCK, NEAR_FLOOR};
 use alloc::vec::Vec;
-use ffclock_units::{Counter, Estimate, Period};
+use ffclock_units::{Counter, Direction, Estimate, Period};
 
 /// The clock as it was published right after an exchange, us over the frame's line.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,7 @@ impl Causal {
 /// A floor that moved.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    pub way: Way,
+    pub way: Direction,
     /// How far, us.
     pub shift: f64,
     /// The variance of the new floor, us^2.
@@ -155,7 +156,7 @@ mod tests {
     fn a_floor_within_a_microsecond_of_one_that_was_left_is_that_one() {
         for (miss, back_to) in [(0.9, Some(3)), (1.1, None)] {
             let mut segment = segment();
-            let change = |shift: f64| Change { way: Way::Forward, since: 4, shift, variance: 0.0 };
+            let change = |shift: f64| Change { way: Direction::Outgoing, since: 4, shift, variance: 0.0 };
             assert_eq!(segment.depart(&change(100.0), 3).back_to, None);
             assert_eq!(segment.depart(&change(miss - 100.0), 7).back_to, back_to, "{miss}");
         }

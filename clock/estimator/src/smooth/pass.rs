@@ -5,11 +5,13 @@ use super::node::Node;
 use super::site::{Action, Belief, Site};
 use crate::bank::Family;
 use crate::bank::density::Tabulated;
-use crate::bank::group::{FREQUENCY, Group, Measurement, RATE, Rotation, STATES, THETA, Way};
+use crate::bank::group::{FREQUENCY, Group, RATE, Rotation, STATES, THETA, floor_of};
 use crate::bank::lanes::Lanes;
+use crate::bank::measurement::Measurement;
 use crate::bank::model::Model;
 use crate::tuning::smooth::{BLOCK, CHANGED_VARIANCE, LEAST_PREDICTED_VARIANCE, REMEMBERED_VARIANCE, SCORE_MEMORY};
 use alloc::vec::Vec;
+use ffclock_units::Direction;
 
 /// The densities of a window, block after block, each for both ways.
 pub type Tables = Vec<[Tabulated; 2]>;
@@ -66,7 +68,7 @@ impl Pass<'_> {
             self.enter(&mut group, index, node, &steps);
             let mut step = Step { after: group, updates: [None, None], log: Lanes::ZERO };
             let mut believed = [NOTHING; 2];
-            for (way, site) in Way::BOTH.into_iter().zip(sites) {
+            for (way, site) in Direction::BOTH.into_iter().zip(sites) {
                 let Some(measurement) = node.measurements.map(|measurements| measurements[way.index()]) else {
                     continue;
                 };
@@ -97,7 +99,7 @@ impl Pass<'_> {
             group.predict(node.interval, self.model, floor_noise);
         }
         for change in node.changes.floors.iter().flatten() {
-            let part = change.way.floor();
+            let part = floor_of(change.way);
             let known = change.back_to.and_then(|left| self.before(left, steps)).map(|before| before.after.x[part]);
             group.cut(part);
             group.x[part] = known.unwrap_or(group.x[part] + Lanes::all(change.shift));
@@ -120,13 +122,13 @@ impl Pass<'_> {
         let mut adjoint = Adjoint::NONE;
         for (index, (node, step)) in self.nodes.iter().zip(steps).enumerate().rev() {
             visit(index, node, step, &adjoint);
-            for way in [Way::Backward, Way::Forward] {
+            for way in [Direction::Incoming, Direction::Outgoing] {
                 if let (Some(measurements), Some(update)) = (node.measurements, &step.updates[way.index()]) {
                     adjoint.before(&row(way, &measurements[way.index()]), update);
                 }
             }
             for change in node.changes.floors.iter().flatten() {
-                adjoint.forget(change.way.floor());
+                adjoint.forget(floor_of(change.way));
             }
             if node.interval > 0.0 {
                 let before =
@@ -144,7 +146,7 @@ impl Pass<'_> {
         self.backward(start, steps, |index, node, step, adjoint| {
             debug_assert!(index < self.nodes.len());
             let Some(cell) = beliefs.get_mut(index) else { return };
-            for (way, measurement) in Way::BOTH.into_iter().zip(node.measurements.iter().flatten()) {
+            for (way, measurement) in Direction::BOTH.into_iter().zip(node.measurements.iter().flatten()) {
                 let (mean, variance) = adjoint.marginal(&step.after, &row(way, measurement));
                 cell[way.index()] = belief_of(measurement, mean, variance);
             }

@@ -1,7 +1,8 @@
 //! The smoother.
 
+pub use super::LEAST_UNCERTAINTY;
+use super::bank::UNSTEADY_WALK;
 pub use super::bank::{LEAST_PREDICTED_VARIANCE, SCORE_MEMORY};
-pub use super::{LEAST_UNCERTAINTY, REMEMBERED_VARIANCE};
 
 /// The causal filter's densities are noted this often. Exchanges. Size.
 pub const SNAPSHOT: usize = 64;
@@ -30,6 +31,9 @@ pub const FREQUENCY_REACH: f64 = 0.25;
 /// A floor this near to one that was left, beside what it is uncertain by, is that one. us. Sweep.
 pub const NEAR_FLOOR: f64 = 1.0;
 
+/// The variance of a floor that is recognised when it returns. us^2: 0.2 us. Sweep.
+pub const REMEMBERED_VARIANCE: f64 = 0.04;
+
 /// What a changed floor gains in variance beside what its change leaves open. us^2. Sweep.
 pub const CHANGED_VARIANCE: f64 = 1.0;
 
@@ -49,9 +53,9 @@ pub const LEAST_CAUSAL_UNCERTAINTY: f64 = 1e-3;
 pub const LEAST_SMOOTHED_VARIANCE: f64 = 1e-9;
 pub const LEAST_PRECISION_LEFT: f64 = 1e-6;
 
-/// How far the rate walks between two exchanges at most. ppm/sqrt(s). Oscillator: sigma_y(1000 s) = 1.8e-8, an unsteady
-/// crystal.
-pub const CURVE_WALK: f64 = 1e-3;
+/// How far the rate walks between two exchanges. ppm/sqrt(s). Nothing is seen there, and the members that know better
+/// are not asked: cautiously, the oscillator is taken for an unsteady one.
+pub const CURVE_WALK: f64 = UNSTEADY_WALK;
 
 /// White frequency noise between two exchanges: what the phase gains. us/sqrt(s). Oscillator: 3 ns/sqrt(s), as
 /// `bank::PHASE_WALK`.

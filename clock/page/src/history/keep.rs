@@ -1,7 +1,7 @@
 //! Writing a history: lines as they are published become segments.
 
-use super::segment::{EntryWords, Rates, Segment};
-use super::{HistoryWords, RINGS, Ring};
+use super::segment::{EntryWords, HistorySegment, SegmentRates};
+use super::{HistoryRing, HistoryWords, RINGS};
 use crate::layout::history::{self, ENTRY_WORDS, HISTORY_BYTES, header};
 use crate::layout::{self, high};
 use crate::words::{load, order_stores, store, void_entry, write_entry};
@@ -15,12 +15,12 @@ const SAME: Span = Span::from_nanos(1);
 #[derive(Debug)]
 pub struct HistoryWriter<M> {
     memory: M,
-    epoch: Option<Epoch>,
+    epoch: Option<HistoryEpoch>,
 }
 
 /// An epoch of the counter.
 #[derive(Clone, Copy, Debug)]
-struct Epoch {
+struct HistoryEpoch {
     /// As a page names it: its tag, and its beginning.
     words: [u64; 2],
     /// In the order of [`RINGS`].
@@ -30,7 +30,7 @@ struct Epoch {
 /// The segments of one ring up to the present: the last one is open until a later line is worth keeping.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
-    ring: Ring,
+    ring: HistoryRing,
     /// Where bucket 0 begins.
     origin: Counter,
     /// Buckets per tick, 2^-64.
@@ -41,7 +41,7 @@ struct Chain {
     end: Option<Estimate>,
     /// Whether the latest line says more than the one before it.
     is_news: bool,
-    rates: Option<Rates>,
+    rates: Option<SegmentRates>,
 }
 
 impl<M: AsRef<HistoryWords>> HistoryWriter<M> {
@@ -86,7 +86,7 @@ impl<M: AsRef<HistoryWords>> HistoryWriter<M> {
     }
 
     /// Drops everything of the past: its counter readings mean something else now.
-    fn begin(&self, words: [u64; 2], publication: &Publication) -> Epoch {
+    fn begin(&self, words: [u64; 2], publication: &Publication) -> HistoryEpoch {
         let memory = self.memory.as_ref();
         RINGS.iter().flat_map(|ring| (0..ring.entries as u64).map(|bucket| ring.place(bucket))).for_each(|place| {
             void_entry(memory, place);
@@ -95,7 +95,7 @@ impl<M: AsRef<HistoryWords>> HistoryWriter<M> {
         let chains = RINGS.map(|ring| Chain::new(ring, publication));
         store(memory, header::ORIGIN, publication.epoch_begin.raw());
         chains.iter().for_each(|chain| store(memory, chain.ring.per_tick, chain.per_tick));
-        Epoch { words, chains }
+        HistoryEpoch { words, chains }
     }
 }
 
@@ -123,7 +123,7 @@ fn format(memory: &HistoryWords, wanted: &[u64]) {
 }
 
 impl Chain {
-    fn new(ring: Ring, publication: &Publication) -> Self {
+    fn new(ring: HistoryRing, publication: &Publication) -> Self {
         let ticks = publication.estimate.period.ticks_in(Span::from_millis(ring.span_ms)).raw().max(2).unsigned_abs();
         let per_tick = u64::MAX / ticks;
         Chain { ring, origin: publication.epoch_begin, per_tick, base: None, end: None, is_news: true, rates: None }
@@ -155,7 +155,7 @@ impl Chain {
         if end.counter != line.counter {
             let is_bucket_new = self.base_bucket() < Some(self.bucket(end.counter));
             if self.is_news && is_bucket_new {
-                (self.base, self.rates) = (Some(end), Some(Rates::of(&end)));
+                (self.base, self.rates) = (Some(end), Some(SegmentRates::of(&end)));
             } else if let Some(rates) = &mut self.rates {
                 rates.include(&end);
             }
@@ -168,8 +168,8 @@ impl Chain {
     fn open_segment(&self, leap: LeapStep) -> Option<EntryWords> {
         let end = self.end.as_ref()?;
         match self.base.as_ref().zip(self.rates.as_ref()) {
-            Some((base, rates)) => Segment::between([base, end], rates, leap).words(),
-            None => Segment::before(end, self.origin, leap).words(),
+            Some((base, rates)) => HistorySegment::between([base, end], rates, leap).words(),
+            None => HistorySegment::before(end, self.origin, leap).words(),
         }
     }
 

@@ -23,18 +23,18 @@ const RATE_ROUNDING: f64 = 1e-14;
 /// The rates that were possible from a line on until another one, relative to the first line's, and how fast the
 /// uncertainty grew.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rates {
+pub(super) struct SegmentRates {
     reference: Period,
     low: f64,
     high: f64,
     uncertainty_growth: GrowthRate,
 }
 
-impl Rates {
+impl SegmentRates {
     /// What a line says of the time after it.
     pub(super) fn of(line: &Estimate) -> Self {
         let growth = line.bound_growth.as_rate().as_fraction();
-        Rates { reference: line.period, low: -growth, high: growth, uncertainty_growth: line.uncertainty_growth }
+        SegmentRates { reference: line.period, low: -growth, high: growth, uncertainty_growth: line.uncertainty_growth }
     }
 
     /// Another line was in force, too.
@@ -58,27 +58,27 @@ impl Rates {
 
 /// One of the two error figures: at both ends, and how it grows away from them.
 #[derive(Clone, Copy, Debug)]
-struct Figure {
+struct SegmentFigure {
     ends: [Span; 2],
     growth: GrowthRate,
 }
 
 /// A segment before it is packed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub(super) struct HistorySegment {
     begin: Counter,
     ticks: u64,
     time: Moment<Tai>,
     period: Period,
-    bound: Figure,
-    uncertainty: Figure,
+    bound: SegmentFigure,
+    uncertainty: SegmentFigure,
     state: u64,
     leap: LeapStep,
 }
 
-impl Segment {
+impl HistorySegment {
     /// From one line to a later one. Where neither can be right if the other is, each end covers both.
-    pub(super) fn between([base, end]: [&Estimate; 2], rates: &Rates, leap: LeapStep) -> Self {
+    pub(super) fn between([base, end]: [&Estimate; 2], rates: &SegmentRates, leap: LeapStep) -> Self {
         debug_assert!(end.counter.is_after(base.counter), "a segment lasts");
         let ticks = end.counter - base.counter;
         let mean = (end.time - base.time).as_seconds() / ticks.as_f64();
@@ -96,13 +96,16 @@ impl Segment {
             ([first, last], [base.uncertainty.as_span(), end.uncertainty.as_span()])
         };
         let [from, to] = uncertainties;
-        Segment {
+        HistorySegment {
             begin: base.counter,
             ticks: ticks.raw().unsigned_abs(),
             time: base.time,
             period,
-            bound: Figure { ends: bounds.map(Bound::as_span), growth },
-            uncertainty: Figure { ends: uncertainties, growth: slope_and(to - from, lasts, rates.uncertainty_growth) },
+            bound: SegmentFigure { ends: bounds.map(Bound::as_span), growth },
+            uncertainty: SegmentFigure {
+                ends: uncertainties,
+                growth: slope_and(to - from, lasts, rates.uncertainty_growth),
+            },
             state: u64::from(status_code(base.status)) << state::STATUS,
             leap,
         }
@@ -111,13 +114,16 @@ impl Segment {
     /// From the beginning of the epoch to its first line, which alone says what was before it.
     pub(super) fn before(first: &Estimate, epoch_begin: Counter, leap: LeapStep) -> Self {
         let ticks = first.counter - epoch_begin;
-        Segment {
+        HistorySegment {
             begin: epoch_begin,
             ticks: ticks.raw().unsigned_abs(),
             time: first.time - first.period * ticks,
             period: first.period,
-            bound: Figure { ends: [Span::MAX, first.bound.as_span()], growth: first.bound_growth },
-            uncertainty: Figure { ends: [Span::MAX, first.uncertainty.as_span()], growth: first.uncertainty_growth },
+            bound: SegmentFigure { ends: [Span::MAX, first.bound.as_span()], growth: first.bound_growth },
+            uncertainty: SegmentFigure {
+                ends: [Span::MAX, first.uncertainty.as_span()],
+                growth: first.uncertainty_growth,
+            },
             state: u64::from(status_code(first.status)) << state::STATUS,
             leap,
         }
@@ -159,7 +165,7 @@ fn slope_and(change: Span, lasts: Span, growth: GrowthRate) -> GrowthRate {
     GrowthRate::of(Rate::from_fraction(slope.abs() + growth.as_rate().as_fraction() + RATE_ROUNDING))
 }
 
-impl Figure {
+impl SegmentFigure {
     /// Both ends in one word, the growth per tick, and the scale. All are rounded up, and the ends by one unit more,
     /// because readers round the growth down.
     fn packed(&self, period: Period) -> (u64, u64, u64) {

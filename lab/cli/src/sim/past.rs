@@ -1,11 +1,11 @@
 //! `ffclock-lab sim past`: old stamps and long intervals in a simulated world.
 
 use super::open;
-use crate::{Failure, Global, output};
+use crate::{Failure, GlobalOptions};
 use ffclock_cli::text::{self, Align};
 use ffclock_estimator::{ClassicConfig, Learned, LearnedConfig};
 use ffclock_replay::{PastErrors, PastJudge, PastReport};
-use ffclock_sim::{Cast, Run, Sample, Sinks};
+use ffclock_sim::{Cast, Run, ShownReading, Sinks};
 use ffclock_trace::TraceRow;
 use ffclock_units::Span;
 use serde::Serialize;
@@ -30,21 +30,22 @@ pub(super) struct Args {
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PastAnswer<'a> {
     scenario: &'a str,
     seed: u64,
     #[serde(flatten)]
     report: PastReport,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
+pub(super) fn run(global: &GlobalOptions, args: &Args) -> Result<(), Failure> {
     let named = open(&args.name)?;
+    if !named.scenario.servers.is_empty() {
+        return Err(Failure::usage("sim past judges the clock of one server, and this world has several"));
+    }
     let run = Run { name: &named.name, scenario: &named.scenario, seed: args.seed };
     let report = judge(&run);
-    if global.json {
-        return output::json(&Answer { scenario: &named.name, seed: args.seed, report });
-    }
-    output::write(&render(&format!("{}: {}", named.name, named.scenario.about), &report))
+    let answer = PastAnswer { scenario: &named.name, seed: args.seed, report };
+    global.answer(&answer, || render(&format!("{}: {}", named.name, named.scenario.about), &answer.report))
 }
 
 /// Lives through the run with a clock that is judged from the scenario's beginning of statistics on.
@@ -54,7 +55,7 @@ fn judge(run: &Run<'_>) -> PastReport {
     let judge = RefCell::new(PastJudge::new(Box::new(clock)));
     let from = run.scenario.from;
     let mut rows = |row: &TraceRow| judge.borrow_mut().feed(row);
-    let mut samples = |sample: &Sample<'_>| {
+    let mut samples = |sample: &ShownReading<'_>| {
         if sample.at >= Span::from_seconds(from.seconds()) {
             judge.borrow_mut().look(sample.counter, sample.truth());
         }
