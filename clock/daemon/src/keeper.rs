@@ -414,6 +414,7 @@ impl<'a> Keeper<'a> {
             server,
             estimate,
         };
+        self.keep_page();
         if let Some(history) = &mut self.history {
             history.keep(&publication);
         }

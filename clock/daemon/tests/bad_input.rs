@@ -7,8 +7,10 @@ use common::server::{Behaviour, TestServer, Truth};
 use common::{Daemon, Judge, Scratch, server_section};
 use ffclock_control::protocol::{Answer, SourceState};
 use ffclock_counter::CounterId;
+use ffclock_sys::history_beside;
 use ffclock_units::{Bound, Span, Status};
 use ffclock_wire::{LeapIndicator, NtpTimestamp, Packet};
+use std::path::Path;
 use std::time::Duration;
 
 struct Case {
@@ -148,21 +150,43 @@ fn a_broken_page_is_replaced() {
     assert!(judge.watch(Duration::from_millis(200)).is_some());
 }
 
+/// Ways to spoil a file that the daemon has mapped.
+const SPOILS: [fn(&Path); 2] = [
+    |path| std::fs::remove_file(path).unwrap(),
+    |path| std::fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap(),
+];
+
+/// Spoils a file of `length` bytes and waits until the daemon has made it again.
+fn spoil(case: &mut Case, path: &Path, spoil: fn(&Path)) {
+    let length = std::fs::metadata(path).unwrap().len();
+    spoil(path);
+    let start = std::time::Instant::now();
+    while !std::fs::metadata(path).is_ok_and(|found| found.len() == length) {
+        assert!(start.elapsed() < Duration::from_secs(10), "never made again\n{}", case.daemon.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(case.daemon.is_running());
+}
+
+#[test]
+fn a_history_that_is_removed_or_cut_off_is_made_again() {
+    let mut case = settled("history-gone");
+    let history = history_beside(&case.scratch.page());
+    SPOILS.into_iter().for_each(|way| spoil(&mut case, &history, way));
+    assert!(case.daemon.log().contains("the history was removed or replaced"), "{}", case.daemon.log());
+    std::fs::remove_file(&history).unwrap();
+    std::fs::create_dir(&history).unwrap();
+    case.daemon
+        .wait_for("the reason", |status| status.events.iter().any(|event| event.text.contains("old stamps will not")));
+    assert!(case.judge.watch(Duration::from_millis(200)).is_some(), "time is kept all the same");
+}
+
 #[test]
 fn a_page_that_is_removed_or_cut_off_is_made_again() {
     let mut case = settled("page-gone");
-    let spoils: [fn(&std::path::Path); 2] = [
-        |page| std::fs::remove_file(page).unwrap(),
-        |page| std::fs::File::options().write(true).open(page).unwrap().set_len(0).unwrap(),
-    ];
-    for spoil in spoils {
-        spoil(&case.scratch.page());
-        let start = std::time::Instant::now();
-        while !std::fs::metadata(case.scratch.page()).is_ok_and(|page| page.len() == 4096) {
-            assert!(start.elapsed() < Duration::from_secs(10), "never made again\n{}", case.daemon.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        assert!(case.daemon.is_running());
+    for way in SPOILS {
+        let page = case.scratch.page();
+        spoil(&mut case, &page, way);
         let mut judge = Judge::new(&case.scratch, CounterId::CPU, case.judge.truth());
         assert!(judge.watch(Duration::from_secs(1)).is_some());
     }

@@ -68,8 +68,11 @@ fn places(config: &DaemonConfig) -> Vec<Place<'_>> {
         .collect()
 }
 
-/// Two directories may be one: the names in them differ.
+/// Two directories may be one: the names in them differ. What one key names never is in its own way.
 fn conflict_of_two(one: &Place<'_>, other: &Place<'_>) -> Option<Conflict> {
+    if one.key == other.key {
+        return None;
+    }
     let keys = vec![one.key, other.key];
     let (path, others) = (plain(&one.path), plain(&other.path));
     if path == others {
