@@ -9,14 +9,13 @@ use crate::{Global, page};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ stamp=$(ffclock stamp); run-the-experiment; ffclock at $stamp
-  2026-11-21T09:30:00.123456789Z  +- 48.1 us  synchronised (standard uncertainty 410 ns)
-  $ ffclock at --json 81732450912345@3 | jq .utc_ns
+  2026-11-22T15:26:55.048394025Z  +- 29.1264 us  synchronised (standard uncertainty 603.497 ns)
+  $ ffclock at --json 50356724170477@1 | jq .utc_ns
   $ ffclock at --format unix $(cat stamps.txt)
 
 A stamp is COUNTER@EPOCH, as `ffclock stamp` prints it. One of the last day is converted by the lines
 of the clock around it, and so as well as a fresh one; an older one by the newest line, with a bound
-that has grown since. The true time lies within the bound (after +-) as long as the server's own claim
-is true.")]
+that has grown since. The true time lies within the bound (after +-) as `ffclock now --help` says.")]
 pub(crate) struct Args {
     #[command(flatten)]
     form: TimeForm,

@@ -19,13 +19,13 @@ use std::process::{Command, ExitStatus};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock elapsed -- make
-  elapsed 12.345678901 s +- 7.1 us (standard uncertainty 63 ns)
+  elapsed 12.015705683 s +- 14.6515 us (standard uncertainty 1.0356 us)
   $ begin=$(ffclock stamp); sleep 1; ffclock elapsed $begin $(ffclock stamp)
-  1.001234567 s +- 577 ns (standard uncertainty 5.1 ns)
+  1.015024994 s +- 1.2265 us (standard uncertainty 352.5381 ns)
   $ ffclock elapsed --json $begin $end | jq .elapsed_s,.way
 
-The true length lies within the bound (after +-) as long as the server's own claim is true. Intervals
-of seconds and minutes are measured by the difference clock, whose error grows with their length;
+The true length lies within the bound (after +-) as long as the bounds of the times do, which `ffclock
+now --help` explains. Intervals of seconds and minutes are measured by the difference clock, whose error grows with their length;
 longer ones by the times of the two stamps, whose errors do not. The stamps may be a day old.
 
 The figure for a command goes to standard error (or to the file of --output), so that the command's

@@ -43,7 +43,7 @@ use std::process::ExitCode;
     max_term_width = 100,
     after_help = "Example:
   $ ffclock now
-  2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (standard uncertainty 14.2 us)
+  2026-11-22T15:28:35.311914932Z  +- 35.1563 us  synchronised (standard uncertainty 734.115 ns)
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 the clock is not synchronised, or was not good
 enough in time."

@@ -10,7 +10,7 @@ use ffclock_units::{Span, Status};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock now
-  2026-11-21T09:30:00.123456789Z  +- 812.4 us  synchronised (standard uncertainty 14.2 us)
+  2026-11-22T15:28:35.311914932Z  +- 35.1563 us  synchronised (standard uncertainty 734.115 ns)
   $ ffclock now --format unix --count 3 --interval '100 ms'
   $ ffclock now --json | jq .bound_s
 

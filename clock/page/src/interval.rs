@@ -15,7 +15,7 @@ pub struct Interval {
     pub span: Span,
     /// The standard uncertainty of `span`. How well the stamps themselves were taken is not in it.
     pub uncertainty: StandardUncertainty,
-    /// The largest error of `span`, as long as the server's own claim is true. How well the stamps themselves were
+    /// The largest error of `span`, as long as the bounds of the estimate hold. How well the stamps themselves were
     /// taken is not in it.
     pub bound: Bound,
     /// How far the clock may be trusted; [`Status::Unsynchronised`] where the counter was not watched until the later
