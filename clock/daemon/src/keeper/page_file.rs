@@ -1,5 +1,5 @@
-//! The files of the page and of its history: made again when one was removed, replaced or cut off, and the page repaired
-//! when it was damaged.
+//! The files of the page and of its history: made again when one was removed, replaced or cut off, and the page
+//! repaired when it was damaged.
 
 use super::Keeper;
 use ffclock_page::{BootId, HistoryWriter, Writer};
@@ -13,8 +13,8 @@ impl Keeper<'_> {
     /// Makes the page again if its file is not in its place: a program that opens it now finds none, or another.
     /// Programs that mapped the old one see it run out, and open it again.
     ///
-    /// Every turn of the loop looks, and each publication again, before anything is stored: a store into a file that was
-    /// cut off would end the daemon.
+    /// Every turn of the loop looks, and each publication again, before anything is stored: a store into a file that
+    /// was cut off would end the daemon.
     pub(super) fn keep_page(&mut self) {
         self.keep_page_file();
         self.keep_history();
