@@ -99,7 +99,7 @@ mod tests {
         assert!((young - libm::sqrt(0.75) / 100.0).abs() < 1e-12, "{young}");
         (0..500).for_each(|_| pace.pass(16.0, &blend(0.0, 0.0)));
         let settled = pace.deviation(&blend(0.0, 0.0), 100.0);
-        let expected = libm::hypot(libm::sqrt(2.0) * 0.5 / 1_000.0, 2e-4 * libm::sqrt(1_000.0 / 2.0));
+        let expected = libm::hypot(libm::sqrt(2.0) * 0.5 / 1_000.0, DIFFERENCE_WALK * libm::sqrt(1_000.0 / 2.0));
         assert!((settled - expected).abs() < 1e-12, "{settled}");
     }
 
