@@ -2,7 +2,7 @@
 
 use super::guarded::{Guarded, Judged};
 use crate::bank::Densities;
-use crate::bank::group::Begin;
+use crate::bank::group::{Begin, Evident};
 use crate::frame::Point;
 use crate::learned::{Continuity, Filter, Input, Measured, Revisions, State};
 use crate::outcome::Measure;
@@ -34,7 +34,7 @@ impl Learned {
     pub fn new(config: LearnedConfig, classic: ClassicConfig, nominal: Period, remembered: Option<RateMemory>) -> Self {
         Learned {
             guarded: Guarded::new(&classic, nominal, remembered),
-            filter: Filter::new(config, &classic, nominal),
+            filter: Filter::new(config, &classic, nominal, 1),
             is_contradicted: false,
             disagrees: false,
             revisions: Revisions::default(),
@@ -54,12 +54,12 @@ impl Learned {
 
     /// What is known of queueing now.
     pub(crate) fn densities(&self) -> Densities<'_> {
-        self.filter.densities()
+        self.filter.densities(0)
     }
 
     /// Where a clock begins with an exchange.
     pub(crate) fn beginning(&self, point: &Point) -> Begin {
-        self.filter.begin_at(point, self.guarded.guard.prior())
+        self.filter.begin_at(0, point, self.guarded.guard.prior())
     }
 
     /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions
@@ -77,7 +77,8 @@ impl Learned {
         }
         let Guarded { guard, classic } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
-        let input = Input { exchange, guard, continuity: judged.continuity(), fallback_rate };
+        let (evident, continuity) = (Evident::All, judged.continuity());
+        let input = Input { server: 0, exchange, evident, guard, continuity, fallback_rate };
         let Measured { mut events, offset, revisions } = self.filter.measure(&input);
         self.revisions = revisions;
         self.compare(&mut events);
@@ -177,7 +178,7 @@ impl Estimator for Learned {
         let before = self.guarded.estimate().map(|other| other.at(state.counter).time - state.time);
         let rate = (1.0 + state.rate) / (1.0 + common.period.relative_to(self.guarded.guard.nominal()).as_fraction());
         Summary {
-            floor: Span::from_seconds(state.floor),
+            floor: Span::from_seconds(self.filter.floor(0)),
             shifts_up: shifts.up,
             shifts_down: shifts.down,
             local_rate: Some(Rate::from_fraction(rate - 1.0)),

@@ -1,7 +1,7 @@
 //! Limits within the filter that are reached from outside only by chance.
 
 use super::{Continuity, Filter, Input, Now};
-use crate::bank::group::{RATE, THETA};
+use crate::bank::group::{Evident, RATE, THETA};
 use crate::bank::lanes::Lanes;
 use crate::guard::{Decision, Examined, Guard};
 use crate::{ClassicConfig, Event, Events, LearnedConfig};
@@ -39,7 +39,7 @@ fn admit(guard: &mut Guard, exchange: &Exchange) {
 }
 
 fn input<'a>(guard: &'a Guard, exchange: &'a Exchange) -> Input<'a> {
-    Input { exchange, guard, continuity: Continuity::Kept, fallback_rate: 0.0 }
+    Input { server: 0, exchange, evident: Evident::All, guard, continuity: Continuity::Kept, fallback_rate: 0.0 }
 }
 
 /// A filter behind a guard after a while, and what it knows of now.
@@ -53,7 +53,7 @@ struct Settled {
 fn settled() -> Settled {
     let (config, nominal) = (ClassicConfig::default(), Period::from_hertz(1e9).unwrap());
     let mut guard = Guard::new(&config, nominal, None);
-    let mut filter = Filter::new(LearnedConfig::default(), &config, nominal);
+    let mut filter = Filter::new(LearnedConfig::default(), &config, nominal, 1);
     for number in 0..400 {
         let exchange = exchange(number);
         admit(&mut guard, &exchange);
