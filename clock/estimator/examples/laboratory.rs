@@ -38,8 +38,7 @@ const WORLDS: [&str; 27] = [
     "jump-far",
     "jump-20",
 ];
-const PARTS: [&str; 8] =
-    ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "floor_memory", "second_look"];
+const PARTS: [&str; 7] = ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "second_look"];
 
 fn world(name: &str, seed: u64) -> World {
     let mut world = if name.contains("far") { World::far(seed) } else { World::lan(seed) };

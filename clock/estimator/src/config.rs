@@ -62,8 +62,6 @@ ffclock_units::options! {
         directions: bool = true;
         /// Whether a change of the path is looked for in each direction.
         floor_changes: bool = true;
-        /// Whether the floor of an earlier path is recognised when it returns.
-        floor_memory: bool = true;
         /// Whether the last exchanges are looked at again from where their fastest packets place the time, now and
         /// then.
         second_look: bool = true;
@@ -118,7 +116,7 @@ mod tests {
             count += 1;
             assert_eq!(config.left_out().len(), count);
         });
-        assert_eq!((count, config.cycles, config.directions), (8, false, false));
+        assert_eq!((count, config.cycles, config.directions), (7, false, false));
         assert_eq!(config.leave_out("tides"), Err(OptionError::Unknown));
     }
 }

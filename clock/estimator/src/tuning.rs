@@ -41,6 +41,3 @@ pub const CLOSEST_PAIR: f64 = 1e-3;
 /// What the arithmetic of a filter can lose of a time. s. Rounding, with room: floats of microseconds lose less than 1
 /// ns.
 pub const LEAST_UNCERTAINTY: f64 = 1e-8;
-
-/// The variance of a floor that is recognised when it returns. us^2: 0.2 us. Sweep.
-pub const REMEMBERED_VARIANCE: f64 = 0.04;

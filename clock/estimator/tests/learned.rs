@@ -330,9 +330,7 @@ fn a_restart_forgets_the_time() {
 /// Parts can be left out, and what remains still keeps time.
 #[test]
 fn every_part_can_be_left_out() {
-    for part in
-        ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "floor_memory", "second_look"]
-    {
+    for part in ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "second_look"] {
         let mut config = LearnedConfig::default();
         config.set(part, "false").expect("a part is an option");
         let mut lab = Lab::learned_with(World::lan(1), config);

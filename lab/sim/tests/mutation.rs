@@ -66,14 +66,13 @@ const CLASSIC: [Mutation<ClassicConfig>; 13] = [
     ("asymmetry_error", |config| config.asymmetry_error = Bound::of(Span::from_micros(20))),
 ];
 
-const LEARNED: [Mutation<LearnedConfig>; 8] = [
+const LEARNED: [Mutation<LearnedConfig>; 7] = [
     ("cycles", |config| config.cycles = false),
     ("several_walks", |config| config.several_walks = false),
     ("edges", |config| config.edges = false),
     ("humps", |config| config.humps = false),
     ("directions", |config| config.directions = false),
     ("floor_changes", |config| config.floor_changes = false),
-    ("floor_memory", |config| config.floor_memory = false),
     ("second_look", |config| config.second_look = false),
 ];
 

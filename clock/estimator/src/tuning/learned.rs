@@ -1,7 +1,7 @@
 //! The learned filter. "Nats" are natural units of a log-likelihood ratio.
 
 pub use super::bank::{GARBAGE, USUAL_WALK};
-pub use super::{LEAST_UNCERTAINTY, REMEMBERED_VARIANCE, YOUNG};
+pub use super::{LEAST_UNCERTAINTY, YOUNG};
 
 /// After a longer silence the time begins again. s: 11 days. Rounding: the cycles' angles.
 pub const LONGEST_SILENCE: f64 = 1e6;
@@ -97,11 +97,6 @@ pub const LEAST_SQUARED_SHIFT: f64 = 16.0;
 
 /// A floor that moved is uncertain by this many medians of queueing. Sweep.
 pub const CHANGE_SPREAD: f64 = 3.0;
-
-/// How many floors of each way are remembered, and how near, in medians of queueing, one must be to be recognised.
-/// Size, sweep.
-pub const REMEMBERED_FLOORS: usize = 8;
-pub const NEAR_FLOOR: f64 = 3.0;
 
 /// A change of one way is often followed by one of the other: the floors are not compared for this long. s. Sweep.
 pub const SETTLING: f64 = 200.0;

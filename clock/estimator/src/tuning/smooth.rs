@@ -1,7 +1,7 @@
 //! The smoother.
 
+pub use super::LEAST_UNCERTAINTY;
 pub use super::bank::{LEAST_PREDICTED_VARIANCE, SCORE_MEMORY};
-pub use super::{LEAST_UNCERTAINTY, REMEMBERED_VARIANCE};
 
 /// The causal filter's densities are noted this often. Exchanges. Size.
 pub const SNAPSHOT: usize = 64;
@@ -29,6 +29,9 @@ pub const FREQUENCY_REACH: f64 = 0.25;
 
 /// A floor this near to one that was left, beside what it is uncertain by, is that one. us. Sweep.
 pub const NEAR_FLOOR: f64 = 1.0;
+
+/// The variance of a floor that is recognised when it returns. us^2: 0.2 us. Sweep.
+pub const REMEMBERED_VARIANCE: f64 = 0.04;
 
 /// What a changed floor gains in variance beside what its change leaves open. us^2. Sweep.
 pub const CHANGED_VARIANCE: f64 = 1.0;
