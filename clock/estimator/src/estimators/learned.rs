@@ -6,10 +6,10 @@ use crate::bank::group::{Begin, Evident};
 use crate::frame::Point;
 use crate::learned::{Continuity, Filter, Input, Measured, Revisions, State};
 use crate::outcome::Measure;
-use crate::tuning::learned::{DISAGREEMENT, WARM_RATE};
+use crate::tuning::learned::DISAGREEMENT;
 use crate::{
-    Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, RateMemory, Summary,
-    Verdict,
+    Agreement, ClassicConfig, Estimator, Event, Events, LearnedConfig, Outcome, ProvenInterval, RateMemory, Rejection,
+    Summary, Verdict,
 };
 use ffclock_units::{
     ClockError, Counter, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty, Status,
@@ -26,6 +26,9 @@ pub struct Learned {
     is_contradicted: bool,
     disagrees: bool,
     revisions: Revisions,
+    /// The last exchange.
+    last: Outcome,
+    continuity: Continuity,
 }
 
 impl Learned {
@@ -38,6 +41,8 @@ impl Learned {
             is_contradicted: false,
             disagrees: false,
             revisions: Revisions::default(),
+            last: Outcome::rejected(Rejection::OutOfOrder),
+            continuity: Continuity::Kept,
         }
     }
 
@@ -55,6 +60,23 @@ impl Learned {
     /// What is known of queueing now.
     pub(crate) fn densities(&self) -> Densities<'_> {
         self.filter.densities(0)
+    }
+
+    /// What happened with the last exchange.
+    pub(crate) fn last(&self) -> &Outcome {
+        &self.last
+    }
+
+    /// The last exchange, for a filter of several servers.
+    pub(crate) fn input<'a>(&'a self, server: usize, exchange: &'a Exchange, evident: Evident) -> Input<'a> {
+        let Guarded { guard, classic } = &self.guarded;
+        let fallback_rate = classic.rate(guard.rates());
+        Input { server, exchange, evident, guard, continuity: self.continuity, fallback_rate }
+    }
+
+    /// How fast a clock at this rate of the frame can leave the true time.
+    pub(crate) fn growth(&self, rate: f64) -> GrowthRate {
+        self.guarded.guard.growth(rate)
     }
 
     /// Where a clock begins with an exchange.
@@ -75,10 +97,16 @@ impl Learned {
         if judged.outcome.verdict != Verdict::Used && !is_suspected_only {
             return judged.outcome;
         }
+        self.continuity = judged.continuity();
         let Guarded { guard, classic } = &self.guarded;
-        let fallback_rate = classic.rate(guard.rates());
-        let (evident, continuity) = (Evident::All, judged.continuity());
-        let input = Input { server: 0, exchange, evident, guard, continuity, fallback_rate };
+        let input = Input {
+            server: 0,
+            exchange,
+            evident: Evident::All,
+            guard,
+            continuity: self.continuity,
+            fallback_rate: classic.rate(guard.rates()),
+        };
         let Measured { mut events, offset, revisions } = self.filter.measure(&input);
         self.revisions = revisions;
         self.compare(&mut events);
@@ -105,13 +133,7 @@ impl Learned {
     }
 
     fn status(&self, state: &State) -> Status {
-        if self.is_contradicted || state.is_displaced {
-            Status::Holdover
-        } else if state.is_young || Rate::from_fraction(state.growth) > Rate::from_fraction(WARM_RATE) {
-            Status::WarmingUp
-        } else {
-            Status::Synchronised
-        }
+        if self.is_contradicted || state.is_displaced { Status::Holdover } else { state.status() }
     }
 
     fn make_estimate(&self, state: &State) -> Estimate {
@@ -158,6 +180,7 @@ impl Estimator for Learned {
         let is_used_after_all = outcome.verdict != judged.outcome.verdict;
         let contradicted = if is_used_after_all { 0 } else { judged.contradicted };
         self.guarded.guard.count(&outcome, contradicted);
+        self.last = outcome;
         outcome
     }
 

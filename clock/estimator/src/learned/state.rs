@@ -2,8 +2,8 @@
 
 use super::path::{ServerPath, ServerTime};
 use super::{Filter, MICRO, Now, Shifts};
-use crate::tuning::learned::{LEAST_UNCERTAINTY, YOUNG};
-use ffclock_units::{Counter, Moment, Tai};
+use crate::tuning::learned::{LEAST_UNCERTAINTY, WARM_RATE, YOUNG};
+use ffclock_units::{Counter, Moment, Rate, Status, Tai};
 
 /// The state at the end of the last exchange that was measured.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,17 @@ pub struct State {
     pub is_displaced: bool,
     /// The queueing densities rest on data.
     pub is_taught: bool,
+}
+
+impl State {
+    /// Whether the clock is still warming up.
+    pub fn status(&self) -> Status {
+        if self.is_young || Rate::from_fraction(self.growth) > Rate::from_fraction(WARM_RATE) {
+            Status::WarmingUp
+        } else {
+            Status::Synchronised
+        }
+    }
 }
 
 impl Filter {
@@ -79,6 +90,17 @@ impl Filter {
             path.weight = weight;
             self.ahead += weight * path.time().ahead;
         }
+    }
+
+    /// How far the published time is ahead of theta, us.
+    pub fn ahead(&self) -> f64 {
+        self.ahead
+    }
+
+    /// A server has no part in the clock any longer.
+    pub fn leave(&mut self, server: usize) {
+        self.paths[server].leave();
+        self.recent.clear();
     }
 
     /// The sum of both floors of a server, s.
