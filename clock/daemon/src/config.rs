@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn parts_of_the_learned_estimator_are_left_out_in_the_laboratory_only() {
-        for part in ["cycles", "second_look"] {
+        for part in ["cycles", "reinitialisation"] {
             let (line, message) = problems(&format!("[estimator]\n{part} = false\n{SMALL}")).remove(0);
             assert_eq!(line, 2);
             assert!(

@@ -20,7 +20,7 @@ pub(crate) fn notable(event: Event) -> Option<&'static str> {
         Event::WarmupEnded => Some("warm-up is over"),
         Event::Disagreement => Some("the learned and the classic estimate disagree"),
         Event::RateJumped => Some("the counter's rate jumped: the learned filter follows"),
-        Event::SecondLook => Some("the learned filter took a second look at the last exchanges, and corrected itself"),
+        Event::Reinitialised => Some("the learned filter was re-initialised from the last exchanges"),
         Event::FilterRestarted => Some("the learned filter lost track and started again"),
         Event::RateUpdated
         | Event::LocalRateUpdated
@@ -67,7 +67,7 @@ mod tests {
             Event::WarmupEnded,
             Event::Disagreement,
             Event::RateJumped,
-            Event::SecondLook,
+            Event::Reinitialised,
             Event::FilterRestarted,
         ];
         let rejections = [

@@ -38,7 +38,8 @@ const WORLDS: [&str; 27] = [
     "jump-far",
     "jump-20",
 ];
-const PARTS: [&str; 7] = ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "second_look"];
+const PARTS: [&str; 7] =
+    ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "reinitialisation"];
 
 fn world(name: &str, seed: u64) -> World {
     let mut world = if name.contains("far") { World::far(seed) } else { World::lan(seed) };

@@ -19,8 +19,9 @@ use alloc::vec::Vec;
 use density::Tabulated;
 use ffclock_units::Direction;
 use grid::Cavity;
-use group::{Begin, Evident, Group, GroupPrediction, Measurement, Packet, Seed, THETA, floors_of, states};
+use group::{Begin, Evident, Group, GroupPrediction, Packet, Seed, THETA, floors_of, states};
 use lanes::{LANES, Lanes};
+use measurement::Measurement;
 use model::{GROUPS, Model};
 
 /// The two ways of describing queueing that run side by side.

@@ -17,8 +17,8 @@ pub use stages::{Admitted, Measured};
 
 use crate::ClassicConfig;
 use crate::frame::{Frame, Move, Point, Slope};
-use crate::guard::proof::Interval;
 use crate::history::{History, Record};
+use crate::interval::Interval;
 use ffclock_units::{Counter, Moment, Period, Rate, Span, Tai};
 use floor::Floor;
 use offset::{Offset, Present};

@@ -62,9 +62,9 @@ ffclock_units::options! {
         directions: bool = true;
         /// Whether a change of the path is looked for in each direction.
         floor_changes: bool = true;
-        /// Whether the last exchanges are looked at again from where their fastest packets place the time, now and
-        /// then.
-        second_look: bool = true;
+        /// Whether the filter is re-initialised from where the fastest of the last exchanges place the time, when that
+        /// makes these much likelier.
+        reinitialisation: bool = true;
     }
 }
 

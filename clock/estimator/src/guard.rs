@@ -1,9 +1,11 @@
 //! The guard of one server: which exchanges are let in, what they prove about the true time, and when a contradiction
 //! is believed.
 //!
-//! The guard decides and a filter only measures. It knows no filter: whether one finds an exchange suspicious, and what
-//! one knows of the path's floor, are arguments. An exchange passes [`Guard::examine`], then [`Guard::confirm`] or
-//! [`Guard::contradict`], and, where the decision is [`Decision::Use`], [`Guard::admit`].
+//! The guard decides and a filter only measures. It reads no filter's state. Two of a filter's findings reach it, as
+//! arguments: a suspicion, which makes a contradiction of an exchange that the proof allows, and the path's floor, which
+//! narrows the proof where an asymmetry is stated. `estimators/guarded.rs` passes both on. An exchange passes
+//! [`Guard::examine`], then [`Guard::confirm`] or [`Guard::contradict`], and, where the decision is [`Decision::Use`],
+//! [`Guard::admit`].
 
 pub mod admission;
 pub mod assumptions;
@@ -11,23 +13,25 @@ pub mod challenge;
 pub mod proof;
 
 use crate::frame::{Frame, Move, Point, Slope};
+use crate::interval::Interval;
 use crate::tuning::guard::{FRAME_REACH, LARGEST_NOMINAL_ERROR, NOMINAL_ROOM, RATE_ROUNDING, ROUNDING, YOUNG};
 use crate::{ClassicConfig, Event, Events, Outcome, ProvenInterval, RateMemory, Rejection, Verdict};
 use admission::{Admission, Familiarity, Identities};
 use assumptions::Assumptions;
 use challenge::{Challenge, Context, Resolution};
 use ffclock_units::{Bound, Counter, Exchange, GrowthRate, Moment, Period, Rate, Tai};
-use proof::{Interval, Proof, Standing, alone_calibrated};
+use proof::{Proof, Standing, alone_calibrated};
 
 /// How an exchange enters a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Entry {
     /// As the first one of all.
     First,
-    /// As the first one after everything but the remembered rate was forgotten.
+    /// As the first one after everything but the remembered rate was forgotten: the counter or its order is another.
     Restart,
-    /// As the first one after a step of the server: the rate and the floor stay, and positions moved.
-    Step(Move),
+    /// As the first one after a step of the server: the rate and the floor stay, and positions moved. `None` after a
+    /// step away from a past of a few exchanges, of which the guard keeps nothing but the remembered rate.
+    Step(Option<Move>),
     /// In agreement with what is proven.
     Agreeing,
     /// In agreement only if the rate moved more than assumed.
@@ -205,10 +209,10 @@ impl Guard {
         self.identities.meet(exchange.server.identity);
         let Some(now) = self.now.filter(|now| now.past >= YOUNG) else {
             self.forget();
-            return self.begin(exchange, Entry::Restart);
+            return self.begin(exchange, Entry::Step(None));
         };
         let step = Move { x_step: now.frame.position(exchange.received.counter), y_step: 0.0 };
-        self.begin(exchange, Entry::Step(step))
+        self.begin(exchange, Entry::Step(Some(step)))
     }
 
     /// A beginning without any history but the remembered rate; whatever else happened no longer matters.

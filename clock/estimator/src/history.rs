@@ -8,7 +8,7 @@
 //! one piece.
 
 use crate::frame::Move;
-use crate::tuning::classic::{FIRST_WIDTH, OPEN_PART};
+use crate::tuning::{FIRST_WIDTH, OPEN_PART};
 use alloc::vec;
 use alloc::vec::Vec;
 

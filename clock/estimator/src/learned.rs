@@ -15,7 +15,7 @@ mod reinitialise;
 mod stages;
 mod state;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use crate::bank::group::{Begin, Evident};
 use crate::bank::measurement::MICRO;
@@ -23,7 +23,7 @@ use crate::bank::model;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, Blend, Densities, ModelSet};
 use crate::frame::{Frame, Point, Slope};
-use crate::guard::Guard;
+use crate::guard::{Entry, Guard};
 use crate::tuning::learned::YOUNG;
 use crate::{ClassicConfig, Events, LearnedConfig};
 use alloc::vec::Vec;
@@ -69,8 +69,8 @@ pub struct Input<'a> {
     /// What it is evidence for.
     pub evident: Evident,
     pub guard: &'a Guard,
-    /// Whether the exchange is comparable with the time before it.
-    pub continuity: Continuity,
+    /// How the exchange enters the filter.
+    pub entry: Entry,
     /// The counter's rate by other means, s/s: for a filter that has lost track.
     pub fallback_rate: f64,
 }
@@ -80,17 +80,6 @@ pub struct Input<'a> {
 struct Placed {
     now: Now,
     point: Point,
-}
-
-/// Whether an exchange is comparable with the time before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Continuity {
-    /// It is comparable.
-    Kept,
-    /// The server's time stepped.
-    Stepped,
-    /// The counter or the server is another: nothing of the past is comparable.
-    Restarted,
 }
 
 /// What an exchange made of the filter.
@@ -197,15 +186,15 @@ impl Filter {
         });
         if self.is_alone(input.server) {
             let is_young = self.now.is_some_and(|now| now.past < YOUNG);
-            let is_over = match input.continuity {
-                Continuity::Kept => false,
-                Continuity::Stepped => is_young,
-                Continuity::Restarted => true,
+            let is_over = match input.entry {
+                Entry::First | Entry::Agreeing | Entry::Stretching => false,
+                Entry::Step(_) => is_young,
+                Entry::Restart => true,
             };
             if is_over {
                 self.now = None;
             }
-        } else if input.continuity != Continuity::Kept {
+        } else if !input.entry.continues() {
             self.paths[input.server].leave();
         }
         let mut events = Events::NONE;

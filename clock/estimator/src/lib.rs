@@ -5,11 +5,12 @@
 //! integer arithmetic and the functions of `libm` are used on the way to a result. Memory is
 //! allocated when an estimator is made and never afterwards.
 //!
-//! An [`Estimator`] is a guard with filters behind it. The guard (`guard/`) lets exchanges in and proves a bound; it
-//! knows no filter. The classic filter (`classic/`) is the one of the RADclock papers with windows in time
-//! (`docs/algorithm/classic.md`); the learned filter (`learned/`, over the multiple-model bank in `bank/`) weighs both
-//! directions (`docs/algorithm/learned.md`). [`Classic`] publishes the first, [`Learned`] the second with the first as
-//! a second opinion, and [`Chosen`] is the one that a configuration names.
+//! An [`Estimator`] is a guard with filters behind it; an exchange enters by `Guarded::take` (`estimators/guarded.rs`).
+//! The guard (`guard/`) lets exchanges in and proves a bound, and reads no filter's state: that the classic filter
+//! suspects an exchange is put to it as a contradiction. The classic filter (`classic/`) is the one of the RADclock
+//! papers with windows in time (`docs/algorithm/classic.md`); the learned filter (`learned/`, over the multiple-model
+//! bank in `bank/`) weighs both directions (`docs/algorithm/learned.md`). [`Classic`] publishes the first, [`Learned`]
+//! the second with the first as a second opinion, and [`Chosen`] is the one that a configuration names.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -24,6 +25,7 @@ mod estimators;
 mod frame;
 mod guard;
 mod history;
+mod interval;
 mod learned;
 mod outcome;
 mod quorum;

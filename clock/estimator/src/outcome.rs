@@ -127,7 +127,7 @@ pub enum Event {
     RateJumped,
     /// The learned filter was re-initialised where the fastest of the last packets meet: from there those exchanges are
     /// likelier.
-    SecondLook,
+    Reinitialised,
 }
 
 impl Event {
@@ -152,7 +152,7 @@ impl Event {
         Event::Disagreement,
         Event::FilterRestarted,
         Event::RateJumped,
-        Event::SecondLook,
+        Event::Reinitialised,
     ];
 }
 

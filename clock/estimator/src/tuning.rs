@@ -42,3 +42,10 @@ pub const CLOSEST_PAIR: f64 = 1e-3;
 /// What the arithmetic of a filter can lose of a time. s. Rounding, with room: floats of microseconds lose less than 1
 /// ns.
 pub const LEAST_UNCERTAINTY: f64 = 1e-8;
+
+/// A bin of a history takes another exchange only during this part of its width, so that polls of exactly that width
+/// with some jitter each get a bin of their own. Sweep.
+pub const OPEN_PART: f64 = 0.9;
+
+/// The first width of a bin of a history. s. Size: the shortest poll there is.
+pub const FIRST_WIDTH: f64 = 0.125;

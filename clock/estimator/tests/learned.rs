@@ -330,7 +330,7 @@ fn a_restart_forgets_the_time() {
 /// Parts can be left out, and what remains still keeps time.
 #[test]
 fn every_part_can_be_left_out() {
-    for part in ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "second_look"] {
+    for part in ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "reinitialisation"] {
         let mut config = LearnedConfig::default();
         config.set(part, "false").expect("a part is an option");
         let mut lab = Lab::learned_with(World::lan(1), config);
@@ -342,17 +342,7 @@ fn every_part_can_be_left_out() {
 #[test]
 fn the_bound_holds_in_every_world() {
     for seed in 100..130 {
-        let mut world = if seed % 2 == 0 { World::lan(seed) } else { World::far(seed) };
-        let mut draw = || world.random.uniform();
-        let (a, b, c, d, e) = (draw(), draw(), draw(), draw(), draw());
-        world.skew = (a - 0.5) * 400e-6;
-        world.forward_floor *= 0.2 + b;
-        world.queueing *= 10.0 * c * c;
-        world.wave = (0.3e-6 * d, 300.0 + 3_000.0 * e);
-        world.width_ticks = 1 + (50_000.0 * e * e) as i64;
-        world.root_distance = 1e-3 * d * d;
-        world.lie = world.root_distance * (2.0 * b - 1.0);
-        let poll = [0.25, 1.0, 16.0, 64.0, 333.0][seed as usize % 5];
+        let (world, poll) = World::any(seed);
         let mut lab = Lab::learned(world);
         lab.run(poll, (1_000.0 * poll).min(DAY), |_| ());
         assert_eq!(lab.report.escaped, 0);

@@ -193,6 +193,9 @@ impl TaiReading {
 }
 
 /// A non-negative rate in whole units of 2^-64 s per s, rounded up when made: exact in a page and comparable.
+///
+/// One type for the growth of a bound and that of a standard uncertainty: the second is never published above the
+/// first, so that the two are compared, and what may not be swapped is what they are added to, which has two types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct GrowthRate(u64);
 

@@ -73,7 +73,7 @@ const LEARNED: [Mutation<LearnedConfig>; 7] = [
     ("humps", |config| config.humps = false),
     ("directions", |config| config.directions = false),
     ("floor_changes", |config| config.floor_changes = false),
-    ("second_look", |config| config.second_look = false),
+    ("reinitialisation", |config| config.reinitialisation = false),
 ];
 
 /// The names of the mutations that change nothing in any world.

@@ -10,7 +10,7 @@ use super::covariance::Covariance;
 use super::density::{Evidence, Tabulated};
 use super::grid::Cavity;
 use super::lanes::{LANES, Lanes};
-use super::measurement::MICRO;
+use super::measurement::{MICRO, Measurement};
 use super::model::Model;
 use crate::frame::{Point, Slope};
 use crate::tuning::bank::{
@@ -44,17 +44,6 @@ pub const fn floors_of(server: usize) -> [usize; 2] {
 /// Which part of the state is the floor of packets that go this way to or from a server.
 pub fn floor_of(server: usize, way: Direction) -> usize {
     floors_of(server)[way.index()]
-}
-
-/// One packet of an exchange as a measurement z of the state: `z = H x + q`, with H in the first field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measurement {
-    /// Forward `theta - r trip + floor + queueing`, backward `-theta + r trip + floor + queueing`, us.
-    pub delay: f64,
-    /// How long before the moment of the state the packet's own stamp was taken, s.
-    pub trip: f64,
-    /// The variance of what the stamp's width can do, us^2.
-    pub noise: f64,
 }
 
 /// Each member's predictive density of a packet's queueing, and the packet's log-likelihood.

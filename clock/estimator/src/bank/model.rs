@@ -45,7 +45,7 @@ pub fn models(config: &LearnedConfig) -> [Model; GROUPS] {
         };
         for lane in 0..LANES {
             let member = group.saturating_mul(LANES).saturating_add(lane);
-            if !describe(member, config, &mut Member { lane, model: &mut model }) {
+            if !describe(member, config, lane, &mut model) {
                 model.handicap.put(lane, f64::NEG_INFINITY);
             }
         }
@@ -53,14 +53,8 @@ pub fn models(config: &LearnedConfig) -> [Model; GROUPS] {
     })
 }
 
-/// Where one member of a group is written.
-struct Member<'a> {
-    lane: usize,
-    model: &'a mut Model,
-}
-
-fn describe(member: usize, config: &LearnedConfig, into: &mut Member<'_>) -> bool {
-    let (lane, model) = (into.lane, &mut *into.model);
+/// Writes what a member believes into its lane; the result says whether it takes part.
+fn describe(member: usize, config: &LearnedConfig, lane: usize, model: &mut Model) -> bool {
     if let Some(walk) = WALKS.get(member) {
         model.walk.put(lane, walk * walk);
         return config.several_walks || *walk == USUAL_WALK;

@@ -5,9 +5,9 @@ use super::offset::{Offset, OffsetChange};
 use super::rate::RateChange;
 use super::{Filter, Now};
 use crate::frame::{Frame, Point, Slope};
-use crate::guard::proof::Interval;
 use crate::guard::{Entry, Passage};
 use crate::history::{Added, Record};
+use crate::interval::Interval;
 use crate::tuning::classic::SHIFT_WITNESSES;
 use crate::{Event, Events};
 use ffclock_units::Counter;
@@ -48,8 +48,8 @@ impl Filter {
     /// Prepares for an exchange that is not comparable with earlier ones.
     pub fn prepare(&mut self, entry: Entry, prior: Slope) {
         match entry {
-            Entry::Restart => self.forget(prior),
-            Entry::Step(step) => self.disconnect(step),
+            Entry::Restart | Entry::Step(None) => self.forget(prior),
+            Entry::Step(Some(step)) => self.disconnect(step),
             Entry::First | Entry::Agreeing | Entry::Stretching => {}
         }
     }

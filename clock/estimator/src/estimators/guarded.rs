@@ -2,8 +2,7 @@
 
 use crate::classic::{Admitted, Filter, Measured};
 use crate::frame::{Point, Slope};
-use crate::guard::{Decision, Examined, Guard, Passage};
-use crate::learned::Continuity;
+use crate::guard::{Decision, Entry, Examined, Guard, Passage};
 use crate::outcome::Measure;
 use crate::{Agreement, ClassicConfig, Event, Events, Outcome, RateMemory, Summary, Verdict};
 use ffclock_units::{
@@ -24,6 +23,8 @@ pub struct Judged {
     pub outcome: Outcome,
     /// Those of its events that are true whichever filter's time is published.
     pub common: Events,
+    /// How the guard let the exchange in; `None` where it did not.
+    pub entry: Option<Entry>,
     /// The exchange is within the proof, but the classic filter did not believe it.
     pub is_suspected: bool,
     /// How often the exchange contradicted, whether the past held or not: once or not at all.
@@ -31,17 +32,10 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether the exchange is comparable with the time before it: a step that only the classic filter's suspicion led
-    /// to is none.
-    pub fn continuity(&self) -> Continuity {
-        let events = self.outcome.events;
-        if events.contains(Event::Restarted) {
-            Continuity::Restarted
-        } else if events.contains(Event::ServerStepAccepted) && !self.is_suspected {
-            Continuity::Stepped
-        } else {
-            Continuity::Kept
-        }
+    /// How the exchange enters a filter that does not share the classic filter's suspicion: a step that only this led to
+    /// is none, and what only this kept out comes in. `None` if it does not enter.
+    pub fn entry_without_suspicion(&self) -> Option<Entry> {
+        if self.is_suspected { Some(Entry::Agreeing) } else { self.entry }
     }
 }
 
@@ -73,10 +67,11 @@ impl Guarded {
         let judged = Judged {
             outcome: Outcome { verdict: Verdict::Used, events, measure: Measure::NONE },
             common: events,
+            entry: None,
             is_suspected,
             contradicted,
         };
-        self.follow(exchange, decision, judged)
+        self.carry_out(exchange, decision, judged)
     }
 
     /// Whether the classic filter does not believe an exchange that is within the proof.
@@ -87,7 +82,7 @@ impl Guarded {
         self.classic.is_suspicious(&passage.point, self.guard.rates())
     }
 
-    fn follow(&mut self, exchange: &Exchange, decision: Decision, judged: Judged) -> Judged {
+    fn carry_out(&mut self, exchange: &Exchange, decision: Decision, judged: Judged) -> Judged {
         let mut own = Events::NONE;
         if judged.is_suspected {
             own.add(Event::OffsetInsane);
@@ -119,7 +114,8 @@ impl Guarded {
         let measure = Measure { round_trip: point.net, point_error: self.classic.point_error(&point), offset };
         let common = judged.common.with(proven).with(rate);
         let events = common.with(own).with(clock);
-        Judged { outcome: Outcome { verdict: Verdict::Used, events, measure }, common, ..judged }
+        let outcome = Outcome { verdict: Verdict::Used, events, measure };
+        Judged { outcome, common, entry: Some(entry), ..judged }
     }
 
     fn measure(&mut self, passage: Passage) -> Measured {

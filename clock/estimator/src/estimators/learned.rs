@@ -4,7 +4,8 @@ use super::guarded::{Guarded, Judged};
 use crate::bank::Densities;
 use crate::bank::group::{Begin, Evident};
 use crate::frame::Point;
-use crate::learned::{Continuity, Filter, Input, Measured, Revisions, State};
+use crate::guard::Entry;
+use crate::learned::{Filter, Input, Measured, Revisions, State};
 use crate::outcome::Measure;
 use crate::tuning::learned::DISAGREEMENT;
 use crate::{
@@ -28,7 +29,7 @@ pub struct Learned {
     revisions: Revisions,
     /// The last exchange.
     last: Outcome,
-    continuity: Continuity,
+    entry: Entry,
 }
 
 impl Learned {
@@ -42,7 +43,7 @@ impl Learned {
             disagrees: false,
             revisions: Revisions::default(),
             last: Outcome::rejected(Rejection::OutOfOrder),
-            continuity: Continuity::Kept,
+            entry: Entry::First,
         }
     }
 
@@ -71,7 +72,7 @@ impl Learned {
     pub(crate) fn input<'a>(&'a self, server: usize, exchange: &'a Exchange, evident: Evident) -> Input<'a> {
         let Guarded { guard, classic } = &self.guarded;
         let fallback_rate = classic.rate(guard.rates());
-        Input { server, exchange, evident, guard, continuity: self.continuity, fallback_rate }
+        Input { server, exchange, evident, guard, entry: self.entry, fallback_rate }
     }
 
     /// How fast a clock at this rate of the frame can leave the true time.
@@ -86,7 +87,7 @@ impl Learned {
 
     /// Hands an exchange to the filter: one that is used, or one that only the second opinion suspects. Two directions
     /// say more of it than its offset alone.
-    fn follow(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
+    fn measure(&mut self, exchange: &Exchange, judged: &Judged) -> Outcome {
         self.revisions = Revisions::default();
         let is_suspected_only = judged.outcome.verdict == Verdict::Contradiction && judged.is_suspected;
         self.is_contradicted = match judged.outcome.verdict {
@@ -94,25 +95,17 @@ impl Learned {
             Verdict::Contradiction => !is_suspected_only,
             Verdict::Rejected(_) => self.is_contradicted,
         };
-        if judged.outcome.verdict != Verdict::Used && !is_suspected_only {
-            return judged.outcome;
-        }
-        self.continuity = judged.continuity();
+        let Some(entry) = judged.entry_without_suspicion() else { return judged.outcome };
+        self.entry = entry;
         let Guarded { guard, classic } = &self.guarded;
-        let input = Input {
-            server: 0,
-            exchange,
-            evident: Evident::All,
-            guard,
-            continuity: self.continuity,
-            fallback_rate: classic.rate(guard.rates()),
-        };
+        let fallback_rate = classic.rate(guard.rates());
+        let input = Input { server: 0, exchange, evident: Evident::All, guard, entry, fallback_rate };
         let Measured { mut events, offset, revisions } = self.filter.measure(&input);
         self.revisions = revisions;
         self.compare(&mut events);
-        let common = match judged.continuity() {
-            Continuity::Stepped => judged.common,
-            Continuity::Kept | Continuity::Restarted => judged.common.without(Event::ServerStepAccepted),
+        let common = match entry {
+            Entry::Step(_) => judged.common,
+            _ => judged.common.without(Event::ServerStepAccepted),
         };
         Outcome {
             verdict: Verdict::Used,
@@ -175,7 +168,7 @@ fn disagree(state: &State, other: &Estimate) -> bool {
 impl Estimator for Learned {
     fn update(&mut self, exchange: &Exchange) -> Outcome {
         let judged = self.guarded.take(exchange);
-        let outcome = self.follow(exchange, &judged);
+        let outcome = self.measure(exchange, &judged);
         // What only the second opinion suspects is used here.
         let is_used_after_all = outcome.verdict != judged.outcome.verdict;
         let contradicted = if is_used_after_all { 0 } else { judged.contradicted };
@@ -226,26 +219,8 @@ impl Estimator for Learned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Moment, ServerQuality, Stamp, StampLocation, Ticks};
-
-    /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
-    fn exchange(number: u64) -> Exchange {
-        let begin = number * 16_000_000_000;
-        let queueing = [number * 7 % 11, number * 5 % 13];
-        let stamp = |ns: u64| Stamp {
-            counter: Counter::from_raw(begin + ns),
-            width: Ticks::from_raw(40),
-            location: StampLocation::Unknown,
-        };
-        let server = Moment::from_origin(Span::from_nanos(i128::from(begin + 140_000 + queueing[0] * 1_000)));
-        Exchange {
-            sent: stamp(0),
-            server_in: server,
-            server_out: server + Span::from_micros(20),
-            received: stamp(300_000 + (queueing[0] + queueing[1]) * 1_000),
-            server: ServerQuality::default(),
-        }
-    }
+    use crate::learned::tests::exchange;
+    use ffclock_units::Ticks;
 
     /// A clock after a while, and its state.
     fn settled() -> (Learned, State) {

@@ -5,8 +5,9 @@
 //! candidate or open another. A candidate wins after `step_patience`, and at once against a past that itself rests on
 //! only a few exchanges. Any exchange that agrees with the past ends the challenge.
 
-use super::proof::{Interval, alone};
+use super::proof::alone;
 use crate::frame::{Move, Point};
+use crate::interval::Interval;
 use crate::tuning::guard::{HOPELESS, HOPELESS_WHILE_YOUNG, SUPPORTERS, SUPPORTERS_AGAINST_YOUNG, YOUNG};
 use ffclock_units::{Counter, Exchange};
 

@@ -24,74 +24,8 @@
 use super::assumptions::Assumptions;
 use crate::frame::{Move, Point};
 use crate::history::{Added, History, Record};
-use crate::tuning::guard::{
-    BLUR_MARGIN, CLOSEST_PAIR, EXCESS_LIMIT, FLOAT_OPERATIONS, FLOAT_ROUNDING, RATE_PROOF_SPAN, RATE_ROUNDING,
-};
-
-/// A closed interval: of heights in seconds, or of rates.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Interval {
-    pub fn around(centre: f64, half: f64) -> Self {
-        Interval { low: centre - half, high: centre + half }
-    }
-
-    pub fn width(self) -> f64 {
-        self.high - self.low
-    }
-
-    fn meet(self, other: Interval) -> Interval {
-        Interval { low: self.low.max(other.low), high: self.high.min(other.high) }
-    }
-
-    fn hull(self, other: Interval) -> Interval {
-        Interval { low: self.low.min(other.low), high: self.high.max(other.high) }
-    }
-
-    fn is_empty(self) -> bool {
-        self.low > self.high
-    }
-
-    fn widened(self, by: f64) -> Interval {
-        Interval { low: self.low - by, high: self.high + by }
-    }
-
-    pub fn contains(self, value: f64) -> bool {
-        self.low <= value && value <= self.high
-    }
-
-    /// The distance from `value` to the farther end.
-    pub fn reach(self, value: f64) -> f64 {
-        (self.high - value).max(value - self.low).max(0.0)
-    }
-
-    /// The interval `distance` later, at rates within `rates`, with room for the rounding of floats.
-    fn carried(self, distance: f64, rates: Interval) -> Interval {
-        let moved = Interval { low: self.low + distance * rates.low, high: self.high + distance * rates.high };
-        moved.widened(rounding(moved))
-    }
-
-    /// What remains of the interval after being carried and met with another; `None` when nothing does.
-    pub fn carried_to_meet(self, distance: f64, rates: Interval, other: Interval) -> Option<Interval> {
-        let met = self.carried(distance, rates).meet(other);
-        (!met.is_empty()).then_some(met)
-    }
-
-    /// Follows a move of the frame.
-    pub fn follow(&mut self, step: f64) {
-        *self = Interval { low: self.low - step, high: self.high - step };
-        *self = self.widened(rounding(*self));
-    }
-}
-
-/// More than a few operations on floats of this size can be off.
-fn rounding(interval: Interval) -> f64 {
-    FLOAT_ROUNDING + FLOAT_OPERATIONS * f64::EPSILON * (interval.low.abs() + interval.high.abs())
-}
+use crate::interval::Interval;
+use crate::tuning::guard::{BLUR_MARGIN, CLOSEST_PAIR, EXCESS_LIMIT, RATE_PROOF_SPAN, RATE_ROUNDING};
 
 /// How a new exchange stands to what is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +73,7 @@ pub fn alone(point: &Point, rates: Interval) -> Interval {
     let low = point.backward - point.received_half * stretch - point.root;
     let high = point.forward + point.sent_half * stretch + point.root + point.trip * rates.high;
     let interval = Interval { low: low.min(high), high: low.max(high) };
-    interval.widened(rounding(interval))
+    interval.outwards()
 }
 
 /// The same when the difference of the two delays is known: it is the asymmetry, give or take its stated error and
@@ -196,7 +130,7 @@ impl Proof {
             return self.height_at(x);
         }
         let moved = Interval { low: low + distance * self.nominal.high, high: high + distance * self.nominal.low };
-        moved.widened(rounding(moved))
+        moved.outwards()
     }
 
     /// The proven range of the rate from the last exchange on.

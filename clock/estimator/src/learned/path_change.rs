@@ -228,7 +228,8 @@ mod tests {
     use crate::LearnedConfig;
     use crate::bank::density::{Components, Mixture};
     use crate::bank::grid::Cavity;
-    use crate::bank::group::{Begin, Evident, Measurement};
+    use crate::bank::group::{Begin, Evident};
+    use crate::bank::measurement::Measurement;
     use crate::bank::model;
     use crate::bank::{BankExchange, ModelSet, Prediction};
     use crate::tuning::bank::SHAPES;

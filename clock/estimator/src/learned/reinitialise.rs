@@ -69,7 +69,7 @@ impl Reinitialisation {
     }
 
     /// Takes over what the bank predicted of the last exchanges when it filtered them again.
-    pub fn follow_replay(&mut self, recent: &Recent) {
+    pub fn take_predictions(&mut self, recent: &Recent) {
         for (age, observation) in self.last.iter_mut().rev().enumerate() {
             let Some(again) = recent.get(age) else { return };
             observation.predictions = again.predictions;
@@ -223,7 +223,8 @@ mod tests {
     use super::*;
     use crate::bank::BankExchange;
     use crate::bank::grid::Cavity;
-    use crate::bank::group::{Evident, Measurement};
+    use crate::bank::group::Evident;
+    use crate::bank::measurement::Measurement;
 
     const RATE: f64 = 40.0;
     const THETA: f64 = 7.0;
@@ -282,15 +283,15 @@ mod tests {
     #[test]
     fn attempts_are_few_and_wait_for_exchanges_that_belong_together() {
         let config = LearnedConfig::default();
-        let mut second = Reinitialisation::new(&Learning::new(&config), &config);
+        let mut reinitialisation = Reinitialisation::new(&Learning::new(&config), &config);
         let observation = exchanges(|_| 0.0)[0];
         let mut attempts = alloc::vec![];
         for number in 1..3_000 {
-            second.push(observation);
+            reinitialisation.push(observation);
             if number == 150 {
-                second.interrupt();
+                reinitialisation.interrupt();
             }
-            if second.take_due() {
+            if reinitialisation.take_due() {
                 attempts.push(number);
             }
         }

@@ -6,13 +6,14 @@ use super::path::ServerPath;
 use super::path_change::{self, Cause, Displacement, Trial, Witnesses};
 use super::recent::{Filtering, Observation};
 use super::reinitialise::Attempt;
-use super::{Continuity, Filter, Input, MICRO, Now, Placed};
-use crate::bank::group::{Begin, Evident, Measurement, THETA, floors_of};
+use super::{Filter, Input, MICRO, Now, Placed};
+use crate::bank::group::{Begin, Evident, THETA, floors_of};
 use crate::bank::lanes::Lanes;
-use crate::bank::measurement::measurements;
+use crate::bank::measurement::{Measurement, measurements};
 use crate::bank::revision::{Change, Revision};
 use crate::bank::{BankExchange, Family};
 use crate::frame::{Frame, Point};
+use crate::guard::Entry;
 use crate::tuning::learned::{
     EXPLAINED, GARBAGE, HORIZON, LEAST_HORIZON, LEAST_POLL, LONGEST_SILENCE, OUTSIDE_LIMIT, POLL_PART, RATE_AFTER_LOSS,
     SHARED_VARIANCE, UNEXPLAINED_LIMIT,
@@ -28,7 +29,7 @@ impl Filter {
         if point.x > LONGEST_SILENCE || (is_alone && point.x <= 0.0) {
             return self.begin(input, events);
         }
-        if is_alone && input.continuity == Continuity::Stepped {
+        if is_alone && matches!(input.entry, Entry::Step(_)) {
             return self.begin_time(input, placed, events);
         }
         self.paths.iter_mut().for_each(|path| path.silence += point.x.max(0.0));
@@ -37,7 +38,7 @@ impl Filter {
         if let Some(step) = self.reinitialise(input, &now.frame) {
             now.difference.exclude(step);
             is_explained = true;
-            events.add(Event::SecondLook);
+            events.add(Event::Reinitialised);
         }
         self.look_for_changes(server, events);
         now.difference.exclude(self.judge_displacement(server, events));
@@ -154,7 +155,7 @@ impl Filter {
             reinitialisation.interrupt();
             return None;
         }
-        if !self.config.second_look || displacement.is_pending() || !reinitialisation.take_due() {
+        if !self.config.reinitialisation || displacement.is_pending() || !reinitialisation.take_due() {
             return None;
         }
         let before = bank.blend(set, 1.0, 1.0);
@@ -220,7 +221,7 @@ impl Filter {
         recent.replay(revision, bank, Filtering { densities: &densities, set });
         let reinitialisation = &mut paths[server].reinitialisation;
         match revision {
-            Revision::UnseenFloor { .. } => reinitialisation.follow_replay(recent),
+            Revision::UnseenFloor { .. } => reinitialisation.take_predictions(recent),
             Revision::Floor(_) | Revision::NoiseBurst { .. } => reinitialisation.interrupt(),
         }
         self.revisions.note(*revision);

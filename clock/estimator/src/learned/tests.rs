@@ -1,14 +1,14 @@
 //! Limits within the filter that are reached from outside only by chance.
 
-use super::{Continuity, Filter, Input, Now};
+use super::{Filter, Input, Now};
 use crate::bank::group::{Evident, RATE, THETA};
 use crate::bank::lanes::Lanes;
-use crate::guard::{Decision, Examined, Guard};
+use crate::guard::{Decision, Entry, Examined, Guard};
 use crate::{ClassicConfig, Event, Events, LearnedConfig};
 use ffclock_units::{Counter, Exchange, Moment, Period, ServerQuality, Span, Stamp, StampLocation, Ticks};
 
 /// The exchange with this number: every 16 s by a steady counter of 1 GHz, each way 140 us and a little queueing.
-fn exchange(number: u64) -> Exchange {
+pub fn exchange(number: u64) -> Exchange {
     let begin = number * 16_000_000_000;
     let queueing = [number * 7 % 11, number * 5 % 13];
     let stamp = |ns: u64| Stamp {
@@ -39,7 +39,7 @@ fn admit(guard: &mut Guard, exchange: &Exchange) {
 }
 
 fn input<'a>(guard: &'a Guard, exchange: &'a Exchange) -> Input<'a> {
-    Input { server: 0, exchange, evident: Evident::All, guard, continuity: Continuity::Kept, fallback_rate: 0.0 }
+    Input { server: 0, exchange, evident: Evident::All, guard, entry: Entry::Agreeing, fallback_rate: 0.0 }
 }
 
 /// A filter behind a guard after a while, and what it knows of now.

@@ -3,8 +3,9 @@
 //! 1973). No matrix is inverted.
 
 use super::site::Action;
-use crate::bank::group::{CYCLE, FREQUENCY, Group, Measurement, QUADRATURE, RATE, Rotation, THETA, floor_of, states};
+use crate::bank::group::{CYCLE, FREQUENCY, Group, QUADRATURE, RATE, Rotation, THETA, floor_of, states};
 use crate::bank::lanes::Lanes;
+use crate::bank::measurement::Measurement;
 use crate::tuning::smooth::LEAST_SMOOTHED_VARIANCE;
 use ffclock_units::Direction;
 

@@ -3,7 +3,8 @@
 use super::MICRO;
 use crate::bank::Densities;
 use crate::bank::density::Tabulated;
-use crate::bank::group::{Begin, Measurement};
+use crate::bank::group::Begin;
+use crate::bank::measurement::Measurement;
 use crate::bank::revision::{Change, Revision};
 use crate::frame::Frame;
 use crate::tuning::smooth::{BLOCK, NEAR_FLOOR};

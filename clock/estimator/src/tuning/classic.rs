@@ -3,13 +3,6 @@
 
 pub use super::CLOSEST_PAIR;
 
-/// A bin of a history takes another exchange only during this part of its width, so that polls of exactly that width
-/// with some jitter each get a bin of their own. Sweep.
-pub const OPEN_PART: f64 = 0.9;
-
-/// The first width of a bin. s. Size: the shortest poll there is.
-pub const FIRST_WIDTH: f64 = 0.125;
-
 /// Bins of the history for offsets and local rates to an offset window, before widths double, and at most. Size.
 pub const HISTORY_BINS: f64 = 64.0;
 pub const HISTORY_CROWD: usize = 72;

@@ -109,6 +109,21 @@ impl World {
         World { forward_floor: floors.0, backward_floor: floors.1, queueing: 150e-6, tail: 3e-3, ..Self::lan(seed) }
     }
 
+    /// A world of any kind, drawn by the seed, and the time between polls, s. The server lies within its claim.
+    pub fn any(seed: u64) -> (Self, f64) {
+        let mut world = if seed % 2 == 0 { World::lan(seed) } else { World::far(seed) };
+        let mut draw = || world.random.uniform();
+        let (a, b, c, d, e) = (draw(), draw(), draw(), draw(), draw());
+        world.skew = (a - 0.5) * 400e-6;
+        world.forward_floor *= 0.2 + b;
+        world.queueing *= 10.0 * c * c;
+        world.wave = (0.3e-6 * d, 300.0 + 3_000.0 * e);
+        world.width_ticks = 1 + (50_000.0 * e * e) as i64;
+        world.root_distance = 1e-3 * d * d;
+        world.lie = world.root_distance * (2.0 * b - 1.0);
+        (world, [0.25, 1.0, 16.0, 64.0, 333.0][seed as usize % 5])
+    }
+
     pub fn time(&self) -> f64 {
         self.time
     }
