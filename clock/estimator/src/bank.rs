@@ -156,6 +156,12 @@ impl Bank {
         }
     }
 
+    /// The same bank for other servers; see [`Group::renumbered`].
+    pub fn renumbered(&self, origins: &[Option<usize>]) -> Self {
+        let groups = self.groups.each_ref().map(|family| family.each_ref().map(|group| group.renumbered(origins)));
+        Bank { groups, seed: Seed::with_parts(states(origins.len())) }
+    }
+
     pub fn for_groups(&mut self, each: impl FnMut(&mut Group)) {
         self.groups.iter_mut().flatten().for_each(each);
     }

@@ -154,6 +154,20 @@ impl Filter {
         }
     }
 
+    /// The same filter for other servers: of each, which one of the present servers it is. New servers have to join.
+    pub fn renumber(&mut self, origins: &[Option<usize>]) {
+        self.set.servers = origins.len();
+        self.bank = self.bank.renumbered(origins);
+        self.scratch = self.bank.clone();
+        self.recent = Recent::new(&self.set);
+        let mut before: Vec<Option<ServerPath>> = self.paths.drain(..).map(Some).collect();
+        let mut path = |origin: &Option<usize>| {
+            let known = origin.and_then(|origin| before.get_mut(origin)?.take());
+            known.unwrap_or_else(|| ServerPath::new(&self.config))
+        };
+        self.paths = origins.iter().map(&mut path).collect();
+    }
+
     /// The bytes that its parts occupy beside itself.
     pub fn bytes(&self) -> usize {
         let paths: usize = self.paths.iter().map(ServerPath::bytes).sum();

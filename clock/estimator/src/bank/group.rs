@@ -246,6 +246,23 @@ impl Group {
         }
     }
 
+    /// The same members for other servers: of each, which one of the present servers it is. What is new is not known.
+    pub fn renumbered(&self, origins: &[Option<usize>]) -> Self {
+        let parts = states(origins.len());
+        let origin = |part: usize| match part.checked_sub(OSCILLATOR) {
+            None => Some(part),
+            Some(floor) => origins[floor / 2].map(|server| floors_of(server)[floor % 2]),
+        };
+        let mut group = Group { x: vec![Lanes::ZERO; parts], p: Covariance::zero(parts), score: self.score };
+        for (part, from) in (0..parts).filter_map(|part| Some((part, origin(part)?))) {
+            group.x[part] = self.x[from];
+            for (other, beside) in (0..parts).filter_map(|other| Some((other, origin(other)?))) {
+                group.p[part][other] = self.p[from][beside];
+            }
+        }
+        group
+    }
+
     /// Carries the members `interval` seconds forward: x <- f(x), P <- F P F' + Q.
     pub fn predict(&mut self, interval: f64, model: &Model) {
         debug_assert!(interval >= 0.0, "time goes forward: {interval}");

@@ -7,13 +7,13 @@
 use super::Learned;
 use crate::bank::group::Evident;
 use crate::bank::measurement::MICRO;
-use crate::learned::{Filter, ServerTime, State};
+use crate::learned::{Filter, ServerTime};
 use crate::outcome::Measure;
 use crate::tuning::ensemble::{ASYMMETRY_PART, CLAIM_PART, LEAST_SYSTEMATIC, NO_LONGER_SUSPECT, SUSPECT};
-use crate::{ClassicConfig, Estimator, LearnedConfig, Outcome, Verdict};
+use crate::{ClassicConfig, LearnedConfig, Outcome, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
-use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, Span, StandardUncertainty};
+use ffclock_units::{Bound, Estimate, Exchange, GrowthRate, Period, Rate, StandardUncertainty};
 
 /// The most servers that one clock is made from.
 pub const MOST_SERVERS: usize = crate::bank::group::MOST_SERVERS;
@@ -129,6 +129,19 @@ impl Ensemble {
         }
     }
 
+    /// The servers are others from now on: of each, which one of the present servers it is. The clock goes on.
+    pub fn renumber(&mut self, origins: &[Option<usize>]) {
+        debug_assert!((1..=MOST_SERVERS).contains(&origins.len()), "{} servers", origins.len());
+        let before = core::mem::take(&mut self.claims);
+        let claim = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied()).unwrap_or(0.0);
+        self.claims = origins.iter().map(claim).collect();
+        let before = core::mem::take(&mut self.members);
+        let member = |origin: &Option<usize>| origin.and_then(|origin| before.get(origin).copied());
+        self.members = origins.iter().map(|origin| member(origin).unwrap_or(EnsembleMember::NEW)).collect();
+        self.filter.renumber(origins);
+        self.weigh();
+    }
+
     /// The counter's epoch ended: forgets the time.
     pub fn restart(&mut self) {
         self.filter.forget();
@@ -192,28 +205,21 @@ impl Ensemble {
         }
     }
 
-    /// The clock at the last exchange; `own` gives the servers' own estimators. `None` before the first exchange, or
-    /// while no server is believed.
-    ///
-    /// The bound reaches to the farther end of what all servers with a weight prove together. It holds as long as none
-    /// of them is false by less than the others can see.
-    pub fn estimate<'a>(&self, own: impl Fn(usize) -> Option<&'a Learned>) -> Option<Estimate> {
+    /// The clock at the last exchange, without bounds: these are for the vote to prove. `None` before the first
+    /// exchange.
+    pub fn estimate(&self) -> Option<Estimate> {
         let state = self.filter.state()?;
-        let counted = || (0..self.members.len()).filter(|server| self.counts(*server)).filter_map(&own);
-        let common = Common::of(counted(), &state)?;
         let period = |rate: f64| Period::from_seconds(self.nominal.as_seconds() * (1.0 + rate)).unwrap_or(self.nominal);
-        let difference_bound = counted().map(|own| own.growth(state.difference_rate)).min()?;
-        let uncertainty = StandardUncertainty::from_seconds(state.uncertainty);
         Some(Estimate {
             counter: state.counter,
             time: state.time,
             period: period(state.rate),
-            uncertainty: uncertainty.at_most(common.bound),
-            uncertainty_growth: GrowthRate::of(Rate::from_fraction(state.growth)).min(common.growth),
-            bound: common.bound,
-            bound_growth: common.growth,
+            uncertainty: StandardUncertainty::from_seconds(state.uncertainty),
+            uncertainty_growth: GrowthRate::of(Rate::from_fraction(state.growth)),
+            bound: Bound::UNKNOWN,
+            bound_growth: GrowthRate::from_units(u64::MAX),
             difference_period: period(state.difference_rate),
-            difference_bound,
+            difference_bound: GrowthRate::from_units(u64::MAX),
             status: state.status(),
         })
     }
@@ -242,27 +248,4 @@ fn furthest(voices: &Voices) -> Option<(usize, f64)> {
         (voice.server, (sum / weight).abs() / libm::sqrt(variance))
     };
     voices.iter().flatten().map(distance).max_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-/// What several servers prove together of the time at the filter's state.
-struct Common {
-    bound: Bound,
-    growth: GrowthRate,
-}
-
-impl Common {
-    /// The intersection of the servers' intervals. Either end of it is that of one server, and recedes at most as fast
-    /// as this server's does.
-    fn of<'a>(servers: impl Iterator<Item = &'a Learned>, state: &State) -> Option<Self> {
-        let mut ends: Option<[(Span, GrowthRate); 2]> = None;
-        for server in servers {
-            let Some(proven) = server.proven(state.counter) else { continue };
-            let growth = server.growth(state.rate);
-            let own = [(state.time - proven.earliest, growth), (proven.latest - state.time, growth)];
-            let nearer = |a: (Span, GrowthRate), b: (Span, GrowthRate)| if b.0 < a.0 { b } else { a };
-            ends = Some(ends.map_or(own, |[early, late]| [nearer(early, own[0]), nearer(late, own[1])]));
-        }
-        let [(early, early_growth), (late, late_growth)] = ends?;
-        Some(Common { bound: Bound::of(early).max(Bound::of(late)), growth: early_growth.max(late_growth) })
-    }
 }

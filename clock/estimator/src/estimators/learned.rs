@@ -75,11 +75,6 @@ impl Learned {
         Input { server, exchange, evident, guard, entry: self.entry, fallback_rate }
     }
 
-    /// How fast a clock at this rate of the frame can leave the true time.
-    pub(crate) fn growth(&self, rate: f64) -> GrowthRate {
-        self.guarded.guard.growth(rate)
-    }
-
     /// Where a clock begins with an exchange.
     pub(crate) fn beginning(&self, point: &Point) -> Begin {
         self.filter.begin_at(0, point, self.guarded.guard.prior())
