@@ -68,6 +68,10 @@ class Reading:
         """Largest possible error [ns, rounded up]."""
 
     @property
+    def bound_strict_ns(self) -> int:
+        """Largest possible error although a minority of the servers is false in whatever way [ns, rounded up]."""
+
+    @property
     def uncertainty_ns(self) -> int:
         """Standard uncertainty (k = 1), without the constant asymmetry of the path [ns, rounded up]."""
 

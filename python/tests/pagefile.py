@@ -45,6 +45,7 @@ class Estimate:
     period: Fraction = Fraction(1, SECOND)
     bound_ns: int = 20_000
     bound_growth: Fraction = Fraction(1, 10**6)
+    bound_strict_ns: int | None = None
     uncertainty_ns: int = 1_000
     uncertainty_growth: Fraction = Fraction(1, 10**7)
     difference_period: Fraction = Fraction(1, SECOND)
@@ -137,7 +138,21 @@ def _slot(sequence: int, estimate: Estimate) -> list[int]:
     slot[21] = ceil(estimate.uncertainty_growth * _WORD)
     slot[22] = _MISSING
     slot[23] = _sum(slot[0:23])
-    return slot
+    return slot + _vote(sequence, estimate)
+
+
+def _vote(sequence: int, estimate: Estimate) -> list[int]:
+    """The words about the vote of the servers, which earlier writers leave at 0; of three servers, one may be false."""
+    if estimate.bound_strict_ns is None:
+        return []
+    growth = estimate.bound_growth
+    words = [
+        _error(estimate.bound_strict_ns),
+        _per_tick(growth, estimate.period),
+        ceil(growth * _WORD),
+        3 | 1 << 8 | 3 << 16,
+    ]
+    return [*words, _sum([sequence, *words])]
 
 
 def page_words(estimate: Estimate | None, sequence: int = 2, boot: int | None = None) -> dict[int, int]:

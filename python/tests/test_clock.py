@@ -69,6 +69,18 @@ def test_time_of_a_stamp_is_exact(tmp_path: Path) -> None:
     assert bound <= reading.bound_ns <= bound * 1.0001 + 3
 
 
+def test_the_strict_bound_stands_beside_the_other(page: Path) -> None:
+    clock = ffclock.Clock.open(page)
+    stamp = clock.stamp()
+    assert clock.at(stamp).bound_strict_ns == 2**63 - 1, "a writer of an earlier version does not say it"
+    reference = stamp.raw - 1000 * SECOND
+    estimate = Estimate(reference, 1_900_000_000 * SECOND, bound_ns=20_000, bound_strict_ns=700_000)
+    write_page(page, estimate, sequence=4)
+    reading = clock.at(stamp)
+    assert 1_020_000 <= reading.bound_ns <= 1_020_200
+    assert 1_700_000 <= reading.bound_strict_ns <= 1_700_200
+
+
 def test_a_stamp_older_than_the_estimate_is_converted_by_it(page: Path) -> None:
     clock = ffclock.Clock.open(page)
     stamp = clock.stamp()

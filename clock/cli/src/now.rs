@@ -15,8 +15,10 @@ use ffclock_units::{Span, Status};
   $ ffclock now --at $(ffclock stamp)
   $ ffclock now --json | jq .bound_s
 
-The true time lies within the bound (after +-) as long as the server's own claim is true. The
-standard uncertainty (k = 1) leaves out the unknown constant asymmetry of the path to the server.")]
+The true time lies within the bound (after +-) as long as no believed server is false by less than
+the others can see; --json adds the strict bound (bound_strict_s), which holds although a minority of
+the servers is false (`ffclock status` says how many). The standard uncertainty (k = 1) leaves out the
+unknown constant asymmetry of the path to the server.")]
 pub(crate) struct Args {
     /// Show International Atomic Time instead of UTC
     #[arg(long)]

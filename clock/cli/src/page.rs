@@ -4,7 +4,7 @@ use crate::Global;
 use crate::failure::Failure;
 use crate::text;
 use ffclock_client::{Clock, Interval, PageError, ReadError, Stamp};
-use ffclock_units::{Moment, Reading, Tai};
+use ffclock_units::{Bound, Moment, Reading, Tai};
 use serde::Serialize;
 
 /// A time on both scales, from one publication.
@@ -12,6 +12,8 @@ use serde::Serialize;
 pub(crate) struct PublishedTime {
     /// UTC with its error figures and status.
     pub(crate) reading: Reading,
+    /// The bound that holds although a minority of the servers is false.
+    pub(crate) strict: Bound,
     /// The same moment on the scale that never repeats a second.
     pub(crate) tai: Moment<Tai>,
 }
@@ -23,6 +25,8 @@ pub(crate) struct Report {
     utc_ns: i64,
     tai_ns: i64,
     bound_s: f64,
+    /// Absent in a page of an earlier version.
+    bound_strict_s: Option<f64>,
     uncertainty_s: f64,
     status: &'static str,
 }
@@ -51,7 +55,8 @@ fn convert(clock: &Clock, stamp: Stamp) -> Result<PublishedTime, ReadError> {
         return Err(ReadError::OtherEpoch);
     }
     let counter = stamp.counter();
-    Ok(PublishedTime { reading: snapshot.reading_at(counter)?, tai: snapshot.tai_at(counter)? })
+    let strict = snapshot.strict_bound_at(counter);
+    Ok(PublishedTime { reading: snapshot.reading_at(counter)?, strict, tai: snapshot.tai_at(counter)? })
 }
 
 /// The time between two stamps.
@@ -87,6 +92,7 @@ impl Report {
             utc_ns: whole_nanos(time.reading.time),
             tai_ns: whole_nanos(time.tai),
             bound_s: time.reading.bound.as_seconds(),
+            bound_strict_s: (time.strict != Bound::UNKNOWN).then(|| time.strict.as_seconds()),
             uncertainty_s: time.reading.uncertainty.as_seconds(),
             status: time.reading.status.name(),
         }

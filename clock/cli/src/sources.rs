@@ -3,28 +3,77 @@
 use crate::failure::Failure;
 use crate::text::Align::{Left, Right};
 use crate::{Global, control, output, text};
-use ffclock_control::protocol::{Agreement, BeliefReport, SourceReport};
+use ffclock_control::protocol::{Agreement, BeliefReport, SourceReport, StatusReport};
 
 /// Options of `ffclock sources`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   $ ffclock sources
+  $ ffclock sources --why
   $ ffclock sources --json | jq '.[] | select(.selected) | .floor_s'
 
 The first column marks the server whose clock is published (*), others that agree with the majority
-(+), falsetickers, which the majority contradicts (x), and servers on which no vote can decide (?).
+(+), falsetickers, which the majority contradicts (x), servers on which no vote can decide (?) and
+servers that are only measured, by no_select (-).
 OFFSET is its clock minus the published one, BOUND the largest error that its clock can have and
 UNCERTAINTY its standard uncertainty (k = 1); FLOOR is the smallest
 round trip in force and RTT the latest round trip. USED/ALL counts the exchanges that moved the
 estimate, and all of them; LOST counts requests without a reply, REFUSED packets that were no
 replies. ESTIMATOR is the algorithm, with a word where the learned one has too little data yet or
-contradicts the classic one.")]
-pub(crate) struct Args {}
+contradicts the classic one.
+
+--why tells for each server what it claims about itself, the interval that its exchanges prove for
+the true time relative to the published one, what its clock is off by, and whether it is believed and
+why. --json holds the same (`vote`, `why`).")]
+pub(crate) struct Args {
+    /// Tell for each server whether it is believed, and why
+    #[arg(long)]
+    why: bool,
+}
 
 /// Prints the table.
-pub(crate) fn run(global: &Global, _: &Args) -> Result<(), Failure> {
+pub(crate) fn run(global: &Global, args: &Args) -> Result<(), Failure> {
     let report = control::status(global)?;
-    if global.json { output::json(&report.sources) } else { output::write(&table(&report.sources)) }
+    if global.json {
+        return output::json(&report.sources);
+    }
+    output::write(&if args.why { reasons(&report) } else { table(&report.sources) })
+}
+
+/// For each server what it claims, proves and is believed to be off by, and whether it is believed; then what the
+/// bounds rest on.
+fn reasons(report: &StatusReport) -> String {
+    let servers: String = report.sources.iter().map(|source| reason(source) + "\n").collect();
+    let Some(vote) = &report.vote else { return servers };
+    let bounds = report.clock.as_ref().map_or((None, None), |clock| (Some(clock.bound_s), clock.bound_strict_s));
+    servers + &rests("bound", bounds.0, &vote.bound_premise) + &rests("strict bound", bounds.1, &vote.strict_premise)
+}
+
+fn rests(name: &str, bound: Option<f64>, premise: &str) -> String {
+    bound.map_or_else(String::new, |bound| {
+        format!("The {name} of {} holds as long as this is true: {}.\n", text::span(bound), text::printable(premise))
+    })
+}
+
+fn reason(source: &SourceReport) -> String {
+    let unknown = || "not known yet".to_owned();
+    let claims = source.root_distance_s.zip(source.stratum);
+    let claims = claims.map(|(error, stratum)| format!("stratum {stratum}, an error of {} at most", text::span(error)));
+    let proves = source.vote.proven_s.map(|(earliest, latest)| {
+        format!("the true time is {} to {} from the published one", signed(earliest), signed(latest))
+    });
+    let field = |name: &str, value: Option<String>| format!("  {name:<10}{}\n", value.unwrap_or_else(unknown));
+    format!("{} {}\n", mark(source), text::printable(&source.name))
+        + &field("claims", claims)
+        + &field("proves", proves)
+        + &field("off by", source.offset_s.map(signed))
+        + &field("verdict", Some(text::printable(&source.why)))
+}
+
+/// A span whose sign is always written.
+fn signed(seconds: f64) -> String {
+    let sign = if seconds < 0.0 { "" } else { "+" };
+    format!("{sign}{}", text::span(seconds))
 }
 
 /// The servers as a table for people.
@@ -73,6 +122,7 @@ fn mark(source: &SourceReport) -> char {
         BeliefReport::Truechimer => '+',
         BeliefReport::Falseticker => 'x',
         BeliefReport::Undecided => '?',
+        BeliefReport::NoSelect => '-',
         BeliefReport::Unknown => ' ',
     }
 }

@@ -68,7 +68,7 @@ fn render(report: &StatusReport) -> String {
     let mut text =
         format!("ffclockd {}, running for {}\n\n", text::printable(&report.version), text::duration(report.uptime_s));
     match &report.clock {
-        Some(clock) => text += &render_clock(clock, &followed(report)),
+        Some(clock) => text += &(render_clock(clock, &followed(report)) + &render_vote(report)),
         None => text += &field("Clock", &format!("no estimate yet{}", followed(report))),
     }
     let counter = &report.counter;
@@ -86,6 +86,7 @@ fn followed(report: &StatusReport) -> String {
     match (&report.selected, report.quorum) {
         (Some(server), _) => format!(", follows {server}"),
         (None, Some(QuorumReport::Disagreement)) => ": the servers disagree and none has a majority".to_owned(),
+        (None, Some(QuorumReport::TooFew)) => ": fewer servers answer than min_servers demands".to_owned(),
         (None, Some(QuorumReport::Waiting)) => ": waiting for the servers to answer".to_owned(),
         (None, Some(QuorumReport::Majority) | None) => String::new(),
     }
@@ -100,6 +101,18 @@ fn render_clock(clock: &ClockReport, followed: &str) -> String {
         + &field("System", &system_clock(clock.system_clock_behind_s))
         + &field("Rate", &rate(clock))
         + &field("Leap", &leap(clock))
+}
+
+/// What the bounds rest on, once more than one server has a part in them.
+fn render_vote(report: &StatusReport) -> String {
+    let Some(vote) = report.vote.as_ref().filter(|vote| vote.deciders > 1 || vote.by_trust) else {
+        return String::new();
+    };
+    let strict = report.clock.as_ref().and_then(|clock| clock.bound_strict_s);
+    let strict = strict.map_or_else(String::new, |strict| {
+        field("Strict", &format!("{}, as long as {}", text::span(strict), vote.strict_premise))
+    });
+    field("Premise", &format!("the bound holds as long as {}", vote.bound_premise)) + &strict
 }
 
 /// Where the system clock stands, in words, so that the reader need not remember the sign.
@@ -154,6 +167,7 @@ mod tests {
             utc_ns: 1_763_690_000_123_456_789,
             system_clock_behind_s: -3.25e-6,
             bound_s: 8.12e-4,
+            bound_strict_s: Some(1.5e-2),
             uncertainty_s: 1.4e-5,
             period_s: 3.4e-10,
             rate_ppm: -12.5,

@@ -127,8 +127,9 @@ struct ffclock_reading {
    */
   enum ffclock_status status;
   /**
-   * The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
-   * rounding of this reading to ns.
+   * The largest possible error in ns; UINT64_MAX if unknown. Includes the rounding of this reading to ns. It holds as
+   * long as no believed server is false by less than the others can see; that of ffclock_now_strict() and
+   * ffclock_at_strict() holds although a minority of the servers is false in whatever way.
    */
   uint64_t bound_ns;
   /**
@@ -227,6 +228,24 @@ enum ffclock_error ffclock_stamp(const struct ffclock *clock, struct ffclock_sta
 enum ffclock_error ffclock_at(const struct ffclock *clock,
                               const struct ffclock_stamp *stamp,
                               struct ffclock_reading *reading);
+
+/**
+ * The present time with the bound that holds although a minority of the servers is false.
+ *
+ * # Safety
+ * `clock` is null or open; `reading` is null or points to a place for a reading.
+ */
+enum ffclock_error ffclock_now_strict(const struct ffclock *clock, struct ffclock_reading *reading);
+
+/**
+ * The time of a stamp with the bound that holds although a minority of the servers is false.
+ *
+ * # Safety
+ * `clock` is null or open; `stamp` is null or points to a stamp; `reading` is null or points to a place for a reading.
+ */
+enum ffclock_error ffclock_at_strict(const struct ffclock *clock,
+                                     const struct ffclock_stamp *stamp,
+                                     struct ffclock_reading *reading);
 
 /**
  * From one stamp to another by the difference clock: corrections of the absolute clock do not enter.

@@ -17,7 +17,7 @@
 #define FFCLOCK_PAGE_CHECK_SEED UINT64_C(0x6666636c6f636b31)
 #define FFCLOCK_PAGE_SLOTS 32
 #define FFCLOCK_PAGE_STRIDE 32
-#define FFCLOCK_PAGE_SLOT_WORDS 24
+#define FFCLOCK_PAGE_SLOT_WORDS 29
 #define FFCLOCK_PAGE_HEADER_MAGIC 0
 #define FFCLOCK_PAGE_HEADER_VERSION 1
 #define FFCLOCK_PAGE_HEADER_SIZE 2
@@ -50,12 +50,20 @@
 #define FFCLOCK_PAGE_SLOT_UNCERTAINTY_GROWTH 21
 #define FFCLOCK_PAGE_SLOT_SERVER 22
 #define FFCLOCK_PAGE_SLOT_CHECK_ALL 23
+#define FFCLOCK_PAGE_SLOT_BOUND_STRICT 24
+#define FFCLOCK_PAGE_SLOT_BOUND_STRICT_PER_TICK 25
+#define FFCLOCK_PAGE_SLOT_BOUND_STRICT_GROWTH 26
+#define FFCLOCK_PAGE_SLOT_VOTE 27
+#define FFCLOCK_PAGE_SLOT_CHECK_STRICT 28
 #define FFCLOCK_PAGE_STATE_PERIOD_SHIFT 0
 #define FFCLOCK_PAGE_STATE_DIFFERENCE_SHIFT 8
 #define FFCLOCK_PAGE_STATE_STATUS 16
 #define FFCLOCK_PAGE_STATE_TAI_OFFSET 32
 #define FFCLOCK_PAGE_TAG_COUNTER_ID 0
 #define FFCLOCK_PAGE_TAG_EPOCH 8
+#define FFCLOCK_PAGE_VOTE_DECIDERS 0
+#define FFCLOCK_PAGE_VOTE_TOLERATED 8
+#define FFCLOCK_PAGE_VOTE_BELIEVED 16
 
 struct ffclock_page_slot {
     uint64_t sequence;
@@ -82,6 +90,11 @@ struct ffclock_page_slot {
     uint64_t uncertainty_growth;
     uint64_t server;
     uint64_t check_all;
+    uint64_t bound_strict;
+    uint64_t bound_strict_per_tick;
+    uint64_t bound_strict_growth;
+    uint64_t vote;
+    uint64_t check_strict;
 };
 
 struct ffclock_page {
@@ -134,6 +147,11 @@ _Static_assert(offsetof(struct ffclock_page_slot, bound_growth) == 8 * FFCLOCK_P
 _Static_assert(offsetof(struct ffclock_page_slot, uncertainty_growth) == 8 * FFCLOCK_PAGE_SLOT_UNCERTAINTY_GROWTH, "uncertainty_growth");
 _Static_assert(offsetof(struct ffclock_page_slot, server) == 8 * FFCLOCK_PAGE_SLOT_SERVER, "server");
 _Static_assert(offsetof(struct ffclock_page_slot, check_all) == 8 * FFCLOCK_PAGE_SLOT_CHECK_ALL, "check_all");
+_Static_assert(offsetof(struct ffclock_page_slot, bound_strict) == 8 * FFCLOCK_PAGE_SLOT_BOUND_STRICT, "bound_strict");
+_Static_assert(offsetof(struct ffclock_page_slot, bound_strict_per_tick) == 8 * FFCLOCK_PAGE_SLOT_BOUND_STRICT_PER_TICK, "bound_strict_per_tick");
+_Static_assert(offsetof(struct ffclock_page_slot, bound_strict_growth) == 8 * FFCLOCK_PAGE_SLOT_BOUND_STRICT_GROWTH, "bound_strict_growth");
+_Static_assert(offsetof(struct ffclock_page_slot, vote) == 8 * FFCLOCK_PAGE_SLOT_VOTE, "vote");
+_Static_assert(offsetof(struct ffclock_page_slot, check_strict) == 8 * FFCLOCK_PAGE_SLOT_CHECK_STRICT, "check_strict");
 _Static_assert(sizeof(struct ffclock_page_slot) == 8 * FFCLOCK_PAGE_SLOT_WORDS, "size of a slot");
 #endif
 

@@ -78,8 +78,9 @@ pub struct CReading {
     nanoseconds: u32,
     /// How far it may be trusted.
     status: StatusCode,
-    /// The largest possible error in ns, as long as the server's own claim is true; UINT64_MAX if unknown. Includes the
-    /// rounding of this reading to ns.
+    /// The largest possible error in ns; UINT64_MAX if unknown. Includes the rounding of this reading to ns. It holds as
+    /// long as no believed server is false by less than the others can see; that of ffclock_now_strict() and
+    /// ffclock_at_strict() holds although a minority of the servers is false in whatever way.
     bound_ns: u64,
     /// The standard uncertainty (k = 1) in ns, leaving out the unknown constant asymmetry of the path and the error of
     /// the server's own clock; UINT64_MAX if unknown.
@@ -187,6 +188,32 @@ pub unsafe extern "C" fn ffclock_at(clock: *const CClock, stamp: *const CStamp, 
     let stamp = unsafe { stamp.as_ref() };
     // SAFETY: the caller passes an open clock and a place for the result.
     unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.at(Stamp::try_from(stamp)?)?))) }
+}
+
+/// The present time with the bound that holds although a minority of the servers is false.
+///
+/// # Safety
+/// `clock` is null or open; `reading` is null or points to a place for a reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_now_strict(clock: *const CClock, reading: *mut CReading) -> ErrorCode {
+    // SAFETY: the caller passes an open clock and a place for the result.
+    unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.now_strict()?))) }
+}
+
+/// The time of a stamp with the bound that holds although a minority of the servers is false.
+///
+/// # Safety
+/// `clock` is null or open; `stamp` is null or points to a stamp; `reading` is null or points to a place for a reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ffclock_at_strict(
+    clock: *const CClock,
+    stamp: *const CStamp,
+    reading: *mut CReading,
+) -> ErrorCode {
+    // SAFETY: the caller passes a stamp.
+    let stamp = unsafe { stamp.as_ref() };
+    // SAFETY: the caller passes an open clock and a place for the result.
+    unsafe { answer(clock, reading, |clock| Ok(CReading::from(clock.at_strict(Stamp::try_from(stamp)?)?))) }
 }
 
 /// From one stamp to another by the difference clock: corrections of the absolute clock do not enter.

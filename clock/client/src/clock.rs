@@ -123,6 +123,16 @@ impl Clock {
         self.reader().reading_at(open::read_counter(id)?, id)
     }
 
+    /// The present time as [`now`](Self::now) gives it, but for the bound: this one holds although a minority of the
+    /// servers is false in whatever way, as many as [`Snapshot::vote`] says are tolerated.
+    ///
+    /// # Errors
+    /// As [`now`](Self::now).
+    pub fn now_strict(&self) -> Result<Reading, ReadError> {
+        let snapshot = self.snapshot()?;
+        snapshot.strict_reading_at(open::read_counter(snapshot.counter_id())?)
+    }
+
     /// Reads the counter, after everything that the program did before, and notes its epoch; converts nothing.
     ///
     /// A stamp taken while the page was empty or damaged is of no epoch, and refused later. One of a kernel's counter
@@ -152,6 +162,18 @@ impl Clock {
     #[inline]
     pub fn at(&self, stamp: Stamp) -> Result<Reading, ReadError> {
         self.reader().reading_of(stamp.counter(), stamp.epoch())
+    }
+
+    /// The time of a stamp as [`at`](Self::at) gives it, with the bound of [`now_strict`](Self::now_strict).
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn at_strict(&self, stamp: Stamp) -> Result<Reading, ReadError> {
+        let snapshot = self.snapshot()?;
+        if snapshot.epoch() != stamp.epoch() {
+            return Err(ReadError::OtherEpoch);
+        }
+        snapshot.strict_reading_at(stamp.counter())
     }
 
     /// From one stamp to another by the difference clock: corrections of the absolute clock do not enter.

@@ -9,3 +9,4 @@
 pub mod calibration;
 pub mod metrics;
 pub mod protocol;
+pub mod why;

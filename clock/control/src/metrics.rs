@@ -63,6 +63,11 @@ families! {
     SYNCHRONISED = "ffclock_synchronised": Gauge, "Whether the published clock is synchronised.";
     MAJORITY = "ffclock_majority": Gauge, "Whether more than half of the servers agree.";
     BOUND = "ffclock_bound_seconds": Gauge in "seconds", "Largest possible error of the published clock.";
+    BOUND_STRICT = "ffclock_bound_strict_seconds": Gauge in "seconds",
+        "Largest possible error of the published clock although the tolerated number of servers is false.";
+    DECIDERS = "ffclock_deciders": Gauge, "Servers that decide the vote.";
+    TOLERATED = "ffclock_tolerated": Gauge, "Deciders that may be false while the strict bound holds.";
+    BELIEVED = "ffclock_believed": Gauge, "Servers that are believed.";
     UNCERTAINTY = "ffclock_uncertainty_seconds": Gauge in "seconds",
         "Standard uncertainty (k = 1) of the published clock, without the unknown asymmetry.";
     SYSTEM_CLOCK_BEHIND = "ffclock_system_clock_behind_seconds": Gauge in "seconds", "Published clock - system clock.";
@@ -75,6 +80,10 @@ families! {
         "Whether the majority of the servers contradicts this source.";
     SOURCE_TRUECHIMER = "ffclock_source_truechimer": Gauge,
         "Whether this source agrees with every majority of the servers.";
+    SOURCE_UNDECIDED = "ffclock_source_undecided": Gauge, "Whether no vote can say if this source is right.";
+    SOURCE_MISSES = "ffclock_source_misses_seconds": Gauge in "seconds",
+        "How far this source's proven interval misses what the believed servers share.";
+    SOURCE_HEARD = "ffclock_source_heard_seconds": Gauge in "seconds", "Time since this source's last answer.";
     SOURCE_REACHABLE = "ffclock_source_reachable": Gauge, "Whether this source answers.";
     SOURCE_STRATUM = "ffclock_source_stratum": Gauge, "Distance from a primary source.";
     SOURCE_ROOT_DISTANCE = "ffclock_source_root_distance_seconds": Gauge in "seconds",

@@ -60,6 +60,9 @@ pub struct StatusReport {
     /// Whether a majority of the servers agrees; absent from daemons before 0.2.
     #[serde(default)]
     pub quorum: Option<QuorumReport>,
+    /// What the vote and the bounds rest on; absent from daemons before 0.2.
+    #[serde(default)]
+    pub vote: Option<VoteReport>,
     /// Every configured server.
     pub sources: Vec<SourceReport>,
     /// The latest events, oldest first.
@@ -76,6 +79,29 @@ pub enum QuorumReport {
     Majority,
     /// No time is shared by more than half of the servers: none is followed.
     Disagreement,
+    /// Fewer servers answer than `min_servers` demands: none is followed.
+    TooFew,
+}
+
+/// Who votes, and what the bounds rest on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoteReport {
+    /// How many servers decide: those with an interval, or the trusted ones of them where there are any.
+    pub deciders: usize,
+    /// Whether trusted servers decide.
+    pub by_trust: bool,
+    /// How many of the deciders may be false while `bound_strict_s` holds.
+    pub tolerated: usize,
+    /// How many servers are believed; 0 without a majority.
+    pub believed: usize,
+    /// How many servers answer and may be believed.
+    pub usable: usize,
+    /// How many must, by the configuration.
+    pub min_servers: usize,
+    /// What `bound_s` and the page's bound rest on, in words.
+    pub bound_premise: String,
+    /// What `bound_strict_s` rests on, in words.
+    pub strict_premise: String,
 }
 
 /// What the vote says about a server.
@@ -88,6 +114,8 @@ pub enum BeliefReport {
     Falseticker,
     /// No vote can say whether it is right.
     Undecided,
+    /// It is measured and shown, and has no vote.
+    NoSelect,
     /// It has no interval yet.
     #[default]
     Unknown,
@@ -119,6 +147,10 @@ pub struct ClockReport {
     pub system_clock_behind_s: f64,
     /// The largest possible error [s].
     pub bound_s: f64,
+    /// The largest possible error although the tolerated number of servers is false [s]; absent from daemons before
+    /// 0.2.
+    #[serde(default)]
+    pub bound_strict_s: Option<f64>,
     /// Its standard uncertainty (k = 1), without the unknown constant asymmetry [s].
     pub uncertainty_s: f64,
     /// Long-term period of the counter [s].
@@ -211,6 +243,33 @@ pub struct SourceReport {
     pub uncertainty_s: Option<f64>,
     /// Its estimate - the published clock, now [s].
     pub offset_s: Option<f64>,
+    /// Its part in the vote.
+    #[serde(default)]
+    pub vote: SourceVote,
+    /// Whether it is believed and why, in one sentence; empty from daemons before 0.2.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// A server's part in the vote.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceVote {
+    /// Trusted servers decide before all others.
+    pub trust: bool,
+    /// It is published before others that are believed.
+    pub prefer: bool,
+    /// It is never believed.
+    pub no_select: bool,
+    /// The ends of the interval that its exchanges prove for the true time, minus the published time, now [s].
+    pub proven_s: Option<(f64, f64)>,
+    /// How far that interval misses what the believed servers share [s]; absent where it meets it.
+    pub misses_s: Option<f64>,
+    /// Time since its last answer [s].
+    pub heard_s: Option<f64>,
+    /// Whether its rate rests on little data.
+    pub warming_up: bool,
+    /// The server before it in the configuration with the same address, which has the vote of both.
+    pub same_as: Option<String>,
 }
 
 /// A notable event.

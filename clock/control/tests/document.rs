@@ -2,7 +2,7 @@
 
 use ffclock_control::protocol::{
     Agreement, Algorithm, Answer, BeliefReport, ClockReport, CounterReport, EventReport, QuorumReport, Request,
-    SourceReport, SourceState, Status, StatusReport,
+    SourceReport, SourceState, SourceVote, Status, StatusReport, VoteReport,
 };
 use serde_json::Value;
 
@@ -29,6 +29,8 @@ fn source() -> SourceReport {
         bound_s: Some(0.0),
         uncertainty_s: Some(0.0),
         offset_s: Some(0.0),
+        vote: SourceVote { proven_s: Some((0.0, 0.0)), ..SourceVote::default() },
+        why: "believed".into(),
     }
 }
 
@@ -44,6 +46,7 @@ fn whole_report() -> StatusReport {
             utc_ns: 0,
             system_clock_behind_s: 0.0,
             bound_s: 0.0,
+            bound_strict_s: Some(0.0),
             uncertainty_s: 0.0,
             period_s: 1e-9,
             rate_ppm: 0.0,
@@ -53,6 +56,7 @@ fn whole_report() -> StatusReport {
         }),
         selected: Some("a".into()),
         quorum: Some(QuorumReport::Majority),
+        vote: Some(VoteReport::default()),
         sources: vec![source()],
         events: vec![EventReport { at_s: 0.0, source: None, text: "t".into() }],
     }
@@ -99,6 +103,8 @@ fn every_field_stands_in_the_document() {
         "alone",
         "majority",
         "disagreement",
+        "too-few",
+        "no-select",
         "truechimer",
         "falseticker",
         "undecided",

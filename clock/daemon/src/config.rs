@@ -5,12 +5,14 @@
 
 mod estimator;
 mod values;
+mod vote;
 
 pub use estimator::{EstimatorConfig, Which};
 pub use values::{
     CounterChoice, FilePath, HostAsymmetry, HostName, KernelClockUse, LoopbackAddress, StampChoice, Switchable,
     Unrecognised,
 };
+pub use vote::{PublishedBound, Quorum, ServerVote, Tolerance, VoteConfig};
 
 use ffclock_source::SourceConfig;
 use ffclock_sys::places;
@@ -93,6 +95,8 @@ impl fmt::Display for ServerAddress {
 pub struct ServerConfig {
     /// Address and port.
     pub address: ServerAddress,
+    /// Its part in the vote.
+    pub vote: ServerVote,
     /// Options of the conversation with it.
     pub source: SourceConfig,
     /// Options of its estimator.
@@ -104,6 +108,8 @@ pub struct ServerConfig {
 pub struct Config {
     /// Options of the daemon as a whole.
     pub daemon: DaemonConfig,
+    /// How the servers vote.
+    pub vote: VoteConfig,
     /// The servers, in the order in which they stand in the file.
     pub servers: Vec<ServerConfig>,
 }
@@ -142,6 +148,14 @@ pub const MOST_PROBLEMS: usize = 20;
 pub const LONGEST_TEXT: usize = 1 << 20;
 
 impl Config {
+    /// Sets a key at the top of the file in the struct that knows it.
+    fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
+        match self.daemon.set(name, text) {
+            Err(OptionError::Unknown) => self.vote.set(name, text),
+            known => known,
+        }
+    }
+
     /// Reads a configuration.
     ///
     /// # Errors
@@ -163,7 +177,9 @@ impl Config {
 /// servers and keys of a `[[server]]`, "server" for keys of a `[[server]]` alone.
 pub fn describe_all(visit: &mut dyn FnMut(&str, OptionDoc<'_>)) {
     DaemonConfig::describe(&mut |doc| visit("", doc));
+    VoteConfig::describe(&mut |doc| visit("", doc));
     ServerAddress::describe(&mut |doc| visit("server", doc));
+    ServerVote::describe(&mut |doc| visit("server", doc));
     SourceConfig::describe(&mut |doc| visit("source", doc));
     EstimatorConfig::describe(&mut |doc| visit("estimator", doc));
 }
@@ -198,16 +214,23 @@ impl<'t> Reader<'t> {
             match key.get_ref().as_ref() {
                 "source" | "estimator" => {}
                 "server" => config.servers = self.servers(value, &source, &estimator),
-                name => self.apply(key.span().start, name, value, &mut |name, text| config.daemon.set(name, text)),
+                name => self.apply(key.span().start, name, value, &mut |name, text| config.set(name, text)),
             }
         }
-        self.check_whole(&config);
+        self.check_whole(&table, &config);
         Some(config)
     }
 
-    fn check_whole(&mut self, config: &Config) {
-        if config.servers.is_empty() && self.problems.is_empty() {
+    fn check_whole(&mut self, table: &Table<'_>, config: &Config) {
+        if !self.problems.is_empty() {
+            return;
+        }
+        if config.servers.is_empty() {
             self.problem(0, "no [[server]] is configured".to_owned());
+        }
+        for (name, message) in vote::contradictions(config) {
+            let key = table.keys().find(|key| key.get_ref().as_ref() == name);
+            self.problem(key.map_or(0, |key| key.span().start), message);
         }
     }
 
@@ -251,6 +274,9 @@ impl<'t> Reader<'t> {
             if servers.iter().any(|other| other.address.is_same_as(&server.address)) {
                 self.problem(entry.span().start, format!("the server {} is configured twice", server.address));
             }
+            if let Some(message) = vote::contradiction(&server) {
+                self.problem(entry.span().start, message);
+            }
             servers.push(server);
         }
         servers
@@ -266,8 +292,12 @@ impl<'t> Reader<'t> {
             self.problem(entry.span().start, "servers are written as [[server]]".to_owned());
             return None;
         };
-        let mut server =
-            ServerConfig { address: ServerAddress::default(), source: source.clone(), estimator: estimator.clone() };
+        let mut server = ServerConfig {
+            address: ServerAddress::default(),
+            vote: ServerVote::default(),
+            source: source.clone(),
+            estimator: estimator.clone(),
+        };
         for (key, value) in entries {
             self.apply(key.span().start, key.get_ref(), value, &mut |name, text| server.set(name, text));
         }
@@ -310,6 +340,10 @@ impl ServerConfig {
     /// Sets a key of a `[[server]]` table in the struct that knows it.
     fn set(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
         match self.address.set(name, text) {
+            Err(OptionError::Unknown) => {}
+            known => return known,
+        }
+        match self.vote.set(name, text) {
             Err(OptionError::Unknown) => {}
             known => return known,
         }

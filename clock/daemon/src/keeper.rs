@@ -24,7 +24,7 @@ use ffclock_counter::Break;
 use ffclock_page::{BootId, Publication, Reader, Writer};
 use ffclock_sys::{PageFileError, SharedPage, Stamper};
 use ffclock_trace::{Recorder, TraceHeader};
-use ffclock_units::{CounterEpoch, LeapTable, Moment, Mono, Span, Status, Utc};
+use ffclock_units::{CounterEpoch, GrowingBound, LeapTable, Moment, Mono, Span, Status, Utc};
 use std::path::Path;
 
 /// The longest time between two signs of life in the page: longer than the usual poll, whose exchanges are signs of
@@ -54,6 +54,8 @@ pub(crate) struct Keeper<'a> {
     writer: Writer<SharedPage>,
     kernel_clock: Option<KernelClockDriver>,
     published: Option<Publication>,
+    /// The strict bound of what is published.
+    strict: GrowingBound,
     election: Election,
     leaps: LeapTable,
     last_break: Option<Moment<Mono>>,
@@ -110,7 +112,8 @@ impl<'a> Keeper<'a> {
             writer: Writer::open(page, BootId::parse(&boot)),
             kernel_clock,
             published: None,
-            election: Election::new(Span::ZERO),
+            strict: GrowingBound::UNKNOWN,
+            election: Election::new(config.vote, Span::ZERO),
             leaps: LeapTable::built_in(),
             last_break: None,
             next_heartbeat: now,
@@ -352,11 +355,10 @@ impl<'a> Keeper<'a> {
         // stays as it is: one that was announced is still to come.
         let voters = self.peers.iter().enumerate();
         let heard = voters.filter(|(server, peer)| peer.was_heard() && self.election.is_truechimer(*server));
-        let vote = |(server, peer): (usize, &Peer)| Vote {
-            announced: peer.announced(),
-            published: self.election.selected() == Some(server),
-        };
-        let votes: Vec<Vote> = heard.map(vote).collect();
+        let heard: Vec<&Peer> = heard.map(|(_, peer)| peer).collect();
+        let trust = heard.iter().any(|peer| peer.config().vote.trust);
+        let deciding = heard.iter().filter(|peer| peer.config().vote.trust || !trust);
+        let votes: Vec<Vote> = deciding.map(|peer| Vote { announced: peer.announced() }).collect();
         if votes.is_empty() {
             return;
         }
@@ -389,7 +391,7 @@ impl<'a> Keeper<'a> {
         let counter = self.host_counter.read();
         // A reading of an epoch whose break is still unnoticed must not date the validity of this epoch's estimates.
         self.watch_counter();
-        let Some(Published { server, estimate }) = self.elect(counter) else { return };
+        let Some(Published { server, estimate, voted }) = self.elect(counter) else { return };
         self.adopt_leaps(self.leaps.utc_from_tai(estimate.at(counter).time));
         let publication = Publication {
             counter_id: self.host_counter.kind(),
@@ -400,8 +402,8 @@ impl<'a> Keeper<'a> {
             server,
             estimate,
         };
-        self.writer.publish(&publication);
-        self.published = Some(publication);
+        self.writer.publish_voted(&publication, &voted);
+        (self.published, self.strict) = (Some(publication), voted.strict);
     }
 
     fn save(&mut self) {
@@ -419,9 +421,10 @@ impl<'a> Keeper<'a> {
     fn take_over(&mut self, config: Config) {
         let journal = &mut self.context.journal;
         if config.daemon != self.config {
-            let kind = "changes outside [[server]], [source] and [estimator] take effect with the next start";
+            let kind = "changes outside [[server]], [source], [estimator] and the vote take effect with the next start";
             journal.insist(Weight::Warning, kind, "");
         }
+        self.election.set_rules(config.vote);
         let mut before = std::mem::take(&mut self.peers);
         let (mut kept, wanted) = (0, config.servers.len());
         let followed =

@@ -1,21 +1,20 @@
 //! The leap second to believe in, if servers announce different ones.
 //!
-//! The latest announcement of each server is its vote. A leap second is accepted when more servers announce it than do
-//! not. If the votes are even, the published server decides, since the bound is only as good as its claims anyway. The
-//! same rule withdraws an accepted leap second, until it has happened: from then on it is history.
+//! The rule is that of the vote about the time. The latest announcement of each believed server is its vote, of the
+//! trusted ones where there are any. A leap second is accepted when more servers announce it than do not, and withdrawn
+//! when more do not than do. Without a majority everything stays as it was. A leap second that has happened is history.
 //!
 //! Nothing is decided a month in advance. Servers announce a leap second for the end of the present month, and some
 //! leave their indicator set for hours after one. A daemon that has just started then takes it for one at the end of
 //! the new month.
 
 use ffclock_units::{LeapAnnouncement, LeapTable, Moment, Utc};
+use std::cmp::Ordering;
 
 /// A server's latest announcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vote {
     pub(crate) announced: Option<LeapAnnouncement>,
-    /// Whether it is the published server.
-    pub(crate) published: bool,
 }
 
 /// No month is shorter than 28 days, so an announcement within the last 27 days before its leap was not made on the
@@ -40,20 +39,19 @@ pub(crate) fn decide(table: LeapTable, now: Moment<Utc>, votes: &[Vote]) -> Deci
         (1..=DECIDED_WITHIN_SECONDS).contains(&seconds)
     };
     let word = |vote: &Vote| vote.announced.filter(is_ahead);
-    let elected = votes.iter().filter_map(word).find(|leap| carries(*leap, votes));
+    let elected = votes.iter().filter_map(word).find(|leap| balance(*leap, votes) == Ordering::Greater);
+    let stays = |known: &LeapAnnouncement| balance(*known, votes) != Ordering::Less;
+    let kept = table.announced().filter(stays);
     let is_disputed = votes.iter().any(|vote| word(vote) != votes.first().and_then(word));
     let has_happened = table.announced().is_some_and(|known| known.utc_second <= now.whole_seconds());
-    let decided = if has_happened { table } else { elected.map_or(LeapTable::built_in(), LeapTable::with) };
+    let decided = if has_happened { table } else { elected.or(kept).map_or(LeapTable::built_in(), LeapTable::with) };
     Decision { table: decided, is_disputed, is_one_too_many: has_happened && elected.is_some() }
 }
 
-fn carries(leap: LeapAnnouncement, votes: &[Vote]) -> bool {
-    let (agreeing, others): (Vec<&Vote>, Vec<&Vote>) = votes.iter().partition(|vote| vote.announced == Some(leap));
-    match agreeing.len().cmp(&others.len()) {
-        std::cmp::Ordering::Greater => true,
-        std::cmp::Ordering::Equal => agreeing.iter().any(|vote| vote.published),
-        std::cmp::Ordering::Less => false,
-    }
+/// How many servers announce a leap second against how many do not.
+fn balance(leap: LeapAnnouncement, votes: &[Vote]) -> Ordering {
+    let agreeing = votes.iter().filter(|vote| vote.announced == Some(leap)).count();
+    agreeing.cmp(&(votes.len() - agreeing))
 }
 
 #[cfg(test)]
@@ -70,10 +68,8 @@ mod tests {
         Moment::from_origin(Span::from_secs(MIDNIGHT - seconds))
     }
 
-    /// The first of the servers is the published one.
     fn votes(words: &[Option<LeapAnnouncement>]) -> Vec<Vote> {
-        let vote = |(index, word): (usize, &Option<_>)| Vote { announced: *word, published: index == 0 };
-        words.iter().enumerate().map(vote).collect()
+        words.iter().map(|announced| Vote { announced: *announced }).collect()
     }
 
     fn decided(words: &[Option<LeapAnnouncement>]) -> Option<LeapAnnouncement> {
@@ -81,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn the_majority_decides_and_in_a_tie_the_published_server() {
+    fn a_majority_decides() {
         assert_eq!(decided(&[]), None);
         assert_eq!(decided(&[Some(INSERT)]), Some(INSERT));
-        assert_eq!(decided(&[Some(INSERT), None]), Some(INSERT));
+        assert_eq!(decided(&[Some(INSERT), None]), None, "one against one");
         assert_eq!(decided(&[None, Some(INSERT)]), None);
         assert_eq!(decided(&[Some(INSERT), None, None]), None, "one liar among three");
         assert_eq!(decided(&[None, Some(INSERT), Some(INSERT)]), Some(INSERT));
-        assert_eq!(decided(&[Some(INSERT), Some(DELETE)]), Some(INSERT));
+        assert_eq!(decided(&[Some(INSERT), Some(DELETE)]), None);
         assert_eq!(decided(&[Some(INSERT), Some(DELETE), Some(DELETE)]), Some(DELETE));
         assert_eq!(decided(&[Some(INSERT), Some(DELETE), None, None]), None);
     }
@@ -101,6 +97,17 @@ mod tests {
             assert_eq!(decide(announced, before(late), &votes(&[None])).table, announced, "{late}");
             assert_eq!(decide(announced, before(late), &votes(&[Some(INSERT)])).table, announced, "{late}");
         }
+    }
+
+    #[test]
+    fn without_a_majority_everything_stays() {
+        let announced = LeapTable::with(INSERT);
+        for words in [[Some(INSERT), None], [None, Some(INSERT)], [Some(DELETE), Some(INSERT)]] {
+            let decision = decide(announced, before(3600), &votes(&words));
+            assert_eq!((decision.table, decision.is_disputed), (announced, true), "{words:?}");
+        }
+        let overruled = decide(announced, before(3600), &votes(&[Some(INSERT), None, None]));
+        assert_eq!(overruled.table, LeapTable::built_in());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::host_counter::Past;
 use crate::journal::{Entry, Weight};
 use crate::resolve::{Resolver, literal};
 use crate::wording;
-use ffclock_estimator::{Chosen, Estimator, ProvenInterval, RateMemory};
+use ffclock_estimator::{Chosen, Estimator, Outcome, ProvenInterval, RateMemory, Verdict};
 use ffclock_source::{Event, Nonce, Reachability, Source};
 use ffclock_sys::{SocketEvent, StampQuality, Stamper};
 use ffclock_trace::{Recorder, ServerIndex, TraceRow};
@@ -64,6 +64,7 @@ pub(crate) enum Pace {
 /// The server's values in the last exchange.
 #[derive(Clone, Copy, Default)]
 struct LastExchange {
+    at: Option<Moment<Mono>>,
     server: Option<ServerQuality>,
     round_trip: Option<Span>,
 }
@@ -260,8 +261,7 @@ impl Peer {
     pub(crate) fn resolved(&mut self, addresses: Vec<SocketAddr>, context: &mut Context) {
         let in_use = self.link.as_ref().map(Link::address);
         self.addresses = addresses;
-        let answering = self.source.reachability() == Reachability::Reachable;
-        if !(answering && in_use.is_some_and(|address| self.addresses.contains(&address))) {
+        if !(self.answers() && in_use.is_some_and(|address| self.addresses.contains(&address))) {
             self.connect_next(context);
         }
     }
@@ -269,7 +269,7 @@ impl Peer {
     /// The estimate, qualified by the state of the source: a server that does not answer leaves the clock in holdover.
     pub(crate) fn estimate(&self) -> Option<Estimate> {
         let mut estimate = self.estimator.estimate()?;
-        if self.source.reachability() != Reachability::Reachable && estimate.status != Status::Unsynchronised {
+        if !self.answers() && estimate.status != Status::Unsynchronised {
             estimate.status = Status::Holdover;
         }
         Some(estimate)
@@ -293,6 +293,16 @@ impl Peer {
     /// The reference that the server follows, by its last reply.
     pub(crate) fn server_identity(&self) -> Option<ServerIdentity> {
         self.last.server.map(|server| server.identity)
+    }
+
+    /// When it last answered in this epoch of the counter.
+    pub(crate) fn heard_at(&self) -> Option<Moment<Mono>> {
+        self.last.at
+    }
+
+    /// Whether it answers at present.
+    pub(crate) fn answers(&self) -> bool {
+        self.source.reachability() == Reachability::Reachable
     }
 
     /// Whether it has answered in this epoch of the counter.
@@ -321,7 +331,7 @@ impl Peer {
     pub(crate) fn begin_epoch(&mut self, beginning: &Beginning, context: &mut Context) {
         self.environment = beginning.environment.clone();
         let memory = if beginning.past == Past::Rate { self.estimator.memory() } else { None };
-        self.replace_estimator(memory);
+        self.replace_estimator(self.config.estimator.build(self.environment.nominal, memory));
         self.last = LastExchange::default();
         let pause = match beginning.pace {
             Pace::AtOnce => Span::ZERO,
@@ -447,8 +457,8 @@ impl Peer {
 
     fn take_exchange(&mut self, exchange: &Exchange, context: &mut Context) {
         self.record(Some(*exchange));
-        self.renew_basis(context);
-        let outcome = self.estimator.update(exchange);
+        let outcome = self.update(exchange, context);
+        self.last.at = Some(context.now);
         self.last.server = Some(exchange.server);
         self.last.round_trip = outcome.round_trip().or(self.last.round_trip);
         self.note_stamps(exchange, context);
@@ -461,25 +471,33 @@ impl Peer {
     }
 
     /// Another address is another server until proven the same, and other options make another estimator. The old
-    /// estimate has served until this exchange; the counter's rate stays known.
-    fn renew_basis(&mut self, context: &mut Context) {
-        let address = self.link.as_ref().map(Link::address);
-        let basis = Basis { options: self.config.estimator.clone(), address };
-        let before = std::mem::replace(&mut self.basis, basis);
-        if before.options != self.config.estimator {
-            self.log(context, Weight::Notice, "the estimate starts again with other options; the rate stays known", "");
-        } else if before.address.is_none() || before.address == address {
-            return;
+    /// estimate serves until an exchange that the new one can use; the counter's rate stays known.
+    fn update(&mut self, exchange: &Exchange, context: &mut Context) -> Outcome {
+        let basis = Basis { options: self.config.estimator.clone(), address: self.address() };
+        let has_other_options = basis.options != self.basis.options;
+        let has_other_address = self.basis.address.is_some() && basis.address != self.basis.address;
+        if !has_other_options && !has_other_address {
+            self.basis = basis;
+            return self.estimator.update(exchange);
         }
-        self.replace_estimator(self.estimator.memory());
+        let mut renewed = self.config.estimator.build(self.environment.nominal, self.estimator.memory());
+        let outcome = renewed.update(exchange);
+        if !matches!(outcome.verdict, Verdict::Rejected(_)) {
+            if has_other_options {
+                let kind = "the estimate starts again with other options; the rate stays known";
+                self.log(context, Weight::Notice, kind, "");
+            }
+            self.basis = basis;
+            self.replace_estimator(renewed);
+        }
+        outcome
     }
 
-    fn replace_estimator(&mut self, memory: Option<RateMemory>) {
-        let summary = self.estimator.summary();
+    fn replace_estimator(&mut self, estimator: Chosen) {
+        let summary = std::mem::replace(&mut self.estimator, estimator).summary();
         self.tally.used += summary.used;
         self.tally.shifts_up += summary.shifts_up;
         self.tally.shifts_down += summary.shifts_down;
-        self.estimator = self.config.estimator.build(self.environment.nominal, memory);
     }
 
     fn note_stamps(&mut self, exchange: &Exchange, context: &mut Context) {

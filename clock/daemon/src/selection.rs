@@ -2,8 +2,8 @@
 //! with, with hysteresis so that two equals do not alternate. While no majority agrees, it is the last such clock,
 //! carried on.
 
-use ffclock_estimator::ProvenInterval;
-use ffclock_units::{Bound, Counter, Estimate, GrowthRate, Period, Rate, StandardUncertainty, Status, TaiReading};
+use ffclock_estimator::{ProvenInterval, Voter, growth_beside};
+use ffclock_units::{Bound, Counter, Estimate, StandardUncertainty, Status, TaiReading};
 
 /// One server's clock at the present moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,12 +14,22 @@ pub(crate) struct Candidate {
     pub(crate) now: Estimate,
     /// The interval that its exchanges prove for the true time at that reading.
     pub(crate) proven: ProvenInterval,
+    /// Whether trusted servers decide before all others, and this is one of them.
+    pub(crate) is_trusted: bool,
+    /// Whether it is published before others that are believed.
+    pub(crate) is_preferred: bool,
 }
 
 impl Candidate {
     /// Whether its interval carries information.
     pub(crate) fn has_vote(&self) -> bool {
         self.now.status != Status::Unsynchronised && self.now.bound < Bound::UNKNOWN
+    }
+
+    /// Its part in the vote.
+    pub(crate) fn voter(&self) -> Voter {
+        let Candidate { now, proven, is_trusted, .. } = *self;
+        Voter { interval: proven, period: now.period, growth: now.bound_growth, is_trusted }
     }
 }
 
@@ -48,38 +58,27 @@ pub(crate) fn without_majority(agreed: &Estimate, candidates: &[Candidate]) -> E
     }
 }
 
-/// How fast the bound of a clock at `period` grows when it is to cover another clock from now on: by what the two rates
-/// differ, and by the growth of the other's bound, which counts by the other's time.
-fn growth_beside(period: Period, other: Period, other_growth: GrowthRate) -> GrowthRate {
-    let apart = other.relative_to(period).abs().as_fraction();
-    let growth = other_growth.as_rate().as_fraction() * (1.0 + apart);
-    GrowthRate::of(Rate::from_fraction(apart + growth + RATE_ROUNDING))
-}
-
-/// More than the rounding error of the ratio of two periods as a float [s/s].
-const RATE_ROUNDING: f64 = 1e-14;
-
 /// A challenger must be better by this share of the holder's bound: 1/4.
 const MARGIN_SHIFT: u32 = 2;
 
 /// The server to publish among those that may be followed, given the one that is published now.
 ///
-/// A synchronised clock comes before one in holdover; among equals the holder keeps its place unless a challenger's
-/// bound is smaller by a quarter. A holder that has vanished is replaced at once.
+/// A synchronised clock comes before one in holdover, and among these a preferred one before others; among equals the
+/// holder keeps its place unless a challenger's bound is smaller by a quarter. A holder that has vanished is replaced at
+/// once.
 pub(crate) fn select(candidates: &[Candidate], holder: Option<usize>) -> Option<usize> {
-    let rank = |candidate: &&Candidate| {
-        (std::cmp::Reverse(class(candidate.now.status)), candidate.now.bound, candidate.server)
-    };
+    let rank = |candidate: &&Candidate| (std::cmp::Reverse(standing(candidate)), candidate.now.bound, candidate.server);
     let best = candidates.iter().min_by_key(rank)?;
     let held = candidates.iter().find(|candidate| Some(candidate.server) == holder);
     match held {
-        Some(held)
-            if class(held.now.status) == class(best.now.status) && !clearly_smaller(best.now.bound, held.now.bound) =>
-        {
-            holder
-        }
+        Some(held) if standing(held) == standing(best) && !clearly_smaller(best.now.bound, held.now.bound) => holder,
         _ => Some(best.server),
     }
+}
+
+/// What counts before the bound.
+fn standing(candidate: &Candidate) -> (u8, bool) {
+    (class(candidate.now.status), candidate.is_preferred)
 }
 
 /// Warming up counts with synchronised: its bound already says how little it knows.
@@ -98,14 +97,14 @@ fn clearly_smaller(challenger: Bound, held: Bound) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ffclock_units::{Moment, Span};
+    use ffclock_units::{GrowthRate, Moment, Period, Rate, Span};
 
     fn candidate(server: usize, micros: i64, status: Status) -> Candidate {
         of(server, estimate(0, micros, status))
     }
 
     fn of(server: usize, now: Estimate) -> Candidate {
-        Candidate { server, now, proven: within_bound(&now) }
+        Candidate { server, now, proven: within_bound(&now), is_trusted: false, is_preferred: false }
     }
 
     fn within_bound(now: &Estimate) -> ProvenInterval {
@@ -148,6 +147,16 @@ mod tests {
         assert_eq!(select(&two, Some(1)), Some(1));
         let better = [candidate(0, 100, Status::Synchronised), candidate(1, 70, Status::Synchronised)];
         assert_eq!(select(&better, Some(0)), Some(1));
+    }
+
+    #[test]
+    fn a_preferred_server_comes_first_as_long_as_it_answers() {
+        let preferred = |status| Candidate { is_preferred: true, ..candidate(0, 900, status) };
+        let best = candidate(1, 10, Status::Synchronised);
+        assert_eq!(select(&[preferred(Status::Synchronised), best], Some(1)), Some(0));
+        assert_eq!(select(&[preferred(Status::Holdover), best], Some(0)), Some(1));
+        let rival = Candidate { is_preferred: true, ..best };
+        assert_eq!(select(&[preferred(Status::Synchronised), rival], Some(0)), Some(1));
     }
 
     #[test]

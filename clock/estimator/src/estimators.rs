@@ -13,7 +13,7 @@ pub use ensemble::{Ensemble, EnsembleMember, MOST_SERVERS};
 pub use learned::Learned;
 
 use crate::{Outcome, RateMemory, Summary};
-use ffclock_units::{Counter, Estimate, Exchange, Moment, Tai};
+use ffclock_units::{Counter, Estimate, Exchange, Moment, Span, Tai};
 
 /// An algorithm that turns exchanges into an estimate.
 pub trait Estimator {
@@ -54,5 +54,16 @@ impl ProvenInterval {
     /// Whether it can be this time.
     pub fn contains(&self, time: Moment<Tai>) -> bool {
         self.earliest <= time && time <= self.latest
+    }
+
+    /// What both allow; `None` where they contradict each other.
+    pub fn meet(&self, other: &ProvenInterval) -> Option<ProvenInterval> {
+        let (earliest, latest) = (self.earliest.max(other.earliest), self.latest.min(other.latest));
+        (earliest <= latest).then_some(ProvenInterval { earliest, latest })
+    }
+
+    /// How far the two are apart; zero where they meet.
+    pub fn gap(&self, other: &ProvenInterval) -> Span {
+        (other.earliest - self.latest).max(self.earliest - other.latest).max(Span::ZERO)
     }
 }

@@ -1,13 +1,22 @@
-//! Which servers to believe, from what each of them proves about the true time.
+//! Which servers to believe, from what each of them proves about the true time, and what that proves together.
 //!
 //! Each server gives a closed interval that holds the true time as long as the server's claim about itself is true.
 //! Where more than half of the electorate share an instant, that instant can be the true time with a minority wrong. A
 //! server that shares none of these instants is a falseticker. The intersection is that of Marzullo (1984), the
 //! ancestor of RFC 5905 section 11.2.1, over proven intervals instead of midpoints.
+//!
+//! Two intervals come out of a vote ([`vote`]). The strict one holds the true time with any few false claims; the
+//! believed one is what all believed servers share. `bounds` makes error bounds of them that hold between votes.
+
+mod bounds;
+#[cfg(test)]
+mod tests;
+
+pub use bounds::{VotedBounds, growth_beside};
 
 use crate::ProvenInterval;
 use alloc::vec::Vec;
-use ffclock_units::{Moment, Tai};
+use ffclock_units::{GrowthRate, Moment, Period, Tai};
 
 /// How a server's interval stands to those of the majorities. A majority is a set of more than half of the electorate
 /// whose intervals share an instant, and to which no further server can be added.
@@ -21,30 +30,163 @@ pub enum Belief {
     Falseticker,
 }
 
-/// The belief in each server, in the order of `intervals`, all at the same counter reading. `None` without a majority
-/// of the electorate, which is these servers and `unheard` others that have no interval yet.
+/// A server with a vote, at one counter reading that is common to all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Voter {
+    /// What its exchanges prove of the true time.
+    pub interval: ProvenInterval,
+    /// The period of its clock.
+    pub period: Period,
+    /// The largest relative error of `period` from that reading on.
+    pub growth: GrowthRate,
+    /// Whether trusted servers, of which this is one, decide before all others.
+    pub is_trusted: bool,
+}
+
+/// Servers without an interval that have a vote all the same, because their first answer is still awaited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unheard {
+    /// Trusted ones.
+    pub trusted: usize,
+    /// All others.
+    pub others: usize,
+}
+
+/// What the operator demands of a vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VotingRules {
+    /// How many servers may be false at most; `None` for the largest minority, which it never exceeds.
+    pub tolerate: Option<usize>,
+    /// How many servers must share an instant at least, beside a majority.
+    pub quorum: usize,
+}
+
+impl Default for VotingRules {
+    /// A majority decides.
+    fn default() -> Self {
+        VotingRules { tolerate: None, quorum: 1 }
+    }
+}
+
+impl VotingRules {
+    /// How many of `servers` may be false: never half of them.
+    pub fn tolerated(&self, servers: usize) -> usize {
+        let minority = servers.saturating_sub(1) / 2;
+        self.tolerate.map_or(minority, |most| most.min(minority))
+    }
+
+    /// How many of `servers` must agree, so that those which may be false are not needed.
+    fn needed(&self, servers: usize) -> usize {
+        servers.saturating_sub(self.tolerated(servers))
+    }
+}
+
+/// How a vote ended that has a majority.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VoteResult {
+    /// The belief in each voter, in their order.
+    pub beliefs: Vec<Belief>,
+    /// Holds the true time if no more than `tolerated` of the `deciders` are false, in whatever way: the smallest and
+    /// the largest instant that all but `tolerated` of them share.
+    pub strict: ProvenInterval,
+    /// Holds the true time if no believed server is false by less than the others can see: what all truechimers share,
+    /// within `strict`.
+    pub believed: ProvenInterval,
+    /// How many voters decided: the trusted ones where there are any, otherwise all.
+    pub deciders: usize,
+    /// How many of them may be false.
+    pub tolerated: usize,
+}
+
+/// Counts the votes. `None` without a majority of the electorate, which is the voters and the unheard, or where fewer
+/// than the quorum agree.
+///
+/// Where there are trusted servers, these alone decide, by a majority of theirs, and the others are judged by what the
+/// trusted ones leave possible: a server that contradicts it is a falseticker, and the rest vote within it, where every
+/// believed trusted server is on everybody's side.
+///
+/// Where the liars are a minority of the deciders and each false interval misses that of at least one honest server,
+/// every truechimer's interval holds the true time. One more server that leaves a majority, and the number that is
+/// tolerated, never widens `strict`: what all but f of n + 1 servers share, all but f of the n share too. Nor does it
+/// widen `believed` where no server is false; a false one can be heard again when its opponent meets another.
+pub fn vote(voters: &[Voter], unheard: Unheard, rules: &VotingRules) -> Option<VoteResult> {
+    let trust = unheard.trusted > 0 || voters.iter().any(|voter| voter.is_trusted);
+    let deciders: Vec<ProvenInterval> =
+        voters.iter().filter(|voter| voter.is_trusted || !trust).map(|voter| voter.interval).collect();
+    let silent = if trust { unheard.trusted } else { unheard.others };
+    let judged = judge(&deciders, rules.needed(deciders.len() + silent))?;
+    let tolerated = rules.tolerated(deciders.len());
+    let strict = shared_by(&deciders, deciders.len() - tolerated)?;
+    let decision = Decision { shared: judged.shared.meet(&strict)?, ..judged };
+    let Decision { beliefs, shared, agreeing } =
+        if trust { decision.extended(voters, unheard.others, rules) } else { decision };
+    debug_assert!(beliefs.contains(&Belief::Truechimer), "two majorities share a member");
+    let result = VoteResult { beliefs, strict, believed: shared, deciders: deciders.len(), tolerated };
+    (agreeing >= rules.quorum).then_some(result)
+}
+
+/// The belief in each server, in the order of `intervals`, all at the same counter reading, by a plain majority of the
+/// electorate, which is these servers and `unheard` others that have no interval yet. `None` without one.
+pub fn beliefs(intervals: &[ProvenInterval], unheard: usize) -> Option<Vec<Belief>> {
+    let least = VotingRules::default().needed(intervals.len() + unheard);
+    judge(intervals, least).map(|decision| decision.beliefs)
+}
+
+/// What a group of servers decided.
+struct Decision {
+    beliefs: Vec<Belief>,
+    /// What all truechimers share.
+    shared: ProvenInterval,
+    /// How many servers share the instant that most of them share.
+    agreeing: usize,
+}
+
+/// Judges servers of which at least `least`, more than half, must share an instant.
 ///
 /// With a majority there is always a truechimer: two majorities share a member, and since the sets are of intervals,
-/// what the outermost majorities share belongs to all between them. Where the liars are a minority and each false
-/// interval misses that of at least one honest server, every truechimer's interval holds the true time.
-pub fn beliefs(intervals: &[ProvenInterval], unheard: usize) -> Option<Vec<Belief>> {
-    let electorate = intervals.len() + unheard;
-    let majorities: Vec<Moment<Tai>> = intervals
-        .iter()
-        .map(|interval| interval.earliest)
-        .filter(|&instant| 2 * sharing(intervals, instant).count() > electorate && is_largest_at(intervals, instant))
-        .collect();
-    if majorities.is_empty() {
-        return None;
-    }
+/// what the outermost majorities share belongs to all between them.
+fn judge(intervals: &[ProvenInterval], least: usize) -> Option<Decision> {
+    let is_majority_at = |instant| sharing(intervals, instant).count() >= least && is_largest_at(intervals, instant);
+    let majorities: Vec<Moment<Tai>> =
+        intervals.iter().map(|interval| interval.earliest).filter(|&instant| is_majority_at(instant)).collect();
+    let agreeing = majorities.iter().map(|&instant| sharing(intervals, instant).count()).max()?;
     let belief = |interval: &ProvenInterval| match majorities.iter().filter(|&&at| interval.contains(at)).count() {
         0 => Belief::Falseticker,
         shared if shared == majorities.len() => Belief::Truechimer,
         _ => Belief::Undecided,
     };
     let beliefs: Vec<Belief> = intervals.iter().map(belief).collect();
-    debug_assert!(beliefs.contains(&Belief::Truechimer), "two majorities share a member");
-    Some(beliefs)
+    let truechimers = intervals.iter().zip(&beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
+    let mut shared = truechimers.map(|(interval, _)| *interval);
+    let first = shared.next()?;
+    let shared = shared.try_fold(first, |shared, interval| shared.meet(&interval))?;
+    Some(Decision { beliefs, shared, agreeing })
+}
+
+impl Decision {
+    /// The decision of the trusted servers, extended to all `voters`.
+    ///
+    /// Every believed trusted server has the whole of what they share in its interval, so it belongs to every majority
+    /// of this second vote (intervals that meet one another in pairs share an instant).
+    fn extended(&self, voters: &[Voter], unheard: usize, rules: &VotingRules) -> Decision {
+        let trusted = self.beliefs.iter().filter(|belief| **belief == Belief::Truechimer).count();
+        let mut within: Vec<ProvenInterval> = (0..trusted).map(|_| self.shared).collect();
+        let untrusted = voters.iter().filter(|voter| !voter.is_trusted);
+        within.extend(untrusted.filter_map(|voter| voter.interval.meet(&self.shared)));
+        let judged = judge(&within, rules.needed(within.len() + unheard));
+        let mut own = self.beliefs.iter().copied();
+        let mut others = judged.iter().flat_map(|judged| judged.beliefs.iter().copied()).skip(trusted);
+        let belief = |voter: &Voter| match voter.interval.meet(&self.shared) {
+            _ if voter.is_trusted => own.next().unwrap_or(Belief::Undecided),
+            None => Belief::Falseticker,
+            Some(_) => others.next().unwrap_or(Belief::Undecided),
+        };
+        Decision {
+            beliefs: voters.iter().map(belief).collect(),
+            shared: judged.as_ref().map_or(self.shared, |judged| judged.shared),
+            agreeing: judged.map_or(trusted, |judged| judged.agreeing),
+        }
+    }
 }
 
 fn sharing(intervals: &[ProvenInterval], instant: Moment<Tai>) -> impl Iterator<Item = &ProvenInterval> {
@@ -58,117 +200,22 @@ fn is_largest_at(intervals: &[ProvenInterval], instant: Moment<Tai>) -> bool {
     !intervals.iter().any(|other| instant < other.earliest && end.is_some_and(|end| other.earliest <= end))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::Belief::{Falseticker, Truechimer, Undecided};
-    use super::*;
-    use alloc::vec;
-    use ffclock_units::Span;
-    use proptest::prelude::*;
+fn shared_by(intervals: &[ProvenInterval], least: usize) -> Option<ProvenInterval> {
+    let ends: Vec<[Moment<Tai>; 2]> = intervals.iter().map(|interval| [interval.earliest, interval.latest]).collect();
+    covered(&ends, least).map(|[earliest, latest]| ProvenInterval { earliest, latest })
+}
 
-    fn of_micros((earliest, latest): (i64, i64)) -> ProvenInterval {
-        let moment = |micros| Moment::from_origin(Span::from_micros(micros));
-        ProvenInterval { earliest: moment(earliest), latest: moment(latest) }
-    }
-
-    fn judged(intervals: &[(i64, i64)]) -> Option<Vec<Belief>> {
-        let intervals: Vec<ProvenInterval> = intervals.iter().copied().map(of_micros).collect();
-        beliefs(&intervals, 0)
-    }
-
-    #[test]
-    fn one_server_is_believed_and_none_decides_nothing() {
-        assert_eq!(judged(&[(0, 5)]), Some(vec![Truechimer]));
-        assert_eq!(judged(&[]), None);
-    }
-
-    #[test]
-    fn the_narrowest_claim_does_not_win_against_a_majority() {
-        let liar = (50_000, 50_100);
-        assert_eq!(
-            judged(&[(-15_000, 15_000), (-14_000, 16_000), liar]),
-            Some(vec![Truechimer, Truechimer, Falseticker])
-        );
-        assert_eq!(judged(&[liar, (0, 5)]), None, "one against one");
-        assert_eq!(judged(&[liar, (0, 5), (7, 9)]), None, "each alone");
-        assert_eq!(judged(&[liar, liar, (0, 5), (4, 9)]), None, "two against two");
-    }
-
-    #[test]
-    fn two_of_five_and_three_of_seven_liars_are_outvoted_even_when_they_agree() {
-        let (honest, liar) = ((-10, 10), (500, 501));
-        let five = judged(&[liar, honest, honest, liar, honest]);
-        assert_eq!(five, Some(vec![Falseticker, Truechimer, Truechimer, Falseticker, Truechimer]));
-        let seven = judged(&[liar, liar, liar, honest, honest, honest, honest]).unwrap();
-        assert_eq!(seven.iter().filter(|belief| **belief == Truechimer).count(), 4);
-    }
-
-    #[test]
-    fn a_server_without_knowledge_cannot_decide_between_two_that_differ() {
-        assert_eq!(judged(&[(0, 5), (100, 105), (-1_000, 1_000)]), Some(vec![Undecided, Undecided, Truechimer]));
-        let four = judged(&[(0, 10), (5, 100), (5, 100), (90, 120)]);
-        assert_eq!(four, Some(vec![Undecided, Truechimer, Truechimer, Undecided]));
-    }
-
-    #[test]
-    fn two_liars_who_please_the_vague_servers_do_not_outvote_the_exact_one() {
-        let [vague, vaguer, exact] = [(-15_000, 15_000), (-14_000, 16_000), (-100, 100)];
-        let liar = (10_000, 10_100);
-        let verdict = judged(&[vague, vaguer, exact, liar, liar]).unwrap();
-        assert_eq!(verdict, [Truechimer, Truechimer, Undecided, Undecided, Undecided]);
-    }
-
-    #[test]
-    fn intervals_that_touch_agree() {
-        assert_eq!(judged(&[(0, 5), (5, 9)]), Some(vec![Truechimer, Truechimer]));
-    }
-
-    #[test]
-    fn servers_that_are_still_expected_have_a_vote() {
-        let one = [of_micros((0, 5))];
-        assert_eq!(beliefs(&one, 0), Some(vec![Truechimer]));
-        assert_eq!(beliefs(&one, 1), None);
-        let two = [of_micros((0, 5)), of_micros((1, 6))];
-        assert_eq!(beliefs(&two, 1), Some(vec![Truechimer, Truechimer]));
-        assert_eq!(beliefs(&two, 2), None);
-    }
-
-    proptest! {
-        /// A minority of liars, each excluded by an honest server, never makes a truechimer of one that is wrong, and
-        /// never makes a falseticker of an honest server.
-        #[test]
-        fn no_visible_lie_of_a_minority_is_believed(
-            honest in prop::collection::vec((0i64..1_000, 0i64..1_000), 1..9),
-            liars in prop::collection::vec((-3_000i64..3_000, 0i64..1_000), 0..8),
-        ) {
-            // The true time is 0.
-            let honest: Vec<_> = honest.iter().map(|&(before, after)| of_micros((-before, after))).collect();
-            let are_apart = |one: &ProvenInterval, other: &ProvenInterval| {
-                one.latest < other.earliest || other.latest < one.earliest
-            };
-            let lies = liars.iter().map(|&(begin, width)| of_micros((begin, begin + width)));
-            let visible = lies.filter(|lie| honest.iter().any(|other| are_apart(lie, other)));
-            let mut intervals = honest.clone();
-            intervals.extend(visible.take(honest.len() - 1));
-            let beliefs = beliefs(&intervals, 0).expect("the honest servers are a majority");
-            prop_assert!(beliefs[..honest.len()].iter().all(|belief| *belief != Falseticker));
-            let truth = Moment::from_origin(Span::ZERO);
-            for (interval, belief) in intervals.iter().zip(&beliefs) {
-                prop_assert!(*belief != Truechimer || interval.contains(truth));
-            }
-        }
-
-        /// The order of the servers does not matter.
-        #[test]
-        fn the_order_of_servers_does_not_matter(
-            bounds in prop::collection::vec((-50i64..50, 0i64..60), 1..9), turn in 0usize..9,
-        ) {
-            let intervals: Vec<_> = bounds.iter().map(|&(begin, width)| of_micros((begin, begin + width))).collect();
-            let turn = turn % intervals.len();
-            let mut turned = intervals.clone();
-            turned.rotate_left(turn);
-            let expected = beliefs(&intervals, 0).map(|mut beliefs| { beliefs.rotate_left(turn); beliefs });
-            prop_assert_eq!(beliefs(&turned, 0), expected);
-        }
-    }
+/// The smallest and the largest point that at least `least` of these closed intervals cover; `None` without such a
+/// point (Marzullo 1984).
+fn covered<P: PartialOrd + Copy>(intervals: &[[P; 2]], least: usize) -> Option<[P; 2]> {
+    debug_assert!(least > 0, "nothing covers everything");
+    let is_covered = |point: &P| {
+        let covering = |[low, high]: &&[P; 2]| low <= point && point <= high;
+        intervals.iter().filter(covering).count() >= least
+    };
+    let lows = intervals.iter().map(|[low, _]| *low).filter(is_covered);
+    let highs = intervals.iter().map(|[_, high]| *high).filter(is_covered);
+    let low = lows.reduce(|least, low| if low < least { low } else { least })?;
+    let high = highs.reduce(|most, high| if high > most { high } else { most })?;
+    Some([low, high])
 }

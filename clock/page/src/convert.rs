@@ -9,7 +9,7 @@
 //! rounded up at every step.
 
 use crate::layout::{ABSOLUTE, DIFFERENCE, MISSING, READING, SLOT_WORDS, UNKNOWN, slot, state};
-use crate::{CounterId, PageError, ReadError, layout};
+use crate::{CounterId, PageError, ReadError, VoteCounts, layout};
 use ffclock_units::{
     Bound, Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Moment, Period, Reading, ServerIdentity, Span,
     StandardUncertainty, Status, Tai, Ticks,
@@ -78,6 +78,11 @@ const fn error_of(word: u64) -> Span {
 /// The upper half of a product.
 const fn high(a: u64, b: u64) -> u64 {
     ((a as u128 * b as u128) >> 64) as u64
+}
+
+/// Whether the last of these words, which all follow `sequence`, is the sum over the others.
+fn checks(sequence: u64, words: &[u64]) -> bool {
+    words.split_last().is_some_and(|(check, covered)| layout::sum(sequence, covered) == *check)
 }
 
 /// Whether the words of the absolute clock check.
@@ -159,8 +164,9 @@ fn interval(period: Period, relative: u64, ticks: Ticks, status: Status) -> Inte
 impl Snapshot {
     /// Checks the words of a slot and takes them apart.
     pub(crate) fn new(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Result<Self, PageError> {
-        let [covered @ .., check] = &words;
-        if layout::sum(sequence, covered) != *check {
+        let (all, vote) = words.split_at(slot::CHECK_ALL);
+        let is_earlier = vote.iter().all(|word| *word == 0);
+        if !checks(sequence, all) || !(is_earlier || checks(sequence, vote)) {
             return Err(PageError::Corrupt);
         }
         Self::take_apart(sequence, words).ok_or(PageError::Corrupt)
@@ -254,6 +260,41 @@ impl Snapshot {
     const fn tai_seconds(&self) -> i64 {
         let offset = word!(self.words, STATE) as i64 >> state::TAI_OFFSET;
         (word!(self.words, UTC_SECONDS) as i64).wrapping_add(offset)
+    }
+
+    /// The vote that the bounds rest on; `None` where an earlier version wrote the page.
+    pub const fn vote(&self) -> Option<VoteCounts> {
+        let word = word!(self.words, VOTE);
+        let vote = VoteCounts {
+            deciders: field(word, layout::vote::DECIDERS),
+            tolerated: field(word, layout::vote::TOLERATED),
+            believed: field(word, layout::vote::BELIEVED),
+        };
+        if self.says_strict() { Some(vote) } else { None }
+    }
+
+    /// Whether the writer knew of the strict bound.
+    const fn says_strict(&self) -> bool {
+        word!(self.words, CHECK_STRICT) != 0
+    }
+
+    /// The largest possible error of [`reading_at`](Self::reading_at) at this counter reading although as many servers
+    /// are false as [`vote`](Self::vote) tolerates, in whatever way. Never less than the bound of the reading.
+    pub fn strict_bound_at(&self, counter: Counter) -> Bound {
+        if !self.says_strict() {
+            return Bound::UNKNOWN;
+        }
+        let age = counter - Counter::from_raw(word!(self.words, COUNTER));
+        let per_tick = word!(self.words, BOUND_STRICT_PER_TICK);
+        Bound::of(grown(word!(self.words, BOUND_STRICT), per_tick, age))
+    }
+
+    /// As [`reading_at`](Self::reading_at), with the [strict bound](Self::strict_bound_at).
+    ///
+    /// # Errors
+    /// As [`reading_at`](Self::reading_at).
+    pub fn strict_reading_at(&self, counter: Counter) -> Result<Reading, ReadError> {
+        Ok(Reading { bound: self.strict_bound_at(counter), ..self.reading_at(counter)? })
     }
 
     /// The status at a counter reading: the published one, as long as the writer meant to be heard of again after it.

@@ -44,8 +44,8 @@ pub mod header {
 pub const SLOTS: usize = 32;
 /// From the beginning of one slot to the next: two slots never share a pair of cache lines.
 pub const STRIDE: usize = 32;
-/// How many words a slot has: three cache lines.
-pub const SLOT_WORDS: usize = 24;
+/// How many words a slot has, in four cache lines.
+pub const SLOT_WORDS: usize = 29;
 
 /// Words of a slot.
 pub mod slot {
@@ -97,6 +97,16 @@ pub mod slot {
     pub const SERVER: usize = 22;
     /// The sum over all words before it.
     pub const CHECK_ALL: usize = 23;
+    /// The largest possible error at `COUNTER` with the tolerated number of false servers, as `BOUND`.
+    pub const BOUND_STRICT: usize = 24;
+    /// Its growth, 2^-96 s per tick.
+    pub const BOUND_STRICT_PER_TICK: usize = 25;
+    /// How fast it grows, 2^-64 s/s.
+    pub const BOUND_STRICT_GROWTH: usize = 26;
+    /// How many servers voted, may be false and are believed, packed as `layout::vote` says.
+    pub const VOTE: usize = 27;
+    /// The sum over the sequence and the four words before it. These five words are 0 in pages of earlier writers.
+    pub const CHECK_STRICT: usize = 28;
 }
 
 /// The fields of the word `STATE`: the lowest bit of each.
@@ -109,6 +119,16 @@ pub mod state {
     pub const STATUS: u32 = 16;
     /// TAI - UTC at the reference, signed, 32 bits.
     pub const TAI_OFFSET: u32 = 32;
+}
+
+/// The fields of the word `VOTE`: the lowest bit of each, 8 bits wide.
+pub mod vote {
+    /// How many servers had a vote; where there are trusted ones, how many of these.
+    pub const DECIDERS: u32 = 0;
+    /// How many of them may be false while the strict bound holds.
+    pub const TOLERATED: u32 = 8;
+    /// How many servers are believed; 0 while there is no majority.
+    pub const BELIEVED: u32 = 16;
 }
 
 /// The fields of a tag: the lowest bit of each.
@@ -133,8 +153,13 @@ pub(crate) const DIFFERENCE: [usize; 7] = [
     slot::DIFFERENCE_BOUND,
     slot::CHECK_DIFFERENCE,
 ];
+/// The words that every writer of this version fills, with their check word.
+pub(crate) const ALL: [usize; slot::CHECK_ALL] = run();
+/// The words about the vote, and their check word.
+pub(crate) const STRICT: [usize; SLOT_WORDS - slot::BOUND_STRICT] =
+    [slot::BOUND_STRICT, slot::BOUND_STRICT_PER_TICK, slot::BOUND_STRICT_GROWTH, slot::VOTE, slot::CHECK_STRICT];
 /// All words of a slot after its sequence.
-pub(crate) const ALL: [usize; SLOT_WORDS - 1] = run();
+pub(crate) const WHOLE: [usize; SLOT_WORDS - 1] = run();
 
 const fn run<const N: usize>() -> [usize; N] {
     let mut offsets = [0; N];

@@ -23,6 +23,6 @@ pub use convert::{Interval, Snapshot};
 pub use error::{PageError, ReadError};
 pub use ffclock_units::CounterId;
 pub use identity::BootId;
-pub use publish::{Publication, Writer};
+pub use publish::{Publication, VoteCounts, VotedPart, Writer};
 pub use read::{Mark, Reader, Verified};
 pub use words::{PageMemory, PageWords};

@@ -4,11 +4,11 @@
 //! in which nothing special happens), so that a reader has little left to compute. They are derived here and nowhere
 //! else.
 
-use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state};
+use crate::layout::{self, MISSING, SLOT_WORDS, UNKNOWN, header, slot, state, vote};
 use crate::words::{self, PAGE, PageWords};
 use crate::{BootId, CounterId};
 use ffclock_units::{
-    Counter, CounterEpoch, Estimate, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
+    Counter, CounterEpoch, Estimate, GrowingBound, GrowthRate, LeapStep, Period, ServerIdentity, Span, Status, Ticks,
 };
 
 /// Everything that a page says at a time.
@@ -29,6 +29,34 @@ pub struct Publication {
     pub valid_until: Counter,
     /// The server that the estimate comes from.
     pub server: Option<ServerIdentity>,
+}
+
+/// How many servers stand behind a publication; no more than 255 each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VoteCounts {
+    /// How many servers decided: those with a vote, or the trusted ones of them where there are any.
+    pub deciders: u8,
+    /// How many of these may be false while the strict bound holds.
+    pub tolerated: u8,
+    /// How many servers are believed; 0 without a majority.
+    pub believed: u8,
+}
+
+/// What a vote of several servers adds to a publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VotedPart {
+    /// The bound of the estimate that holds although as many servers are false as the vote tolerates.
+    pub strict: GrowingBound,
+    /// Who voted.
+    pub counts: VoteCounts,
+}
+
+impl VotedPart {
+    /// That of a clock with one server, believed as it is.
+    pub const fn alone(estimate: &Estimate) -> Self {
+        let counts = VoteCounts { deciders: 1, tolerated: 0, believed: 1 };
+        VotedPart { strict: estimate.growing_bound(), counts }
+    }
 }
 
 /// The one writer of a page.
@@ -53,9 +81,14 @@ impl<M: AsRef<PageWords>> Writer<M> {
         Writer { memory, sequence }
     }
 
-    /// Makes `publication` what readers see. Never waits.
+    /// Makes `publication`, of a clock with one server, what readers see. Never waits.
     pub fn publish(&mut self, publication: &Publication) {
-        self.send(Slot::of(publication));
+        self.publish_voted(publication, &VotedPart::alone(&publication.estimate));
+    }
+
+    /// Makes `publication` and what the servers' vote adds to it what readers see. Never waits.
+    pub fn publish_voted(&mut self, publication: &Publication, voted: &VotedPart) {
+        self.send(Slot::of(publication, voted));
     }
 
     /// Lowers the status of what was published last, and leaves the rest: the writer is about to stop, or knows no
@@ -64,7 +97,7 @@ impl<M: AsRef<PageWords>> Writer<M> {
     /// With [`Status::Unsynchronised`] readers get no more readings from it; that is for the end of the counter's
     /// epoch.
     pub fn retire(&mut self, status: Status) {
-        if let Ok((sequence, last)) = words::read(self.memory.as_ref(), PAGE, &layout::ALL)
+        if let Ok((sequence, last)) = words::read(self.memory.as_ref(), PAGE, &layout::WHOLE)
             && let Some(slot) = Slot::again(sequence, last)
         {
             self.send(slot.lowered(status));
@@ -110,23 +143,27 @@ fn format(page: &PageWords, header: &[u64]) {
 struct Slot([u64; SLOT_WORDS]);
 
 impl Slot {
-    fn of(publication: &Publication) -> Self {
+    fn of(publication: &Publication, voted: &VotedPart) -> Self {
         let mut slot = Slot([0; SLOT_WORDS]);
         slot.put_circumstances(publication);
         slot.put_estimate(&publication.estimate);
         slot.put_errors(&publication.estimate);
+        slot.put_vote(voted, publication.estimate.period);
         slot.0[slot::WINDOW] = window(publication, &slot);
         slot
     }
 
     /// The words of a slot as they were read back; `None` where they do not check.
     fn again(sequence: u64, words: [u64; SLOT_WORDS - 1]) -> Option<Self> {
-        let (check, covered) = words.split_last()?;
-        if layout::sum(sequence, covered) != *check {
-            return None;
-        }
         let mut slot = Slot([0; SLOT_WORDS]);
         slot.0.iter_mut().skip(1).zip(words).for_each(|(to, from)| *to = from);
+        if slot.sum(sequence, &layout::ALL) != slot.0[slot::CHECK_ALL] {
+            return None;
+        }
+        if slot.sum(sequence, &layout::STRICT) != slot.0[slot::CHECK_STRICT] {
+            // An earlier writer said nothing of it.
+            (slot.0[slot::BOUND_STRICT], slot.0[slot::BOUND_STRICT_PER_TICK]) = (UNKNOWN, UNKNOWN);
+        }
         Some(slot)
     }
 
@@ -164,6 +201,15 @@ impl Slot {
             error_words(estimate.uncertainty.as_span(), estimate.uncertainty_growth, estimate.period);
     }
 
+    fn put_vote(&mut self, VotedPart { strict, counts }: &VotedPart, period: Period) {
+        (self.0[slot::BOUND_STRICT], self.0[slot::BOUND_STRICT_PER_TICK]) =
+            error_words(strict.bound.as_span(), strict.growth, period);
+        self.0[slot::BOUND_STRICT_GROWTH] = strict.growth.units();
+        self.0[slot::VOTE] = u64::from(counts.deciders) << vote::DECIDERS
+            | u64::from(counts.tolerated) << vote::TOLERATED
+            | u64::from(counts.believed) << vote::BELIEVED;
+    }
+
     fn lowered(mut self, status: Status) -> Self {
         let old = (self.0[slot::STATE] >> state::STATUS) & 0xff;
         let lower = old.min(u64::from(status_code(status)));
@@ -179,6 +225,7 @@ impl Slot {
         self.0[slot::CHECK_ABSOLUTE] = self.sum(sequence, &layout::ABSOLUTE);
         self.0[slot::CHECK_DIFFERENCE] = self.sum(sequence, &layout::DIFFERENCE);
         self.0[slot::CHECK_ALL] = self.sum(sequence, &layout::ALL);
+        self.0[slot::CHECK_STRICT] = self.sum(sequence, &layout::STRICT);
         let [_, payload @ ..] = self.0;
         payload
     }

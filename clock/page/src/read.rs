@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
     /// [`PageError::Empty`], [`PageError::Torn`], [`PageError::Corrupt`].
     pub fn snapshot(&self) -> Result<Snapshot, PageError> {
         for _ in 0..ATTEMPTS {
-            if let Ok((sequence, payload)) = words::read(self.page, PAGE, &layout::ALL) {
+            if let Ok((sequence, payload)) = words::read(self.page, PAGE, &layout::WHOLE) {
                 return if sequence == 0 { Err(PageError::Empty) } else { Snapshot::new(sequence, payload) };
             }
             core::hint::spin_loop();

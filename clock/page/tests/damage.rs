@@ -151,6 +151,7 @@ fn ask_everything(page: &PageMemory, counter: Counter) {
     if let Ok(snapshot) = reader.snapshot() {
         let _ = (snapshot.estimate(), snapshot.leap(), snapshot.server(), snapshot.tai_at(counter));
         let _ = (snapshot.reading_at(counter), snapshot.elapsed(counter, REFERENCE));
+        let _ = (snapshot.vote(), snapshot.strict_reading_at(counter));
     }
 }
 
@@ -168,7 +169,7 @@ proptest! {
     /// The worst case: nonsense under a right sum.
     #[test]
     fn nonsense_that_adds_up_never_panics(
-        mut words in prop::array::uniform24(prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), Just(1 << 63)]),
+        mut words in prop::array::uniform29(prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), Just(1 << 63)]),
         state in prop::array::uniform4(0u8..70),
         counter in any::<u64>(),
     ) {
@@ -179,6 +180,7 @@ proptest! {
         let difference = [&words[1..2], &words[slot::TAG..=slot::TAG], &words[13..17]].concat();
         words[slot::CHECK_DIFFERENCE] = sum(sequence, &difference);
         words[slot::CHECK_ALL] = sum(sequence, &words[1..slot::CHECK_ALL]);
+        words[slot::CHECK_STRICT] = sum(sequence, &words[slot::BOUND_STRICT..slot::CHECK_STRICT]);
         let page = page();
         words.iter().enumerate().for_each(|(place, word)| set(&page, FIRST + place, *word));
         ask_everything(&page, Counter::from_raw(counter));

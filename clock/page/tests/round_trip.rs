@@ -4,14 +4,17 @@
 mod common;
 
 use common::{EPOCH, HERTZ, REFERENCE, publication};
+use ffclock_page::layout::{SLOT_WORDS, SLOTS, STRIDE, slot};
 use ffclock_page::{
-    CounterId, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Verified, Writer,
+    CounterId, Mark, PageError, PageMemory, Publication, ReadError, Reader, Snapshot, Verified, VoteCounts, VotedPart,
+    Writer,
 };
 use ffclock_units::{
-    Bound, Counter, CounterEpoch, GrowthRate, LeapStep, Moment, Period, Rate, Reading, Span, StandardUncertainty,
-    Status, Ticks, Utc,
+    Bound, Counter, CounterEpoch, GrowingBound, GrowthRate, LeapStep, Moment, Period, Rate, Reading, Span,
+    StandardUncertainty, Status, Ticks, Utc,
 };
 use proptest::prelude::*;
+use std::sync::atomic::Ordering;
 
 fn published(publication: &Publication) -> PageMemory {
     let page = PageMemory::new();
@@ -62,6 +65,56 @@ fn a_snapshot_says_what_was_published() {
         ..estimate
     };
     assert_eq!(rounded, published.estimate);
+}
+
+#[test]
+fn the_strict_bound_stands_beside_the_other_and_grows_on_its_own() {
+    let page = PageMemory::new();
+    let mut writer = Writer::open(&page, None);
+    let counts = VoteCounts { deciders: 5, tolerated: 2, believed: 3 };
+    let strict = GrowingBound { bound: Bound::of(Span::from_micros(700)), growth: GrowthRate::of(Rate::from_ppm(2.0)) };
+    writer.publish_voted(&publication(), &VotedPart { strict, counts });
+    let check = |snapshot: Snapshot| {
+        assert_eq!(snapshot.vote(), Some(counts));
+        for age in [-10, 0, 10] {
+            let exact = strict.after(Span::from_secs(age));
+            let bound = snapshot.strict_bound_at(REFERENCE + seconds(age));
+            assert!(bound >= exact && bound.as_span() - exact.as_span() < Span::from_nanos(2), "{bound} {exact}");
+            let reading = snapshot.reading_at(REFERENCE + seconds(age)).unwrap();
+            let strict_reading = snapshot.strict_reading_at(REFERENCE + seconds(age)).unwrap();
+            assert!(reading.bound < bound);
+            assert_eq!(strict_reading, Reading { bound, ..reading });
+        }
+    };
+    check(Reader::new(page.as_ref()).snapshot().unwrap());
+    writer.retire(Status::Holdover);
+    let retired = Reader::new(page.as_ref()).snapshot().unwrap();
+    assert_eq!(retired.published_status(), Status::Holdover);
+    check(retired);
+}
+
+#[test]
+fn a_clock_with_one_server_has_one_bound() {
+    let snapshot = snapshot(&publication());
+    assert_eq!(snapshot.vote(), Some(VoteCounts { deciders: 1, tolerated: 0, believed: 1 }));
+    let reading = snapshot.reading_at(REFERENCE + seconds(7)).unwrap();
+    assert_eq!(snapshot.strict_reading_at(REFERENCE + seconds(7)), Ok(reading));
+}
+
+/// An earlier version left the words about the vote as they were: 0.
+#[test]
+fn a_page_of_an_earlier_version_has_no_strict_bound() {
+    let page = published(&publication());
+    let slot_begin = SLOTS + STRIDE;
+    (slot::BOUND_STRICT..SLOT_WORDS).for_each(|place| page.as_ref()[slot_begin + place].store(0, Ordering::Relaxed));
+    let reader = Reader::new(page.as_ref());
+    let earlier = reader.snapshot().unwrap();
+    assert_eq!((earlier.vote(), earlier.strict_bound_at(REFERENCE)), (None, Bound::UNKNOWN));
+    assert!(earlier.reading_at(REFERENCE).is_ok());
+    Writer::open(&page, None).retire(Status::Holdover);
+    let retired = reader.snapshot().unwrap();
+    assert_eq!(retired.strict_bound_at(REFERENCE), Bound::UNKNOWN, "nothing is not no error");
+    assert_eq!(retired.published_status(), Status::Holdover);
 }
 
 #[test]

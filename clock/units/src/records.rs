@@ -134,6 +134,23 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// The bound and its growth.
+    pub const fn growing_bound(&self) -> GrowingBound {
+        GrowingBound { bound: self.bound, growth: self.bound_growth }
+    }
+
+    /// This estimate with another bound; an uncertainty beyond it is cut off.
+    #[must_use]
+    pub fn bounded_by(self, GrowingBound { bound, growth }: GrowingBound) -> Self {
+        Estimate {
+            bound,
+            bound_growth: growth,
+            uncertainty: self.uncertainty.at_most(bound),
+            uncertainty_growth: self.uncertainty_growth.min(growth),
+            ..self
+        }
+    }
+
     /// The clock at the reading `counter`, of the same epoch: `time + period * (counter - self.counter)`.
     ///
     /// This is the one place where an estimate becomes a time. The error figures grow with the distance, in both
@@ -232,6 +249,26 @@ impl GrowthRate {
     }
 }
 
+/// A bound and how fast it grows away from the counter reading at which it holds, in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrowingBound {
+    /// The largest possible error at that reading.
+    pub bound: Bound,
+    /// How fast `bound` grows away from it.
+    pub growth: GrowthRate,
+}
+
+impl GrowingBound {
+    /// Nothing is known, now and later.
+    pub const UNKNOWN: GrowingBound = GrowingBound { bound: Bound::UNKNOWN, growth: GrowthRate(u64::MAX) };
+
+    /// The bound at this distance from the reading, rounded up.
+    #[must_use]
+    pub fn after(self, age: Span) -> Bound {
+        self.bound.grown(age, self.growth)
+    }
+}
+
 /// A time with its error figures and status, all from one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
@@ -269,6 +306,32 @@ mod tests {
         assert!(over >= Bound::of(Span::from_micros(500)));
         assert!(over < Bound::of(Span::from_micros(500) + Span::from_nanos(1)));
         assert_eq!(GrowthRate::of(Rate::from_fraction(f64::NAN)).units(), u64::MAX);
+    }
+
+    #[test]
+    fn an_estimate_takes_another_bound_and_cuts_its_uncertainty_off() {
+        let period = crate::Period::from_hertz(1e9).unwrap();
+        let growth = |ppm| GrowthRate::of(Rate::from_ppm(ppm));
+        let estimate = Estimate {
+            counter: Counter::from_raw(0),
+            time: Moment::from_origin(Span::from_secs(5)),
+            period,
+            uncertainty: StandardUncertainty::of(Span::from_micros(30)),
+            uncertainty_growth: growth(2.0),
+            bound: Bound::of(Span::from_micros(50)),
+            bound_growth: growth(3.0),
+            difference_period: period,
+            difference_bound: growth(3.0),
+            status: Status::Synchronised,
+        };
+        assert_eq!(estimate.bounded_by(estimate.growing_bound()), estimate);
+        let narrow = GrowingBound { bound: Bound::of(Span::from_micros(20)), growth: growth(1.0) };
+        let bounded = estimate.bounded_by(narrow);
+        assert_eq!(bounded.growing_bound(), narrow);
+        assert_eq!(bounded.uncertainty.as_span(), narrow.bound.as_span());
+        assert_eq!((bounded.uncertainty_growth, bounded.difference_bound), (growth(1.0), growth(3.0)));
+        assert!(narrow.after(Span::from_secs(-10)) >= Bound::of(Span::from_micros(30)));
+        assert_eq!(GrowingBound::UNKNOWN.after(Span::from_secs(1)), Bound::UNKNOWN);
     }
 
     #[test]

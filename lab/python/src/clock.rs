@@ -106,14 +106,15 @@ impl Clock {
         Err(self.0.now().err().unwrap_or(ReadError::OtherEpoch))
     }
 
-    /// UTC and TAI of a stamp from one snapshot.
+    /// UTC, TAI and both bounds of a stamp from one snapshot.
     fn convert(&self, stamp: ffclock_client::Stamp) -> Result<Reading, ReadError> {
         let snapshot = self.0.snapshot()?;
         if snapshot.epoch() != stamp.epoch() {
             return Err(ReadError::OtherEpoch);
         }
         let reading = snapshot.reading_at(stamp.counter())?;
-        Ok(Reading::new(&reading, snapshot.tai_at(stamp.counter())?))
+        let strict = snapshot.strict_bound_at(stamp.counter());
+        Ok(Reading::new(&reading, strict, snapshot.tai_at(stamp.counter())?))
     }
 }
 

@@ -18,6 +18,9 @@ pub(crate) struct Reading {
     /// Largest possible error [ns, rounded up].
     #[pyo3(get)]
     bound_ns: i64,
+    /// Largest possible error although a minority of the servers is false in whatever way [ns, rounded up].
+    #[pyo3(get)]
+    bound_strict_ns: i64,
     /// Standard uncertainty (k = 1), without the constant asymmetry of the path [ns, rounded up].
     #[pyo3(get)]
     uncertainty_ns: i64,
@@ -27,13 +30,15 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// From a reading and TAI at the same counter value.
-    pub(crate) fn new(reading: &ffclock_client::Reading, tai: Moment<Tai>) -> Self {
+    /// From a reading, the strict bound and TAI at the same counter value.
+    pub(crate) fn new(reading: &ffclock_client::Reading, strict: Bound, tai: Moment<Tai>) -> Self {
         let (utc_ns, bound_ns) = rounded(reading.time.since_origin(), reading.bound);
+        let (_, bound_strict_ns) = rounded(reading.time.since_origin(), strict);
         Reading {
             utc_ns,
             tai_ns: nanos(tai.since_origin()),
             bound_ns,
+            bound_strict_ns,
             uncertainty_ns: nanos_up(reading.uncertainty.as_nanos_up()),
             status: reading.status,
             bound: reading.bound,

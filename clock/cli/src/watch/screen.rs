@@ -148,7 +148,7 @@ mod tests {
         let bound = Bound::of(Span::from_micros(812));
         let uncertainty = StandardUncertainty::of(Span::from_micros(14));
         let reading = Reading { time, uncertainty, bound, status: Status::Synchronised };
-        let published = PublishedTime { reading, tai: LeapTable::built_in().tai_from_utc(time) };
+        let published = PublishedTime { reading, strict: bound, tai: LeapTable::built_in().tai_from_utc(time) };
         Look {
             published: Ok(published),
             offset: Some(-Span::from_micros(3)),

@@ -28,6 +28,10 @@ int main(int argc, char **argv)
     EXPECT(ffclock_stamp(NULL, &stamp) == null_pointer && ffclock_stamp(clock, NULL) == null_pointer);
     EXPECT(ffclock_at(NULL, &stamp, &reading) == null_pointer && ffclock_at(clock, NULL, &reading) == null_pointer);
     EXPECT(ffclock_at(clock, &stamp, NULL) == null_pointer);
+    EXPECT(ffclock_at_strict(NULL, &stamp, &reading) == null_pointer);
+    EXPECT(ffclock_at_strict(clock, NULL, &reading) == null_pointer);
+    EXPECT(ffclock_at_strict(clock, &stamp, NULL) == null_pointer);
+    EXPECT(ffclock_now_strict(NULL, &reading) == null_pointer && ffclock_now_strict(clock, NULL) == null_pointer);
     EXPECT(ffclock_elapsed(NULL, &stamp, &stamp, &interval) == null_pointer);
     EXPECT(ffclock_elapsed(clock, NULL, &stamp, &interval) == null_pointer);
     EXPECT(ffclock_elapsed(clock, &stamp, NULL, &interval) == null_pointer);
@@ -42,6 +46,10 @@ int main(int argc, char **argv)
     EXPECT(ffclock_wait_until(clock, 1, 1, &reading) == FFCLOCK_ERROR_TIMEOUT && reading.seconds == 0);
     EXPECT(ffclock_wait_until(clock, 1000000, 1, &reading) == FFCLOCK_ERROR_OK && reading.seconds != 0);
     EXPECT(reading.bound_ns > 50000 && reading.bound_ns < 1000000 && reading.uncertainty_ns > 2000);
+    EXPECT(ffclock_now_strict(clock, &reading) == FFCLOCK_ERROR_OK);
+    EXPECT(reading.bound_ns > 50000 && reading.bound_ns < 1000000);
+    EXPECT(ffclock_stamp(clock, &stamp) == FFCLOCK_ERROR_OK);
+    EXPECT(ffclock_at_strict(clock, &stamp, &reading) == FFCLOCK_ERROR_OK && reading.seconds != 0);
     EXPECT(ffclock_reopen(clock) == FFCLOCK_ERROR_OK);
     EXPECT(ffclock_status(clock) == FFCLOCK_STATUS_SYNCHRONISED);
 

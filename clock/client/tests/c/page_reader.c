@@ -38,5 +38,13 @@ int main(int argc, char **argv)
     printf("valid_until %" PRIu64 "\n", slot->valid_until);
     printf("difference_bound %" PRIu64 "\n", slot->difference_bound);
     printf("server %" PRIx64 "\n", slot->server);
+
+    /* Writers of earlier versions leave these words at 0. */
+    sum = FFCLOCK_PAGE_CHECK_SEED + slot->sequence + slot->bound_strict + slot->bound_strict_per_tick +
+          slot->bound_strict_growth + slot->vote;
+    if (sum != slot->check_strict)
+        return 4;
+    printf("bound_strict %" PRIu64 "\n", slot->bound_strict);
+    printf("deciders %" PRIu64 "\n", slot->vote >> FFCLOCK_PAGE_VOTE_DECIDERS & 0xff);
     return 0;
 }

@@ -4,9 +4,9 @@ use crate::common::{Directory, HERTZ, UTC_SECONDS, about, publication, seconds, 
 use ffclock_client::{Bound, Clock, OpenError, PageError, ReadError, Stamp, Status};
 use ffclock_counter::ffcounter::Ffcounter;
 use ffclock_counter::{CounterId, raw_clock, read_ordered};
-use ffclock_page::{BootId, Publication, Writer};
+use ffclock_page::{BootId, Publication, VoteCounts, VotedPart, Writer};
 use ffclock_sys::{PageFileError, SharedPage};
-use ffclock_units::{CounterEpoch, Moment, Period, Span, Ticks};
+use ffclock_units::{CounterEpoch, GrowingBound, Moment, Period, Span, Ticks};
 use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,6 +52,27 @@ fn a_stamp_is_converted_with_the_estimate_that_came_later() {
     let age = since_reference(reading.time) + Span::from_secs(5);
     assert!(age.abs() < Span::from_nanos(2), "{age:?}");
     assert!(reading.bound >= Bound::of(Span::from_nanos(1500)) && reading.bound < Bound::of(Span::from_nanos(1502)));
+}
+
+#[test]
+fn the_strict_bound_comes_with_the_same_time() {
+    let directory = Directory::new();
+    let path = directory.join("page");
+    let mut writer = writer(&path);
+    let published = publication();
+    let strict = GrowingBound { bound: Bound::of(Span::from_micros(700)), growth: published.estimate.bound_growth };
+    let counts = VoteCounts { deciders: 3, tolerated: 1, believed: 3 };
+    writer.publish_voted(&published, &VotedPart { strict, counts });
+    let clock = Clock::open_at(&path).unwrap();
+    let stamp = clock.stamp();
+    let (usual, strict) = (clock.at(stamp).unwrap(), clock.at_strict(stamp).unwrap());
+    assert_eq!((strict.time, strict.uncertainty), (usual.time, usual.uncertainty));
+    assert!(usual.bound < Bound::of(Span::from_micros(700)) && strict.bound >= Bound::of(Span::from_micros(700)));
+    let now = clock.now_strict().unwrap();
+    assert!(now.time >= strict.time && now.bound >= Bound::of(Span::from_micros(700)));
+    assert_eq!(clock.snapshot().unwrap().vote(), Some(counts));
+    let other = Stamp::from_parts(stamp.counter(), CounterEpoch::from_raw(stamp.epoch().raw() + 1));
+    assert_eq!(clock.at_strict(other), Err(ReadError::OtherEpoch));
 }
 
 /// What a program sees that may not open /dev/ffcounter, or on a machine without it.

@@ -2,7 +2,7 @@
 
 use crate::c;
 use crate::common::{Directory, publication, writer};
-use ffclock_page::layout::{self, header, slot, state, tag};
+use ffclock_page::layout::{self, header, slot, state, tag, vote};
 use ffclock_units::ServerIdentity;
 use std::path::Path;
 
@@ -42,6 +42,11 @@ const SLOT_WORDS: [(&str, usize); layout::SLOT_WORDS] = [
     ("uncertainty_growth", slot::UNCERTAINTY_GROWTH),
     ("server", slot::SERVER),
     ("check_all", slot::CHECK_ALL),
+    ("bound_strict", slot::BOUND_STRICT),
+    ("bound_strict_per_tick", slot::BOUND_STRICT_PER_TICK),
+    ("bound_strict_growth", slot::BOUND_STRICT_GROWTH),
+    ("vote", slot::VOTE),
+    ("check_strict", slot::CHECK_STRICT),
 ];
 
 fn constants() -> Vec<(String, String)> {
@@ -67,6 +72,9 @@ fn constants() -> Vec<(String, String)> {
         ("STATE_TAI_OFFSET", state::TAI_OFFSET),
         ("TAG_COUNTER_ID", tag::COUNTER_ID),
         ("TAG_EPOCH", tag::EPOCH),
+        ("VOTE_DECIDERS", vote::DECIDERS),
+        ("VOTE_TOLERATED", vote::TOLERATED),
+        ("VOTE_BELIEVED", vote::BELIEVED),
     ];
     all.extend(fields.map(|(name, bit)| number(name, bit as usize)));
     all
@@ -131,7 +139,8 @@ fn a_c_program_reads_what_rust_wrote() {
     let estimate = published.estimate;
     let expected = format!(
         "counter {}\nutc_seconds 1800000000\nfraction 0\nperiod {}\nshift {}\nstatus 4\ntai_offset 37\n\
-         counter_id {}\nepoch 1\nepoch_begin {}\nvalid_until {}\ndifference_bound {}\nserver 20000abcd\n",
+         counter_id {}\nepoch 1\nepoch_begin {}\nvalid_until {}\ndifference_bound {}\nserver 20000abcd\n\
+         bound_strict {}\ndeciders 1\n",
         estimate.counter.raw(),
         estimate.period.mantissa(),
         estimate.period.shift(),
@@ -139,6 +148,7 @@ fn a_c_program_reads_what_rust_wrote() {
         published.epoch_begin.raw(),
         published.valid_until.raw(),
         estimate.difference_bound.units(),
+        (estimate.bound.as_span().units() as u128).div_ceil(1 << 32) + 1,
     );
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
 }

@@ -256,6 +256,7 @@ pub(super) mod tests {
                 clock: None,
                 selected: None,
                 quorum: None,
+                vote: None,
                 sources: Vec::new(),
                 events: Vec::new(),
             }

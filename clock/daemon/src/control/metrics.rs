@@ -86,6 +86,11 @@ fn describe_clock(text: &mut Exposition, status: &StatusReport) {
     let is_majority = status.quorum.map(|quorum| f64::from(quorum == QuorumReport::Majority));
     text.of_daemon(&metrics::MAJORITY, is_majority);
     text.of_daemon(&metrics::BOUND, clock.map(|clock| clock.bound_s));
+    text.of_daemon(&metrics::BOUND_STRICT, clock.and_then(|clock| clock.bound_strict_s));
+    let vote = status.vote.as_ref();
+    text.of_daemon(&metrics::DECIDERS, vote.map(|vote| vote.deciders as f64));
+    text.of_daemon(&metrics::TOLERATED, vote.map(|vote| vote.tolerated as f64));
+    text.of_daemon(&metrics::BELIEVED, vote.map(|vote| vote.believed as f64));
     text.of_daemon(&metrics::UNCERTAINTY, clock.map(|clock| clock.uncertainty_s));
     text.of_daemon(&metrics::SYSTEM_CLOCK_BEHIND, clock.map(|clock| clock.system_clock_behind_s));
     text.of_daemon(&metrics::RATE, clock.map(|clock| clock.rate_ppm));
@@ -98,6 +103,9 @@ fn describe_sources(text: &mut Exposition, sources: &[SourceReport]) {
     text.of_sources(&metrics::SOURCE_SELECTED, sources, |s| Some(f64::from(s.selected)));
     text.of_sources(&metrics::SOURCE_FALSETICKER, sources, |s| Some(f64::from(s.belief == BeliefReport::Falseticker)));
     text.of_sources(&metrics::SOURCE_TRUECHIMER, sources, truechimer);
+    text.of_sources(&metrics::SOURCE_UNDECIDED, sources, |s| Some(f64::from(s.belief == BeliefReport::Undecided)));
+    text.of_sources(&metrics::SOURCE_MISSES, sources, |s| s.vote.misses_s);
+    text.of_sources(&metrics::SOURCE_HEARD, sources, |s| s.vote.heard_s);
     text.of_sources(&metrics::SOURCE_REACHABLE, sources, |s| Some(f64::from(s.state == SourceState::Reachable)));
     text.of_sources(&metrics::SOURCE_STRATUM, sources, |s| s.stratum.map(f64::from));
     text.of_sources(&metrics::SOURCE_ROOT_DISTANCE, sources, |s| s.root_distance_s);
@@ -129,7 +137,7 @@ fn truechimer(source: &SourceReport) -> Option<f64> {
 mod tests {
     use super::super::connection::tests::Idle;
     use super::*;
-    use ffclock_control::protocol::ClockReport;
+    use ffclock_control::protocol::{ClockReport, VoteReport};
 
     #[test]
     fn the_text_is_complete_and_counts_its_length() {
@@ -157,6 +165,7 @@ mod tests {
             utc_ns: 0,
             system_clock_behind_s: 0.0,
             bound_s: 0.0,
+            bound_strict_s: Some(0.0),
             uncertainty_s: 0.0,
             period_s: 1e-9,
             rate_ppm: 0.0,
@@ -164,7 +173,8 @@ mod tests {
             tai_offset_s: 37,
             leap: None,
         };
-        StatusReport { clock: Some(clock), quorum: Some(QuorumReport::Majority), ..Idle.status() }
+        let vote = Some(VoteReport::default());
+        StatusReport { clock: Some(clock), quorum: Some(QuorumReport::Majority), vote, ..Idle.status() }
     }
 
     #[test]

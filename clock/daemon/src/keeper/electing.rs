@@ -2,12 +2,14 @@
 //! majority agrees.
 
 use super::Keeper;
-use super::election_log::{ElectionLog, ElectionOutcome};
+use super::election_log::{ElectionLog, ElectionOutcome, Standing};
+use crate::config::{PublishedBound, VoteConfig};
 use crate::peer::Peer;
 use crate::selection::{Candidate, carried, select, without_majority};
 use ffclock_control::protocol::{BeliefReport, QuorumReport};
-use ffclock_estimator::{Belief, beliefs};
-use ffclock_units::{Counter, Estimate, Moment, Mono, ServerIdentity, Span};
+use ffclock_estimator::{Belief, Unheard, VoteResult, Voter, vote};
+use ffclock_page::{VoteCounts, VotedPart};
+use ffclock_units::{Counter, Estimate, GrowingBound, Moment, Mono, ServerIdentity, Span};
 
 /// How long the servers without an interval keep their vote after the first interval of an epoch: a look-up and several
 /// requests long, so that the first answer alone decides nothing.
@@ -23,18 +25,39 @@ pub(super) struct Published {
     /// The reference that the followed server follows.
     pub(super) server: Option<ServerIdentity>,
     pub(super) estimate: Estimate,
+    /// What the vote adds to it.
+    pub(super) voted: VotedPart,
+}
+
+/// Who takes part in a vote.
+pub(super) struct Ballot {
+    /// The servers with an estimate, of each address the first.
+    candidates: Vec<Candidate>,
+    /// How many servers may yet answer for the first time.
+    silent: Unheard,
+    /// How many answer.
+    usable: usize,
 }
 
 /// The state of the vote since the counter's epoch began.
 pub(super) struct Election {
+    rules: VoteConfig,
     /// How long servers without an interval keep their vote.
     patience: Span,
     /// When the first server had an interval.
     begin: Option<Moment<Mono>>,
     quorum: QuorumReport,
+    /// The last vote, if it had a majority.
+    result: Option<VoteResult>,
+    counts: VoteCounts,
+    /// Whether trusted servers decide.
+    is_by_trust: bool,
+    usable: usize,
     /// By server; a server beyond the end has no interval.
-    beliefs: Vec<BeliefReport>,
+    standings: Vec<Standing>,
     selected: Option<usize>,
+    /// Whether the published time lies outside of what the believed servers share.
+    is_outside: bool,
     /// The estimate that was published when a majority last agreed.
     agreed: Option<Published>,
     log: ElectionLog,
@@ -42,13 +65,19 @@ pub(super) struct Election {
 
 impl Election {
     /// Before the first interval of an epoch. `delay` is how long requests wait at its beginning.
-    pub(super) fn new(delay: Span) -> Self {
+    pub(super) fn new(rules: VoteConfig, delay: Span) -> Self {
         Election {
+            rules,
             patience: UNHEARD_FOR + delay,
             begin: None,
             quorum: QuorumReport::Waiting,
-            beliefs: Vec::new(),
+            result: None,
+            counts: VoteCounts::default(),
+            is_by_trust: false,
+            usable: 0,
+            standings: Vec::new(),
             selected: None,
+            is_outside: false,
             agreed: None,
             log: ElectionLog::default(),
         }
@@ -56,7 +85,12 @@ impl Election {
 
     /// The counter began another epoch: nothing is known but what the log says.
     pub(super) fn begin_epoch(&mut self, delay: Span) {
-        *self = Election { log: std::mem::take(&mut self.log), ..Election::new(delay) };
+        *self = Election { log: std::mem::take(&mut self.log), ..Election::new(self.rules.clone(), delay) };
+    }
+
+    /// Votes by other rules from now on.
+    pub(super) fn set_rules(&mut self, rules: VoteConfig) {
+        self.rules = rules;
     }
 
     /// Servers were added: they have a vote before they have answered.
@@ -72,57 +106,140 @@ impl Election {
     /// Follows this server until the next vote; used when the servers were renumbered.
     pub(super) fn follow(&mut self, server: Option<usize>) {
         self.selected = server;
-        self.beliefs.clear();
+        self.standings.clear();
+    }
+
+    pub(super) fn rules(&self) -> &VoteConfig {
+        &self.rules
     }
 
     pub(super) fn quorum(&self) -> QuorumReport {
         self.quorum
     }
 
-    pub(super) fn belief(&self, server: usize) -> BeliefReport {
-        self.beliefs.get(server).copied().unwrap_or_default()
+    pub(super) fn counts(&self) -> VoteCounts {
+        self.counts
+    }
+
+    pub(super) fn is_by_trust(&self) -> bool {
+        self.is_by_trust
+    }
+
+    /// How many servers answer and may be believed.
+    pub(super) fn usable(&self) -> usize {
+        self.usable
+    }
+
+    pub(super) fn standing(&self, server: usize) -> Standing {
+        self.standings.get(server).copied().unwrap_or_default()
     }
 
     pub(super) fn is_truechimer(&self, server: usize) -> bool {
-        self.belief(server) == BeliefReport::Truechimer
+        self.standing(server).belief == BeliefReport::Truechimer
     }
 
-    /// Counts the votes at `now`; `silent` servers have no interval yet. Returns the candidates that may be followed.
-    fn count(&mut self, candidates: &[Candidate], silent: usize, now: Moment<Mono>) -> Vec<Candidate> {
-        let voters: Vec<Candidate> = candidates.iter().copied().filter(Candidate::has_vote).collect();
-        let intervals: Vec<_> = voters.iter().map(|voter| voter.proven).collect();
-        let unheard = if voters.is_empty() { 0 } else { self.unheard(silent, now) };
-        let verdict = beliefs(&intervals, unheard).filter(|_| !self.may_yet_turn(unheard, now));
-        self.quorum = match verdict {
+    /// Counts the votes at `now`. Returns the candidates that may be followed.
+    fn count(&mut self, ballot: &Ballot, now: Moment<Mono>) -> Vec<Candidate> {
+        let candidates: Vec<Candidate> = ballot.candidates.iter().copied().filter(Candidate::has_vote).collect();
+        let voters: Vec<Voter> = candidates.iter().map(Candidate::voter).collect();
+        let unheard = if voters.is_empty() { Unheard::default() } else { self.unheard(ballot.silent, now) };
+        self.is_by_trust = unheard.trusted > 0 || voters.iter().any(|voter| voter.is_trusted);
+        let turning = if self.is_by_trust { unheard.trusted } else { unheard.others };
+        let too_few = self.rules.min_servers > 1 && ballot.usable < self.rules.min_servers as usize;
+        let rules = self.rules.rules();
+        self.result = vote(&voters, unheard, &rules).filter(|_| !too_few && !self.may_yet_turn(turning, now));
+        self.quorum = match self.result {
             Some(_) => QuorumReport::Majority,
-            None if unheard > 0 || voters.is_empty() => QuorumReport::Waiting,
+            None if turning > 0 || voters.is_empty() => QuorumReport::Waiting,
+            None if too_few => QuorumReport::TooFew,
             None => QuorumReport::Disagreement,
         };
-        let verdict = verdict.unwrap_or_else(|| vec![Belief::Undecided; voters.len()]);
-        self.beliefs.clear();
-        for (voter, belief) in voters.iter().zip(&verdict) {
-            self.beliefs.resize(self.beliefs.len().max(voter.server + 1), BeliefReport::Unknown);
-            if let Some(place) = self.beliefs.get_mut(voter.server) {
-                *place = reported(*belief);
+        self.usable = ballot.usable;
+        self.counts = match &self.result {
+            Some(result) => counts(result.deciders, result.tolerated, result),
+            None => {
+                let deciders = deciders(&voters);
+                VoteCounts { believed: 0, ..counts_of(deciders, rules.tolerated(deciders)) }
+            }
+        };
+        self.note_standings(&candidates);
+        candidates.into_iter().filter(|candidate| self.is_truechimer(candidate.server)).collect()
+    }
+
+    fn note_standings(&mut self, voters: &[Candidate]) {
+        self.standings.clear();
+        for (position, voter) in voters.iter().enumerate() {
+            self.standings.resize(self.standings.len().max(voter.server + 1), Standing::default());
+            let result = self.result.as_ref();
+            let belief =
+                result.and_then(|result| result.beliefs.get(position)).map_or(BeliefReport::Undecided, reported);
+            let gap = result.map(|result| result.believed.gap(&voter.proven));
+            if let Some(place) = self.standings.get_mut(voter.server) {
+                *place = Standing { belief, misses: gap.filter(|gap| *gap > Span::ZERO) };
             }
         }
-        voters.into_iter().filter(|voter| self.is_truechimer(voter.server)).collect()
     }
 
     /// How many of the silent servers have a vote.
-    fn unheard(&mut self, silent: usize, now: Moment<Mono>) -> usize {
+    fn unheard(&mut self, silent: Unheard, now: Moment<Mono>) -> Unheard {
         let begin = *self.begin.get_or_insert(now);
-        if now - begin < self.patience { silent } else { 0 }
+        if now - begin < self.patience { silent } else { Unheard::default() }
     }
 
     /// Whether it is too early for a first majority: servers whose answers are due may be against it.
-    fn may_yet_turn(&self, unheard: usize, now: Moment<Mono>) -> bool {
+    fn may_yet_turn(&self, turning: usize, now: Moment<Mono>) -> bool {
         let is_early = self.begin.is_none_or(|begin| now - begin < HEARD_WITHIN);
-        self.agreed.is_none() && unheard > 0 && is_early
+        self.agreed.is_none() && turning > 0 && is_early
+    }
+
+    /// The clock to publish while a believed server is followed. `own` is its estimate, `candidate` the same carried to
+    /// the present reading.
+    fn bounded(&self, own: Estimate, candidate: &Candidate, voters: &[Voter]) -> (Estimate, VotedPart) {
+        let (Some(result), true) = (&self.result, voters.len() > 1) else {
+            return (own, VotedPart { counts: self.counts, ..VotedPart::alone(&own) });
+        };
+        let bounds = result.bounds(&candidate.now, voters);
+        let bound = match self.rules.bound {
+            PublishedBound::Believed => bounds.believed,
+            PublishedBound::Strict => bounds.strict,
+        };
+        (candidate.now.bounded_by(bound), VotedPart { strict: bounds.strict, counts: self.counts })
+    }
+
+    /// The clock to publish at `counter` while no majority agrees.
+    fn held(&self, counter: Counter, candidates: &[Candidate]) -> Option<Published> {
+        let agreed = self.agreed?;
+        let Published { estimate: last, voted, .. } = agreed;
+        let estimate = without_majority(&carried(&last, counter), candidates);
+        let strict = GrowingBound {
+            bound: voted.strict.after(last.period * (counter - last.counter)).max(estimate.bound),
+            growth: voted.strict.growth.max(estimate.bound_growth),
+        };
+        Some(Published { estimate, voted: VotedPart { strict, counts: self.counts }, ..agreed })
     }
 }
 
-fn reported(belief: Belief) -> BeliefReport {
+/// How many of the voters decide.
+fn deciders(voters: &[Voter]) -> usize {
+    let trusted = voters.iter().filter(|voter| voter.is_trusted).count();
+    if trusted > 0 { trusted } else { voters.len() }
+}
+
+fn counts(deciders: usize, tolerated: usize, result: &VoteResult) -> VoteCounts {
+    let believed = result.beliefs.iter().filter(|belief| **belief == Belief::Truechimer).count();
+    VoteCounts { believed: small(believed), ..counts_of(deciders, tolerated) }
+}
+
+fn counts_of(deciders: usize, tolerated: usize) -> VoteCounts {
+    VoteCounts { deciders: small(deciders), tolerated: small(tolerated), believed: 0 }
+}
+
+/// A number of servers, of which there are 16 at most.
+fn small(count: usize) -> u8 {
+    u8::try_from(count).unwrap_or(u8::MAX)
+}
+
+fn reported(belief: &Belief) -> BeliefReport {
     match belief {
         Belief::Truechimer => BeliefReport::Truechimer,
         Belief::Falseticker => BeliefReport::Falseticker,
@@ -138,40 +255,72 @@ impl Keeper<'_> {
 
     /// Lets the servers vote. Returns the estimate to publish at `counter`, if any.
     pub(super) fn elect(&mut self, counter: Counter) -> Option<Published> {
-        let candidates = self.candidates(counter);
-        let silent = self.peers.iter().filter(|peer| peer.may_answer() && peer.proven(counter).is_none()).count();
-        let believed = self.election.count(&candidates, silent, self.context.now);
+        let ballot = self.ballot(counter);
+        let believed = self.election.count(&ballot, self.context.now);
         self.election.selected = select(&believed, self.election.selected);
-        self.log_election();
-        if let Some(followed) = self.selected_peer() {
-            let published = Published { server: followed.server_identity(), estimate: followed.estimate()? };
-            self.election.agreed = Some(published);
-            return Some(published);
+        let published = self.followed(&ballot);
+        if published.is_some() {
+            self.election.agreed = published;
         }
-        let agreed = self.election.agreed?;
-        let estimate = without_majority(&carried(&agreed.estimate, counter), &candidates);
-        Some(Published { estimate, ..agreed })
+        let published = published.or_else(|| self.election.held(counter, &ballot.candidates));
+        self.log_election(published.is_some());
+        published
     }
 
-    /// The servers with an estimate. Two names of one address are one server, and have one vote.
-    fn candidates(&self, counter: Counter) -> Vec<Candidate> {
-        let is_first = |(server, peer): &(usize, &Peer)| {
-            let earlier = self.peers.iter().take(*server);
-            peer.address().is_none_or(|address| earlier.filter_map(Peer::address).all(|other| other != address))
+    /// The clock of the followed server, if one is followed.
+    fn followed(&mut self, ballot: &Ballot) -> Option<Published> {
+        let selected = self.election.selected?;
+        let candidate = ballot.candidates.iter().find(|candidate| candidate.server == selected)?;
+        let peer = self.peers.get(selected)?;
+        let candidates = ballot.candidates.iter().filter(|candidate| candidate.has_vote());
+        let voters: Vec<Voter> = candidates.map(Candidate::voter).collect();
+        let (estimate, voted) = self.election.bounded(peer.estimate()?, candidate, &voters);
+        let server = peer.server_identity();
+        let shared = self.election.result.as_ref().map(|result| result.believed);
+        self.election.is_outside = shared.is_some_and(|shared| !shared.contains(candidate.now.time));
+        Some(Published { server, estimate, voted })
+    }
+
+    /// The servers that may be believed. Two names of one address are one server, and have one vote.
+    fn ballot(&self, counter: Counter) -> Ballot {
+        let electable = |server: &usize| {
+            let peer = self.peers.get(*server);
+            peer.is_some_and(|peer| !peer.config().vote.no_select) && self.same_as(*server).is_none()
         };
-        let clocks = self.peers.iter().enumerate().filter(is_first);
+        let servers: Vec<usize> = (0..self.peers.len()).filter(electable).collect();
+        let peers = || servers.iter().filter_map(|server| Some((*server, self.peers.get(*server)?)));
         let candidate = |(server, peer): (usize, &Peer)| {
             let (estimate, proven) = (peer.estimate()?, peer.proven(counter)?);
-            Some(Candidate { server, now: carried(&estimate, counter), proven })
+            let vote = &peer.config().vote;
+            let now = carried(&estimate, counter);
+            Some(Candidate { server, now, proven, is_trusted: vote.trust, is_preferred: vote.prefer })
         };
-        clocks.filter_map(candidate).collect()
+        let silent = |trust: bool| {
+            let is_silent = |peer: &Peer| peer.may_answer() && peer.proven(counter).is_none();
+            peers().filter(|(_, peer)| is_silent(peer) && peer.config().vote.trust == trust).count()
+        };
+        Ballot {
+            silent: Unheard { trusted: silent(true), others: silent(false) },
+            usable: peers().filter(|(_, peer)| peer.answers() && peer.proven(counter).is_some()).count(),
+            candidates: peers().filter_map(candidate).collect(),
+        }
     }
 
-    fn log_election(&mut self) {
+    /// The server before this one that has the vote of both, because they have one address.
+    pub(super) fn same_as(&self, server: usize) -> Option<&str> {
+        let own = self.peers.get(server).filter(|peer| !peer.config().vote.no_select)?;
+        let address = own.address()?;
+        let earlier = self.peers.iter().take(server).filter(|peer| !peer.config().vote.no_select);
+        earlier.filter(|peer| peer.address() == Some(address)).map(Peer::name).next()
+    }
+
+    fn log_election(&mut self, has_clock: bool) {
         let servers = self.peers.iter().enumerate();
-        let beliefs = servers.map(|(server, peer)| (peer.name().to_owned(), self.election.belief(server))).collect();
+        let standings =
+            servers.map(|(server, peer)| (peer.name().to_owned(), self.election.standing(server))).collect();
         let selected = self.selected_peer().map(|peer| peer.name().to_owned());
-        let outcome = ElectionOutcome { quorum: self.election.quorum, selected, beliefs };
+        let is_outside = self.election.is_outside;
+        let outcome = ElectionOutcome { quorum: self.election.quorum, selected, standings, is_outside, has_clock };
         self.election.log.follow(&mut self.context.journal, outcome);
     }
 }

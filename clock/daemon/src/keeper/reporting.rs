@@ -1,11 +1,13 @@
 //! The keeper's state as the control socket and the metrics report it.
 
 use super::Keeper;
-use crate::config::StampChoice;
+use super::election_log::Standing;
+use crate::config::{PublishedBound, StampChoice};
 use crate::control::Reporter;
 use crate::journal::Weight;
 use crate::peer::Peer;
-use ffclock_control::protocol::{ClockReport, CounterReport, SourceReport, StatusReport};
+use ffclock_control::protocol::{BeliefReport, ClockReport, CounterReport, SourceReport, StatusReport, VoteReport};
+use ffclock_control::why;
 use ffclock_counter::read_narrowest;
 use ffclock_sys::StampQuality;
 use ffclock_units::Span;
@@ -27,6 +29,7 @@ impl Keeper<'_> {
             utc_ns: reading.time.since_origin().as_nanos() as i64,
             system_clock_behind_s: (reading.time - pair.value).as_seconds(),
             bound_s: reading.bound.as_seconds(),
+            bound_strict_s: known(self.strict.after(at.time - estimate.time).as_span()),
             uncertainty_s: reading.uncertainty.as_seconds(),
             period_s: estimate.difference_period.as_seconds(),
             rate_ppm: estimate.difference_period.relative_to(self.host_counter.nominal.period).as_ppm(),
@@ -36,21 +39,55 @@ impl Keeper<'_> {
         })
     }
 
-    fn source_reports(&self) -> Vec<SourceReport> {
+    fn source_reports(&self, vote: &VoteReport) -> Vec<SourceReport> {
         let counter = self.host_counter.read();
-        let published = self.published.map(|publication| publication.estimate.at(counter).to_utc(&self.leaps));
+        let published = self.published.map(|publication| publication.estimate.at(counter).time);
         let report = |(server, peer): (usize, &Peer)| {
             let mut report = peer.report();
             report.selected = self.election.selected() == Some(server);
-            report.belief = self.election.belief(server);
-            if let Some(own) = peer.estimate().map(|estimate| estimate.at(counter).to_utc(&self.leaps)) {
+            if let Some(own) = peer.estimate().map(|estimate| estimate.at(counter)) {
                 report.bound_s = known(own.bound.as_span());
                 report.uncertainty_s = known(own.uncertainty.as_span());
-                report.offset_s = published.map(|published| (own.time - published.time).as_seconds());
+                report.offset_s = published.map(|published| (own.time - published).as_seconds());
             }
+            self.report_vote(server, &mut report);
+            let ends = peer.proven(counter).zip(published);
+            report.vote.proven_s = ends.map(|(proven, published)| {
+                ((proven.earliest - published).as_seconds(), (proven.latest - published).as_seconds())
+            });
+            report.why = why::sentence(&report, self.election.quorum(), vote);
             report
         };
         self.peers.iter().enumerate().map(report).collect()
+    }
+
+    /// How a server stands to the vote.
+    fn report_vote(&self, server: usize, report: &mut SourceReport) {
+        let Standing { belief, misses } = self.election.standing(server);
+        report.belief = if report.vote.no_select { BeliefReport::NoSelect } else { belief };
+        report.vote.misses_s = misses.map(Span::as_seconds);
+        report.vote.same_as = self.same_as(server).map(str::to_owned);
+        let heard = self.peers.get(server).and_then(Peer::heard_at);
+        report.vote.heard_s = heard.map(|heard| (self.context.now - heard).as_seconds());
+    }
+
+    fn vote_report(&self) -> VoteReport {
+        let counts = self.election.counts();
+        let mut report = VoteReport {
+            deciders: counts.deciders.into(),
+            by_trust: self.election.is_by_trust(),
+            tolerated: counts.tolerated.into(),
+            believed: counts.believed.into(),
+            usable: self.election.usable(),
+            min_servers: self.election.rules().min_servers as usize,
+            ..VoteReport::default()
+        };
+        report.strict_premise = why::strict_premise(&report);
+        report.bound_premise = match self.election.rules().bound {
+            PublishedBound::Believed => why::believed_premise(&report),
+            PublishedBound::Strict => report.strict_premise.clone(),
+        };
+        report
     }
 
     /// Where packets are stamped: the configured location, and what is used instead.
@@ -83,6 +120,7 @@ impl Keeper<'_> {
 impl Reporter for Keeper<'_> {
     fn status(&self) -> StatusReport {
         let chosen = &self.host_counter.chosen;
+        let vote = self.vote_report();
         StatusReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.context.journal.uptime_s(),
@@ -97,7 +135,8 @@ impl Reporter for Keeper<'_> {
             clock: self.clock_report(),
             selected: self.selected_peer().map(|peer| peer.name().to_owned()),
             quorum: Some(self.election.quorum()),
-            sources: self.source_reports(),
+            sources: self.source_reports(&vote),
+            vote: Some(vote),
             events: self.context.journal.latest(),
         }
     }

@@ -1,7 +1,8 @@
 //! A server's state as reported to clients.
 
 use super::{Link, Peer};
-use ffclock_control::protocol::{BeliefReport, SourceReport, SourceState};
+use crate::config::ServerVote;
+use ffclock_control::protocol::{BeliefReport, SourceReport, SourceState, SourceVote};
 use ffclock_estimator::Estimator;
 use ffclock_source::{Reachability, Statistics};
 use ffclock_sys::StampQuality;
@@ -41,7 +42,15 @@ impl Peer {
             bound_s: None,
             uncertainty_s: None,
             offset_s: None,
+            vote: self.vote_report(summary.warming_up),
+            why: String::new(),
         }
+    }
+
+    /// Its part in the vote; what depends on the present moment or on other servers is left unset.
+    fn vote_report(&self, warming_up: bool) -> SourceVote {
+        let ServerVote { trust, prefer, no_select } = self.config.vote;
+        SourceVote { trust, prefer, no_select, warming_up, ..SourceVote::default() }
     }
 
     fn state(&self) -> SourceState {

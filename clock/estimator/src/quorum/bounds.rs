@@ -1,0 +1,80 @@
+//! From the intervals of a vote to bounds that hold until the next one, and beyond.
+//!
+//! At the vote the true time lies in an interval, so a clock is off by no more than the distance to the farther end.
+//! From then on the error changes by no more than the two rates differ. The true rate of the one counter lies within
+//! what each honest server proves of it, so the interval of true *rates* follows from the servers' claims in the same
+//! way as the interval of true times. Both steps hold for every age, and the first of them at the age of 0 already:
+//! the sum of the two covers.
+
+use super::{Belief, VoteResult, Voter, covered};
+use crate::ProvenInterval;
+use alloc::vec::Vec;
+use ffclock_units::{Bound, Estimate, GrowingBound, GrowthRate, Moment, Period, Rate, Tai};
+
+/// More than the rounding error of the ratio of two periods as a float [s/s].
+const RATE_ROUNDING: f64 = 1e-14;
+
+/// How far a clock can be off, by two premises. `believed` is never larger than `strict`, now and later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VotedBounds {
+    /// Holds as long as no believed server is false by less than the others can see.
+    pub believed: GrowingBound,
+    /// Holds with as many false servers as are tolerated, whatever these claim.
+    pub strict: GrowingBound,
+}
+
+impl VoteResult {
+    /// The bounds of `clock`, that of a believed server, at the counter reading that `voters` voted about.
+    ///
+    /// `believed` is never wider than the clock's own bound, at any later reading. A single voter leaves that as it is.
+    pub fn bounds(&self, clock: &Estimate, voters: &[Voter]) -> VotedBounds {
+        let own = clock.growing_bound();
+        if voters.len() == 1 {
+            return VotedBounds { believed: own, strict: own };
+        }
+        let strict = GrowingBound {
+            bound: farther_end(&self.strict, clock.time),
+            growth: self.strict_growth(clock.period, voters),
+        };
+        let believed = voters.iter().zip(&self.beliefs).filter(|(_, belief)| **belief == Belief::Truechimer);
+        let growths = believed.map(|(voter, _)| growth_beside(clock.period, voter.period, voter.growth));
+        let believed = GrowingBound {
+            bound: farther_end(&self.believed, clock.time).min(own.bound).min(strict.bound),
+            growth: growths.fold(own.growth, GrowthRate::min).min(strict.growth),
+        };
+        VotedBounds { believed, strict }
+    }
+
+    /// How fast a clock at `period` can leave the true time while no more than the tolerated number is false: the
+    /// farther end of the rates that all other deciders allow. Where the rates have no such place although the times
+    /// have one, more than that is false, and every rate is covered.
+    fn strict_growth(&self, period: Period, voters: &[Voter]) -> GrowthRate {
+        let trust = voters.iter().any(|voter| voter.is_trusted);
+        let deciders = voters.iter().filter(|voter| voter.is_trusted || !trust);
+        let rates: Vec<[f64; 2]> = deciders.map(|voter| rates_beside(period, voter)).collect();
+        let least = self.deciders.saturating_sub(self.tolerated).max(1);
+        let range = covered(&rates, least).or_else(|| covered(&rates, 1));
+        let [low, high] = range.unwrap_or([f64::NAN; 2]);
+        GrowthRate::of(Rate::from_fraction(low.abs().max(high.abs())))
+    }
+}
+
+/// How far `time` is at most from a true time within `interval`, wherever it lies itself.
+fn farther_end(interval: &ProvenInterval, time: Moment<Tai>) -> Bound {
+    Bound::of((interval.latest - time).max(time - interval.earliest))
+}
+
+/// The range of the true rate against a clock at `period`, as a voter proves it [s/s].
+fn rates_beside(period: Period, voter: &Voter) -> [f64; 2] {
+    let apart = voter.period.relative_to(period).as_fraction();
+    let growth = voter.growth.as_rate().as_fraction() * (1.0 + apart.abs()) + RATE_ROUNDING;
+    [apart - growth, apart + growth]
+}
+
+/// How fast the bound of a clock at `period` grows when it is to cover another clock from now on: by what the two rates
+/// differ, and by the growth of the other's bound, which counts by the other's time.
+pub fn growth_beside(period: Period, other: Period, other_growth: GrowthRate) -> GrowthRate {
+    let apart = other.relative_to(period).abs().as_fraction();
+    let growth = other_growth.as_rate().as_fraction() * (1.0 + apart);
+    GrowthRate::of(Rate::from_fraction(apart + growth + RATE_ROUNDING))
+}
