@@ -135,7 +135,7 @@ impl Trial<'_> {
             }
         }
         let (with_burst, cause) = best;
-        if (with_burst - jumps).abs() < DECISIVE && *witnesses < DEPTH {
+        if (with_burst - jumps).abs() < DECISIVE && *witnesses < self.recent.depth() {
             Cause::Open
         } else if with_burst > jumps {
             cause

@@ -4,6 +4,7 @@
 use crate::bank::lanes::Lanes;
 use crate::bank::revision::Revision;
 use crate::bank::{Bank, BankExchange, Densities, ModelSet, Prediction};
+use crate::tuning::ensemble::MOST_KEPT;
 use crate::tuning::learned::DEPTH;
 use alloc::vec::Vec;
 
@@ -28,6 +29,8 @@ struct Kept {
 #[derive(Clone, Debug)]
 pub struct Recent {
     kept: Vec<Kept>,
+    /// How many exchanges with one server are remembered.
+    depth: usize,
     next: usize,
     filled: usize,
 }
@@ -42,8 +45,8 @@ pub struct Filtering<'a> {
 impl Recent {
     pub fn new(set: &ModelSet) -> Self {
         let kept = || Kept { observation: None, before: Vec::with_capacity(Bank::saved_length(set)) };
-        let depth = DEPTH * set.servers;
-        Recent { kept: (0..depth).map(|_| kept()).collect(), next: 0, filled: 0 }
+        let depth = DEPTH.min(MOST_KEPT / set.servers);
+        Recent { kept: (0..depth * set.servers).map(|_| kept()).collect(), depth, next: 0, filled: 0 }
     }
 
     pub fn bytes(&self) -> usize {
@@ -55,9 +58,14 @@ impl Recent {
         self.filled = 0;
     }
 
+    /// How many exchanges with one server are remembered at most.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
     fn slot(&self, age: usize) -> usize {
-        let depth = self.kept.len();
-        self.next.wrapping_add(depth.wrapping_mul(2)).wrapping_sub(age).wrapping_sub(1) % depth
+        let length = self.kept.len();
+        self.next.wrapping_add(length.wrapping_mul(2)).wrapping_sub(age).wrapping_sub(1) % length
     }
 
     /// An exchange by its age; the newest has age 0.
@@ -71,7 +79,7 @@ impl Recent {
     /// The ages of the exchanges with a server, the newest first, and the exchanges.
     pub fn of(&self, server: usize) -> impl Iterator<Item = (usize, &Observation)> {
         let all = (0..self.filled).filter_map(|age| Some((age, self.get(age)?)));
-        all.filter(move |(_, observation)| observation.exchange.server == server).take(DEPTH)
+        all.filter(move |(_, observation)| observation.exchange.server == server).take(self.depth)
     }
 
     /// How many of the last exchanges came with or after the `count` last ones with a server; `None` if fewer are
@@ -90,12 +98,12 @@ impl Recent {
 
     /// Remembers the exchange before which the bank was saved.
     pub fn push(&mut self, observation: Observation) {
-        let depth = self.kept.len();
+        let length = self.kept.len();
         if let Some(kept) = self.kept.get_mut(self.next) {
             kept.observation = Some(observation);
         }
-        self.next = self.next.wrapping_add(1) % depth;
-        self.filled = self.filled.saturating_add(1).min(depth);
+        self.next = self.next.wrapping_add(1) % length;
+        self.filled = self.filled.saturating_add(1).min(length);
     }
 
     /// Notes how far the origin of theta moved after the newest exchange.
