@@ -9,7 +9,7 @@ mod common;
 use common::{DAY, HOUR, Lab, Report, World};
 use ffclock_estimator::{Estimator, LearnedConfig};
 
-const WORLDS: [&str; 27] = [
+const WORLDS: [&str; 31] = [
     "lan",
     "wave",
     "near",
@@ -37,6 +37,10 @@ const WORLDS: [&str; 27] = [
     "jump-3",
     "jump-far",
     "jump-20",
+    "walk-1e-3",
+    "walk-3e-3",
+    "walk-1e-2",
+    "rare-walk",
 ];
 const PARTS: [&str; 7] =
     ["cycles", "several_walks", "edges", "humps", "directions", "floor_changes", "reinitialisation"];
@@ -50,6 +54,9 @@ fn world(name: &str, seed: u64) -> World {
         "forward-congested" => world.congestion = (100e-6, 0.0),
         "far-forward-congested" => world.congestion = (1e-3, 0.0),
         "busy-host" => world.lateness = 15e-6,
+        "walk-1e-3" | "rare-walk" => world.walk = 1e-9,
+        "walk-3e-3" => world.walk = 3e-9,
+        "walk-1e-2" => world.walk = 1e-8,
         "near" | "route-near" => {
             (world.forward_floor, world.backward_floor, world.queueing, world.tail) = (445e-6, 445e-6, 30e-6, 300e-6);
         }
@@ -88,7 +95,7 @@ fn script(name: &str, world: &mut World) {
 /// Lives through a world. Returns what was seen, and from when to when the figures count.
 fn live<E: Estimator>(name: &str, mut lab: Lab<E>) -> (Report, [f64; 2]) {
     lab.strict = false;
-    let poll = 16.0;
+    let poll = if name == "rare-walk" { 256.0 } else { 16.0 };
     let (settled, end) = if name == "burst" || name == "cold" { (60.0, HOUR) } else { (2.0 * HOUR, DAY) };
     if name == "burst" {
         lab.run(2.0, 17.0, |_| ());
@@ -144,7 +151,7 @@ fn ablate(name: &str, seeds: u64) {
         let count = ratios.len() as f64;
         let rank = (0.5 * (count - 1.96 * libm::sqrt(count))).max(0.0) as usize;
         let (low, high) = (ratios[rank], ratios[ratios.len() - 1 - rank]);
-        println!("{name}: without {part:14} {:.2} [{low:.2}, {high:.2}]", ratios[ratios.len() / 2]);
+        println!("{name}: without {part:16} {:.2} [{low:.2}, {high:.2}]", ratios[ratios.len() / 2]);
     }
 }
 

@@ -12,15 +12,10 @@
 //! - *papers*: the "good" preset of the RADclock programs.
 //! - *size*: bounds work or memory, and changes figures little.
 //!
-//! # One physical quantity, three values
-//! How far an ordinary oscillator's frequency walks in a second has three values today. Each was swept on its own and
-//! stands in another trade; one value for all would change the bits of every trace.
-//!
-//! | constant | ppm/sqrt(s) | sigma_y(1000 s) | why it differs |
-//! |---|---|---|---|
-//! | [`bank::USUAL_WALK`] | 3e-4 | 5.5e-9 | the walk of members that have a cycle besides |
-//! | [`learned::DIFFERENCE_WALK`] | 2e-4 | 3.7e-9 | sets only how long the difference clock averages |
-//! | [`smooth::CURVE_WALK`] | 1e-3 | 1.8e-8 | bounds what is unseen between exchanges: the cautious one |
+//! # The oscillator
+//! How far an ordinary oscillator's frequency walks in a second has one value, [`bank::USUAL_WALK`]: members with a
+//! cycle, re-initialisation and the difference clock's averaging time use it. The bank has members for others
+//! ([`bank::WALKS`]), and where nothing is seen the next larger of these is assumed ([`smooth::CURVE_WALK`]).
 //!
 //! White frequency noise has one value, 3 ns per square root of a second, written as a variance in [`bank::PHASE_WALK`]
 //! and as a deviation in [`smooth::CURVE_PHASE_WALK`], whose square is not the same float.

@@ -339,6 +339,23 @@ fn every_part_can_be_left_out() {
     }
 }
 
+/// What the members with other random walks are for.
+#[test]
+fn an_oscillator_that_walks_ten_times_as_far_as_the_usual_one_has_a_member() {
+    let lived = |config: LearnedConfig| {
+        let mut world = World::lan(1);
+        world.walk = 3e-9;
+        let mut lab = Lab::learned_with(world, config);
+        lab.run(16.0, 12.0 * HOUR, |_| ());
+        (lab.report.calibration(2.0 * HOUR, DAY).0, lab.report.iqr(2.0 * HOUR))
+    };
+    let mut usual = LearnedConfig::default();
+    usual.set("several_walks", "false").expect("a part is an option");
+    let [(within, iqr), (within_usual, iqr_usual)] = [LearnedConfig::default(), usual].map(lived);
+    assert!(within > 0.95 && within_usual < 0.9, "{within} {within_usual}");
+    assert!(iqr_usual > 1.1 * iqr, "{iqr_usual:e} {iqr:e}");
+}
+
 #[test]
 fn the_bound_holds_in_every_world() {
     for seed in 100..130 {

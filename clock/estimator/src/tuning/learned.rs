@@ -136,9 +136,8 @@ pub const REFINEMENTS: u32 = 48;
 /// What is lost of a delay when it is measured. us. Rounding: stamps of ordinary kernels.
 pub const GRAIN: f64 = 1.0;
 
-/// How far an ordinary oscillator's rate walks, for the averaging time of the difference clock. ppm/sqrt(s).
-/// Oscillator: sigma_y(1000 s) = 3.7e-9.
-pub const DIFFERENCE_WALK: f64 = 2e-4;
+/// How far the rate walks, for the averaging time of the difference clock. ppm/sqrt(s). Oscillator: the ordinary one.
+pub const DIFFERENCE_WALK: f64 = USUAL_WALK;
 
 /// The shortest and the longest time that the difference clock's rate is averaged over. s. Sweep.
 pub const SHORTEST_AVERAGE: f64 = 1_000.0;

@@ -1,6 +1,7 @@
 //! The smoother.
 
 pub use super::LEAST_UNCERTAINTY;
+use super::bank::UNSTEADY_WALK;
 pub use super::bank::{LEAST_PREDICTED_VARIANCE, SCORE_MEMORY};
 
 /// The causal filter's densities are noted this often. Exchanges. Size.
@@ -52,9 +53,9 @@ pub const LEAST_CAUSAL_UNCERTAINTY: f64 = 1e-3;
 pub const LEAST_SMOOTHED_VARIANCE: f64 = 1e-9;
 pub const LEAST_PRECISION_LEFT: f64 = 1e-6;
 
-/// How far the rate walks between two exchanges at most. ppm/sqrt(s). Oscillator: sigma_y(1000 s) = 1.8e-8, an unsteady
-/// crystal.
-pub const CURVE_WALK: f64 = 1e-3;
+/// How far the rate walks between two exchanges. ppm/sqrt(s). Nothing is seen there, and the members that know better
+/// are not asked: cautiously, the oscillator is taken for an unsteady one.
+pub const CURVE_WALK: f64 = UNSTEADY_WALK;
 
 /// White frequency noise between two exchanges: what the phase gains. us/sqrt(s). Oscillator: 3 ns/sqrt(s), as
 /// `bank::PHASE_WALK`.
