@@ -254,3 +254,24 @@ fn sixteen_servers_make_one_clock_within_its_memory() {
     assert!(host.worst(0.5 * HOUR) < 3e-6, "{:e}", host.worst(0.5 * HOUR));
     assert_eq!(host.escaped(), 0);
 }
+
+/// A second and a third server are asked beside the one that has been asked for hours.
+#[test]
+fn servers_join_the_clock_of_one() {
+    let mut host = Host::new(5, vec![Server::near()]);
+    host.run(16.0, 3.0 * HOUR);
+    let before = host.own[0].estimate().expect("a clock");
+    let ensemble = Ensemble::of(&host.own[0], 1, 3);
+    let step = (ensemble.estimate().expect("the same clock").time - before.time).as_seconds();
+    assert_eq!(step, 0.0);
+    let mut joined = Host::new(5, vec![Server::near(); 3]);
+    std::mem::swap(&mut joined.world, &mut host.world);
+    joined.own.swap(1, 0);
+    joined.own[1] = host.own.remove(0);
+    joined.ensemble = ensemble;
+    joined.run(16.0, 6.0 * HOUR);
+    let members = joined.ensemble.members();
+    assert!(members.iter().all(|member| (0.3..0.4).contains(&member.weight)), "{members:?}");
+    assert!(joined.worst(0.0) < 5e-6, "{:e}", joined.worst(0.0));
+    assert_eq!(joined.escaped(), 0);
+}

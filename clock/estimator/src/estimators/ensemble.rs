@@ -85,6 +85,24 @@ impl Ensemble {
         }
     }
 
+    /// The clock of one server, which others may join: it goes on as `own` has it. `servers` are there from now on, and
+    /// `own` is that of `server`.
+    pub fn of(own: &Learned, server: usize, servers: usize) -> Self {
+        debug_assert!(server < servers && servers <= MOST_SERVERS, "{server} of {servers} servers");
+        let mut origins = vec![None; servers.clamp(1, MOST_SERVERS)];
+        if let Some(place) = origins.get_mut(server) {
+            *place = Some(0);
+        }
+        let mut ensemble = Ensemble {
+            filter: own.filter().clone(),
+            nominal: own.nominal(),
+            members: vec![EnsembleMember::NEW],
+            claims: vec![own.claim()],
+        };
+        ensemble.renumber(&origins);
+        ensemble
+    }
+
     /// The memory that it occupies, in bytes; constant from its making on.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()

@@ -29,6 +29,7 @@ pub struct Learned {
     revisions: Revisions,
     /// The last exchange.
     last: Outcome,
+    claim: f64,
     entry: Entry,
 }
 
@@ -43,6 +44,7 @@ impl Learned {
             disagrees: false,
             revisions: Revisions::default(),
             last: Outcome::rejected(Rejection::OutOfOrder),
+            claim: 0.0,
             entry: Entry::First,
         }
     }
@@ -61,6 +63,21 @@ impl Learned {
     /// What is known of queueing now.
     pub(crate) fn densities(&self) -> Densities<'_> {
         self.filter.densities(0)
+    }
+
+    /// The filter behind the guard.
+    pub(crate) fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// The period that the counter is sold with.
+    pub(crate) fn nominal(&self) -> Period {
+        self.guarded.guard.nominal()
+    }
+
+    /// What the server last claimed of its own largest error, s.
+    pub(crate) fn claim(&self) -> f64 {
+        self.claim
     }
 
     /// What happened with the last exchange.
@@ -168,7 +185,7 @@ impl Estimator for Learned {
         let is_used_after_all = outcome.verdict != judged.outcome.verdict;
         let contradicted = if is_used_after_all { 0 } else { judged.contradicted };
         self.guarded.guard.count(&outcome, contradicted);
-        self.last = outcome;
+        (self.last, self.claim) = (outcome, exchange.server.root_distance.as_seconds());
         outcome
     }
 
